@@ -1,0 +1,27 @@
+// Generated from crds/ by tools/generate-types.ts; do not edit.
+
+/**
+ * The durable facts of the claim.
+ */
+export interface DomainClaimSpec {
+  /**
+   * The account that holds the host, the namespace's label nameplate.dev/account or else its UID.
+   */
+  account: string;
+  /**
+   * The namespace whose Domain holds it.
+   */
+  namespace: string;
+  /**
+   * When the account's proof first held.
+   */
+  since: string;
+  /**
+   * When the Domain was removed. A released claim blocks nobody and is deleted after a day.
+   */
+  releasedAt?: string;
+  /**
+   * Times of the host's last failed certificate attempts, oldest first; the budget against the CA's limit.
+   */
+  failures?: string[];
+}
