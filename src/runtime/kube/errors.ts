@@ -1,0 +1,98 @@
+/** One field-level complaint of the API server. */
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+/** The body of a failed call. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ */
+export interface ApiStatus {
+  readonly kind?: string;
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly causes?: readonly StatusCause[];
+    readonly retryAfterSeconds?: number;
+    readonly uid?: string;
+  };
+}
+
+/** The API server answered, and refused. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** HTTP status, or the code inside an ERROR event of a watch. */
+  readonly status: number;
+  /** Machine-readable, CamelCase: NotFound, AlreadyExists, Conflict, Invalid, Expired, TooManyRequests, ... */
+  readonly reason: string;
+  readonly causes: readonly StatusCause[];
+  /** How long the server asked to be left alone. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(call: string, status: number, body: ApiStatus, retryAfterMs?: number) {
+    super(`${call}: ${status} ${body.reason ?? ''}: ${body.message ?? 'no message'}`);
+    this.status = status;
+    this.reason = body.reason ?? '';
+    this.causes = body.details?.causes ?? [];
+    const asked = body.details?.retryAfterSeconds;
+    this.retryAfterMs = retryAfterMs ?? (asked === undefined ? undefined : asked * 1000);
+  }
+}
+
+/** No usable answer came: refused, reset, timed out, cut short. Whether a write took effect is unknown. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+
+  constructor(call: string, cause: unknown) {
+    super(`${call}: ${cause instanceof Error ? cause.message : String(cause)}`, {cause});
+  }
+}
+
+/** The write was not sent: this process does not hold the lease. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+
+  constructor(call: string) {
+    super(`${call}: refused, this process may not write now (not the leader)`);
+  }
+}
+
+/** The object, or with a list the kind itself, does not exist. */
+export function isNotFound(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 404;
+}
+
+export function isAlreadyExists(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists';
+}
+
+/** Somebody else wrote first (resourceVersion), or a precondition of a delete does not hold. */
+export function isConflict(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists';
+}
+
+/** Schema, CEL rule or admission said no: trying the same again cannot help. */
+export function isInvalid(error: unknown): error is ApiError {
+  return error instanceof ApiError && (error.status === 422 || error.status === 400);
+}
+
+export function isForbidden(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 403;
+}
+
+export function isUnauthorized(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 401;
+}
+
+/** The resourceVersion or continue token is too old: list again. */
+export function isExpired(error: unknown): error is ApiError {
+  return error instanceof ApiError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone');
+}
+
+export function isTooManyRequests(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 429;
+}
+
+export function isFenced(error: unknown): error is FencedError {
+  return error instanceof FencedError;
+}

@@ -1,0 +1,108 @@
+/** The parts of Kubernetes objects that every kind shares. https://kubernetes.io/docs/reference/using-api/api-concepts/ */
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  finalizers?: string[];
+}
+
+export interface KubeObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+}
+
+/** Type libraries declare `metadata` and the rest optional; an object that the server has stored always has them. */
+export type Served<T> = T & KubeObject;
+
+declare const objectType: unique symbol;
+
+/**
+ * What is needed to address a kind at the API; `group` is '' for the core group. The type parameter ties the
+ * descriptor to the shape of its objects and exists in the types only:
+ *
+ *     const SECRET: ResourceType<Secret> = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
+ */
+export interface ResourceType<T extends KubeObject = KubeObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly [objectType]?: T;
+}
+
+export interface ObjectKey {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** Cached objects are shared by every reader, so nobody may change them. */
+export type DeepReadonly<T> = T extends (infer E)[]
+  ? readonly DeepReadonly<E>[]
+  : T extends object
+    ? {readonly [K in keyof T]: DeepReadonly<T[K]>}
+    : T;
+
+/** What we want of an object: identity, and the fields that are ours to set. */
+export type Intent<T extends KubeObject> = DeepReadonly<
+  KubeObject & Partial<Omit<T, 'apiVersion' | 'kind' | 'metadata'>>
+>;
+
+/** "namespace/name", or "name" where there is no namespace. */
+export function formatKey(key: ObjectKey): string {
+  return key.namespace ? `${key.namespace}/${key.name}` : key.name;
+}
+
+/** The inverse of `formatKey`; names cannot hold a slash. */
+export function parseKey(text: string): ObjectKey {
+  const slash = text.indexOf('/');
+  return slash < 0 ? {name: text} : {namespace: text.slice(0, slash), name: text.slice(slash + 1)};
+}
+
+export function keyOf(object: DeepReadonly<KubeObject>): string {
+  return formatKey(objectKey(object));
+}
+
+export function objectKey(object: DeepReadonly<KubeObject>): ObjectKey {
+  return {namespace: object.metadata.namespace, name: object.metadata.name};
+}
+
+/** "v1" or "group/version". */
+export function apiVersionOf(resource: ResourceType): string {
+  return resource.group ? `${resource.group}/${resource.version}` : resource.version;
+}
+
+/** "plural.group", the way kubectl and RBAC name a resource; for logs and metrics. */
+export function resourceName(resource: ResourceType): string {
+  return resource.group ? `${resource.plural}.${resource.group}` : resource.plural;
+}
+
+/**
+ * Which of two resourceVersions of one resource is later: negative, zero or positive; undefined when they cannot be
+ * compared. They are decimal numbers that grow with each write (promised since Kubernetes 1.35, KEP-5504, and true of
+ * every API server backed by etcd before that).
+ */
+export function compareResourceVersions(a: string, b: string): number | undefined {
+  const decimal = /^(0|[1-9]\d*)$/;
+  if (!decimal.test(a) || !decimal.test(b)) return undefined;
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
