@@ -1,0 +1,131 @@
+/**
+ * The operator's configuration, as the code sees it: complete, every default applied.
+ *
+ * The file is YAML; `config-schema.ts` holds its JSON schema with the defaults and the description of every option,
+ * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
+ */
+import type {DnsConfig} from '../dns/config.ts';
+
+export interface OperatorConfig {
+  readonly platform: PlatformConfig;
+  readonly defaultHost: {readonly tls: 'ingress-default' | 'certificate'};
+  readonly plans: Readonly<Record<string, PlanConfig>>;
+  /** Always a key of `plans`. */
+  readonly defaultPlan: string;
+  readonly certificates: CertificatesConfig;
+  readonly routing: RoutingConfig;
+  readonly dns: OperatorDnsConfig;
+  readonly claims: {readonly lingerSeconds: number};
+  readonly controller: ControllerConfig;
+  /** Port 0 asks the system for any free port. */
+  readonly server: {readonly port: number};
+  readonly log: {readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error'};
+}
+
+export interface PlatformConfig {
+  /** Every project's default host is one label under it. */
+  readonly baseDomain: string;
+  /** Every account's DNS target is one label under it. */
+  readonly targetDomain: string;
+  /** Each reserves itself and everything beneath it. The two domains above are reserved without being listed. */
+  readonly reservedHosts: readonly string[];
+  /** Path of a file of at least 32 bytes, from which account targets and proof tokens are derived. */
+  readonly keyFile: string;
+}
+
+export interface PlanConfig {
+  readonly customDomains: boolean;
+  /** Custom hosts that one account may have on this plan. */
+  readonly maxDomains: number;
+}
+
+export interface CertificatesConfig {
+  readonly issuerRef: {readonly name: string; readonly kind: 'ClusterIssuer' | 'Issuer'; readonly group: string};
+  /** The CA's domains as CAA records name them; empty: CAA is not checked. */
+  readonly caaIdentities: readonly string[];
+  readonly overdueAfterSeconds: number;
+  readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
+  readonly secretRetentionSeconds: number;
+}
+
+export interface RoutingConfig {
+  readonly flavour: 'traefik';
+  readonly ingressClassName: string;
+  readonly traefik: {readonly httpEntryPoint: string; readonly httpsEntryPoint: string};
+}
+
+export interface OperatorDnsConfig extends DnsConfig {
+  /** What proves a host that shows only addresses: the TXT record, or (one tenant only) the addresses alone. */
+  readonly apexProof: 'txt' | 'address';
+  /** How long DNS faults count as progress before the Domain is Stalled. */
+  readonly propagationSeconds: number;
+}
+
+export interface ControllerConfig {
+  readonly workers: number;
+  readonly leaderElection: LeaderElectionConfig;
+}
+
+export interface LeaderElectionConfig {
+  readonly enabled: boolean;
+  readonly leaseName: string;
+  /** Absent: the namespace of the pod's service account. */
+  readonly namespace?: string;
+  readonly leaseDurationSeconds: number;
+  readonly renewDeadlineSeconds: number;
+  readonly retryPeriodSeconds: number;
+}
+
+/** What a schema cannot say, because it ties two options together. Paths are keys from the root of the file. */
+export interface ConfigProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** All contradictions between options that are each valid; empty when there are none. */
+export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
+  return [
+    ...checkPlatform(config.platform),
+    ...checkPlans(config),
+    ...checkLeaderElection(config.controller.leaderElection),
+    ...checkDns(config.dns),
+  ];
+}
+
+function checkPlatform({baseDomain, targetDomain}: PlatformConfig): readonly ConfigProblem[] {
+  if (baseDomain !== targetDomain) return [];
+  const message = `is ${targetDomain}, which is platform.baseDomain too; allowed: another domain, since the default hosts of projects and the DNS targets of accounts must not share a zone`;
+  return [{path: ['platform', 'targetDomain'], message}];
+}
+
+function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProblem[] {
+  if (Object.hasOwn(plans, defaultPlan)) return [];
+  const message = `is "${defaultPlan}", which plans does not define; allowed: ${Object.keys(plans).join(', ')}`;
+  return [{path: ['defaultPlan'], message}];
+}
+
+function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {
+  const {leaseDurationSeconds: lease, renewDeadlineSeconds: renew, retryPeriodSeconds: retry} = election;
+  const path = ['controller', 'leaderElection'];
+  return [
+    ...mustBeLess([...path, 'renewDeadlineSeconds'], renew, 'leaseDurationSeconds', lease),
+    ...mustBeLess([...path, 'retryPeriodSeconds'], retry, 'renewDeadlineSeconds', renew),
+  ];
+}
+
+function checkDns({checks, queryTimeoutMs, verdictTimeoutMs}: OperatorDnsConfig): readonly ConfigProblem[] {
+  return [
+    ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
+    ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
+  ];
+}
+
+function mustBeLess(
+  path: readonly string[],
+  value: number,
+  otherName: string,
+  other: number,
+): readonly ConfigProblem[] {
+  if (value < other) return [];
+  return [{path, message: `is ${value}; allowed: less than ${otherName}, which is ${other}`}];
+}
