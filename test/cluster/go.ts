@@ -1,0 +1,54 @@
+import {run} from './children.ts';
+
+const MINIMUM_MINOR = 26;
+const NEEDED = `Go 1.${MINIMUM_MINOR} or newer builds the programs of the test cluster`;
+
+/** CGO is off because the binaries go into images without a libc; the toolchain is local so that none is downloaded in silence. */
+export const GO_FLAGS = {CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local'} as const;
+
+/** Version and platform of the local Go, or an error that says what is missing. */
+export async function goVersion(): Promise<string> {
+  const env = {...process.env, ...GO_FLAGS};
+  const answer = await run(['go', 'env', 'GOVERSION', 'GOOS', 'GOARCH'], {env, cwd: '/'}).catch(cause => {
+    throw new Error(`${NEEDED}, and there is no \`go\` on PATH: see https://go.dev/doc/install`, {cause});
+  });
+  const [, major, minor] = /^go(\d+)\.(\d+)/.exec(answer) ?? [];
+  if (Number(major) === 1 && Number(minor) < MINIMUM_MINOR) {
+    throw new Error(`${NEEDED}; this is ${answer.split('\n')[0]}: see https://go.dev/doc/install`);
+  }
+  return answer.trim().replaceAll('\n', ' ');
+}
+
+export interface GoBuild {
+  /** The folder that holds go.mod. */
+  module: string;
+  package: string;
+  output: string;
+  ldflags: string;
+  /** GOCACHE of this build. */
+  cache: string;
+}
+
+export async function goBuild(build: GoBuild): Promise<void> {
+  const argv = ['go', 'build', '-ldflags', `-s -w ${build.ldflags}`, '-o', build.output, build.package];
+  const env = {...process.env, ...GO_FLAGS, GOCACHE: build.cache};
+  await run(argv, {cwd: build.module, env}).catch(explain);
+}
+
+/** The folder of a module in the module cache, downloaded if need be. */
+export async function goModuleFolder(module: string, cwd: string): Promise<string> {
+  const env = {...process.env, ...GO_FLAGS};
+  const answer = await run(['go', 'mod', 'download', '-json', module], {cwd, env}).catch(explain);
+  return (JSON.parse(answer) as {Dir: string}).Dir;
+}
+
+function explain(cause: Error): never {
+  const offline = /dial tcp|no such host|i\/o timeout|network is unreachable|connection refused/.test(cause.message);
+  if (offline) {
+    throw new Error(
+      'the Go module proxy cannot be reached: the first build downloads about 5 GB of modules (GOPROXY says from where)',
+      {cause},
+    );
+  }
+  throw cause;
+}

@@ -1,0 +1,158 @@
+import {createHash} from 'node:crypto';
+import {existsSync} from 'node:fs';
+import {cp, mkdir, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
+import {homedir} from 'node:os';
+import {dirname, join} from 'node:path';
+import {GO_FLAGS, goBuild, goModuleFolder, goVersion} from './go.ts';
+import {withLock} from './lock.ts';
+
+/** One Go module of `tools/`: the programs built from it, and files of its dependencies that a cluster needs. */
+interface SetSpec {
+  readonly programs: Readonly<Record<string, string>>;
+  readonly assets?: Readonly<Record<string, {readonly module: string; readonly path: string}>>;
+  readonly ldflags?: string;
+  /** With an empty build cache, on 2 cores. */
+  readonly minutes: number;
+}
+
+const KUBERNETES = 'k8s.io/kubernetes/cmd';
+const VERSION = 'k8s.io/component-base/version';
+
+const sets = {
+  etcd: {programs: {etcd: 'go.etcd.io/etcd/server/v3'}, minutes: 1},
+  kube: {
+    programs: {
+      'kube-apiserver': `${KUBERNETES}/kube-apiserver`,
+      'kube-controller-manager': `${KUBERNETES}/kube-controller-manager`,
+      kubectl: `${KUBERNETES}/kubectl`,
+      'kube-scheduler': `${KUBERNETES}/kube-scheduler`,
+      'kube-proxy': `${KUBERNETES}/kube-proxy`,
+      kubelet: `${KUBERNETES}/kubelet`,
+    },
+    ldflags: `-X ${VERSION}.gitVersion=v1.36.3 -X ${VERSION}.gitMajor=1 -X ${VERSION}.gitMinor=36`,
+    minutes: 7,
+  },
+} satisfies Record<string, SetSpec>;
+
+export type ProgramSet = keyof typeof sets;
+
+export interface Programs {
+  /** Absolute path of a program; throws for one that is in none of the sets asked for. */
+  path(program: string): string;
+  /** Absolute path of a file or folder copied out of a Go module. */
+  asset(name: string): string;
+  /** The folders of the programs, for PATH. */
+  readonly folders: readonly string[];
+}
+
+type Log = (line: string) => void;
+
+const TOOLS = join(import.meta.dirname, '../../tools');
+
+export function cacheRoot(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'nameplate');
+}
+
+/**
+ * Builds whatever of the sets is not in the cache yet and says where everything is. Safe to call from several
+ * processes: one builds, the others wait. A build that was interrupted goes on with the program it stopped at.
+ */
+export async function ensurePrograms(wanted: readonly ProgramSet[], log: Log = console.error): Promise<Programs> {
+  const version = await goVersion();
+  const found = await Promise.all(wanted.map(async name => ({name, folder: await cacheFolder(name, version)})));
+  const missing = () => found.filter(({folder}) => !isComplete(folder));
+  if (missing().length > 0) {
+    await mkdir(cacheRoot(), {recursive: true});
+    const wait = (owner: number) => log(`[programs] waiting for the build that process ${owner} is at`);
+    await withLock(join(cacheRoot(), 'build.lock'), () => buildSets(missing(), log), wait);
+  }
+  return located(found.map(({folder}) => folder));
+}
+
+async function cacheFolder(name: ProgramSet, version: string): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify([sets[name], GO_FLAGS, version]));
+  const files = await readdir(join(TOOLS, name), {recursive: true});
+  for (const file of files.filter(path => /(^go\.(mod|sum)|\.go)$/.test(path)).sort()) {
+    hash.update(`\n${file}\n`).update(await readFile(join(TOOLS, name, file)));
+  }
+  return join(cacheRoot(), `${name}-${hash.digest('hex').slice(0, 12)}`);
+}
+
+function isComplete(folder: string): boolean {
+  return existsSync(join(folder, 'complete'));
+}
+
+async function buildSets(missing: readonly {name: ProgramSet; folder: string}[], log: Log): Promise<void> {
+  const total = missing.reduce((sum, {name}) => sum + Object.keys(sets[name].programs).length, 0);
+  const minutes = missing.reduce((sum, {name}) => sum + sets[name].minutes, 0);
+  const cache = join(cacheRoot(), 'go-build');
+  log(`[programs] building ${total} programs; a first build takes about ${minutes} minutes on 2 cores`);
+  let done = 0;
+  for (const {name, folder} of missing) {
+    const spec: SetSpec = sets[name];
+    await mkdir(join(folder, 'bin'), {recursive: true});
+    for (const [program, path] of Object.entries(spec.programs)) {
+      done += 1;
+      const output = join(folder, 'bin', program);
+      if (existsSync(output)) continue;
+      const build = {
+        module: join(TOOLS, name),
+        package: path,
+        output: `${output}.new`,
+        ldflags: spec.ldflags ?? '',
+        cache,
+      };
+      await timed(log, `[programs] ${done}/${total} ${program}`, () => goBuild(build));
+      await rename(`${output}.new`, output);
+    }
+    await copyAssets(name, folder);
+    await writeFile(join(folder, 'complete'), '');
+  }
+}
+
+/** Go may clean its module cache at any time, so what is needed from it at run time is copied. */
+async function copyAssets(name: ProgramSet, folder: string): Promise<void> {
+  const spec: SetSpec = sets[name];
+  for (const [asset, {module, path}] of Object.entries(spec.assets ?? {})) {
+    const target = join(folder, 'assets', asset);
+    await rm(target, {recursive: true, force: true});
+    await mkdir(dirname(target), {recursive: true});
+    await cp(join(await goModuleFolder(module, join(TOOLS, name)), path), target, {recursive: true});
+  }
+}
+
+async function timed(log: Log, what: string, work: () => Promise<void>): Promise<void> {
+  const start = performance.now();
+  const elapsed = () => `${Math.round((performance.now() - start) / 1000)} s`;
+  const heartbeat = setInterval(() => log(`${what} … ${elapsed()}`), 10_000);
+  try {
+    await work();
+    log(`${what} done in ${elapsed()}`);
+  } finally {
+    clearInterval(heartbeat);
+  }
+}
+
+/** KUBEBUILDER_ASSETS goes first, as in envtest. */
+function located(folders: readonly string[]): Programs {
+  const own = process.env.KUBEBUILDER_ASSETS;
+  const bins = [...(own ? [own] : []), ...folders.map(folder => join(folder, 'bin'))];
+  const first = (kind: string, candidates: readonly string[]) => {
+    const path = candidates.find(existsSync);
+    if (!path) throw new Error(`no ${kind} among the program sets asked for: ${candidates.join(', ')}`);
+    return path;
+  };
+  return {
+    path: program =>
+      first(
+        'program',
+        bins.map(folder => join(folder, program)),
+      ),
+    asset: name =>
+      first(
+        'asset',
+        folders.map(folder => join(folder, 'assets', name)),
+      ),
+    folders: bins,
+  };
+}

@@ -1,0 +1,28 @@
+import {setTimeout as delay} from 'node:timers/promises';
+
+export interface WaitOptions {
+  timeoutMs?: number;
+  intervalMs?: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Polls `probe` until it answers something truthy and returns that. A probe that throws counts as "not yet"; its last
+ * error becomes the cause of the error thrown at the deadline.
+ */
+export async function until<T>(what: string, probe: () => Promise<T> | T, options: WaitOptions = {}): Promise<T> {
+  const {timeoutMs = 30_000, intervalMs = 100, signal} = options;
+  const deadline = performance.now() + timeoutMs;
+  let cause: unknown;
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      const answer = await probe();
+      if (answer) return answer;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`, {cause});
+    await delay(intervalMs, undefined, signal ? {signal} : {});
+  }
+}
