@@ -1,5 +1,3 @@
-import type {Logger} from 'pino';
-import type {Registry} from 'prom-client';
 import type {DeepReadonly, Intent, KubeObject, ObjectKey, ResourceType} from './object.ts';
 
 export interface CallOptions {
@@ -27,7 +25,8 @@ export interface ListPage<T> {
 }
 
 export interface WatchOptions extends Selector {
-  readonly resourceVersion: string;
+  /** Where to go on from. Absent: begin with all objects that exist, marked by a bookmark (KEP-3157 WatchList). */
+  readonly resourceVersion?: string;
   readonly signal: AbortSignal;
   /** The server ends the stream after this long. */
   readonly timeoutMs: number;
@@ -37,7 +36,7 @@ export interface WatchOptions extends Selector {
 
 export type WatchEvent<T> =
   | {readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T}
-  | {readonly type: 'BOOKMARK'; readonly resourceVersion: string};
+  | {readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean};
 
 export interface DeleteOptions extends CallOptions {
   /** The delete happens only if the object still is this one; otherwise a Conflict is thrown. */
@@ -45,13 +44,11 @@ export interface DeleteOptions extends CallOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
-/** One write that succeeded. A delete has no resourceVersion: it is known by the `uid` that is gone. */
-export interface WriteRecord {
-  readonly resource: ResourceType;
-  readonly key: string;
-  readonly resourceVersion?: string;
-  readonly deletedUid?: string;
-}
+/** One write that succeeded: the object as the server answered, or, a delete having no such answer, the uid that is gone. */
+export type WriteRecord = {readonly resource: ResourceType; readonly key: string} & (
+  | {readonly object: DeepReadonly<KubeObject>}
+  | {readonly deletedUid: string}
+);
 
 /** Asked right before a write is put on the wire: how many milliseconds this process may still write. 0: refuse. */
 export type WriteGate = () => number;
@@ -94,20 +91,4 @@ export interface KubeClient {
   recording(onWrite: (write: WriteRecord) => void): KubeClient;
   /** Ends open streams and connections. */
   close(): Promise<void>;
-}
-
-export interface KubeClientOptions {
-  /** Path of a kubeconfig; default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
-  readonly kubeconfig?: string;
-  readonly userAgent: string;
-  /** The one field manager under which this program applies. */
-  readonly fieldManager: string;
-  /** Default deadline of a call, default 15 000. */
-  readonly requestTimeoutMs?: number;
-  readonly registry: Registry;
-  readonly logger: Logger;
-}
-
-export function createKubeClient(options: KubeClientOptions): KubeClient {
-  throw new Error(`not built yet: ${options.userAgent}`);
 }

@@ -58,38 +58,38 @@ export class FencedError extends Error {
 }
 
 /** The object, or with a list the kind itself, does not exist. */
-export function isNotFound(error: unknown): error is ApiError {
+export function isNotFound(error: unknown): error is ApiError & {readonly status: 404} {
   return error instanceof ApiError && error.status === 404;
 }
 
-export function isAlreadyExists(error: unknown): error is ApiError {
+export function isAlreadyExists(error: unknown): error is ApiError & {readonly status: 409} {
   return error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists';
 }
 
 /** Somebody else wrote first (resourceVersion), or a precondition of a delete does not hold. */
-export function isConflict(error: unknown): error is ApiError {
+export function isConflict(error: unknown): error is ApiError & {readonly status: 409} {
   return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists';
 }
 
 /** Schema, CEL rule or admission said no: trying the same again cannot help. */
-export function isInvalid(error: unknown): error is ApiError {
+export function isInvalid(error: unknown): error is ApiError & {readonly status: 400 | 422} {
   return error instanceof ApiError && (error.status === 422 || error.status === 400);
 }
 
-export function isForbidden(error: unknown): error is ApiError {
+export function isForbidden(error: unknown): error is ApiError & {readonly status: 403} {
   return error instanceof ApiError && error.status === 403;
 }
 
-export function isUnauthorized(error: unknown): error is ApiError {
+export function isUnauthorized(error: unknown): error is ApiError & {readonly status: 401} {
   return error instanceof ApiError && error.status === 401;
 }
 
 /** The resourceVersion or continue token is too old: list again. */
-export function isExpired(error: unknown): error is ApiError {
+export function isExpired(error: unknown): error is ApiError & {readonly reason: 'Expired' | 'Gone'} {
   return error instanceof ApiError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone');
 }
 
-export function isTooManyRequests(error: unknown): error is ApiError {
+export function isTooManyRequests(error: unknown): error is ApiError & {readonly status: 429} {
   return error instanceof ApiError && error.status === 429;
 }
 

@@ -1,4 +1,6 @@
-import type {DeepReadonly, KubeObject} from './object.ts';
+import type {WriteRecord} from './client.ts';
+import {compareResourceVersions, type DeepReadonly, type KubeObject, keyOf} from './object.ts';
+import {type IndexFunction, StoreIndex} from './store-index.ts';
 
 /**
  * - `syncing`: the first list has not been completed.
@@ -23,8 +25,6 @@ export interface Delta<T extends KubeObject> {
 
 export type DeltaHandler<T extends KubeObject> = (delta: Delta<T>) => void;
 
-export type IndexFunction<T extends KubeObject> = (object: DeepReadonly<T>) => Iterable<string>;
-
 /** What reconciles read. Everything is synchronous and in memory; keys are "namespace/name" or "name". */
 export interface ReadonlyStore<T extends KubeObject> {
   readonly state: StoreState;
@@ -37,6 +37,194 @@ export interface ReadonlyStore<T extends KubeObject> {
   addIndex(name: string, fn: IndexFunction<T>): void;
   /** Replays what is held as initial `added` deltas, then reports every change. Returns the way to stop. */
   subscribe(handler: DeltaHandler<T>): () => void;
-  /** Resolves once the state is no longer `syncing`. */
+  /** Resolves once the state is no longer `syncing`; rejects with the signal's reason. */
   settled(signal?: AbortSignal): Promise<void>;
+}
+
+export interface StoreOptions {
+  /** Told when a subscriber threw; the other subscribers and the store itself are not affected. */
+  readonly onHandlerError: (error: unknown, key: string) => void;
+  /** Whether an object belongs in this store: false for what its selector leaves out, or may. */
+  readonly covers?: (object: DeepReadonly<KubeObject>) => boolean;
+}
+
+/**
+ * The objects of one kind as the server last reported them. The reflector alone writes to it.
+ *
+ * Invariants: handlers see each change once, in the order of the server, and when one is called the store already holds
+ * the change. Every update has the same uid before and after.
+ */
+export class Store<T extends KubeObject> implements ReadonlyStore<T> {
+  readonly #options: StoreOptions;
+  readonly #objects = new Map<string, DeepReadonly<T>>();
+  readonly #indexes = new Map<string, StoreIndex<T>>();
+  readonly #handlers = new Set<DeltaHandler<T>>();
+  readonly #waiters = new Set<() => void>();
+  #state: StoreState = 'syncing';
+  #resourceVersion = '0';
+  #epoch = 0;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+  }
+
+  get state(): StoreState {
+    return this.#state;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Grows when the server turns out to have gone back in time, restored from a backup. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  get(key: string): DeepReadonly<T> | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): Iterable<DeepReadonly<T>> {
+    return this.#objects.values();
+  }
+
+  byIndex(name: string, value: string): readonly DeepReadonly<T>[] {
+    const index = this.#indexes.get(name);
+    if (!index) throw new Error(`no index named ${name}`);
+    return index.get(value);
+  }
+
+  addIndex(name: string, fn: IndexFunction<T>): void {
+    if (this.#indexes.has(name)) throw new Error(`there already is an index named ${name}`);
+    const index = new StoreIndex(fn);
+    for (const [key, object] of this.#objects) index.add(key, object);
+    this.#indexes.set(name, index);
+  }
+
+  subscribe(handler: DeltaHandler<T>): () => void {
+    for (const object of [...this.#objects.values()]) this.#call(handler, {type: 'added', object, initial: true});
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  async settled(signal?: AbortSignal): Promise<void> {
+    await this.#until(() => this.#state !== 'syncing', signal);
+  }
+
+  /**
+   * Whether this store reflects a write that this program made when the store's epoch was `epoch`: it has reached the
+   * write's resourceVersion, or lost the deleted object. Writes outside of what the store holds count as reflected.
+   */
+  reflects(write: WriteRecord, epoch: number): boolean {
+    if (this.#state === 'missing' || this.#epoch !== epoch) return true;
+    if ('deletedUid' in write) {
+      const held = this.#objects.get(write.key);
+      return held?.metadata.uid !== write.deletedUid || held.metadata.deletionTimestamp !== undefined;
+    }
+    if (this.#options.covers?.(write.object) === false) return true;
+    const order = compareResourceVersions(this.#resourceVersion, write.object.metadata.resourceVersion ?? '');
+    return order === undefined || order >= 0;
+  }
+
+  /** Resolves once `reflects` holds. */
+  async reflecting(write: WriteRecord, epoch: number, signal: AbortSignal): Promise<void> {
+    await this.#until(() => this.reflects(write, epoch), signal);
+  }
+
+  /** Takes over a complete list and reports the differences. */
+  replace(objects: ReadonlyMap<string, T>, resourceVersion: string): void {
+    const initial = this.#state === 'syncing';
+    const order = compareResourceVersions(resourceVersion, this.#resourceVersion);
+    if (order !== undefined && order < 0) this.#epoch += 1;
+    this.#state = 'synced';
+    this.#resourceVersion = resourceVersion;
+    for (const [key, held] of [...this.#objects]) if (!objects.has(key)) this.#drop(key, held);
+    for (const [key, object] of objects) this.#put(key, object as DeepReadonly<T>, initial);
+    this.#wake();
+  }
+
+  /** An object was added or changed. */
+  upsert(object: T): void {
+    const held = object as DeepReadonly<T>;
+    this.#put(keyOf(object), held, false);
+    this.advance(object.metadata.resourceVersion ?? this.#resourceVersion);
+  }
+
+  remove(object: T): void {
+    const key = keyOf(object);
+    if (this.#objects.has(key)) this.#drop(key, object as DeepReadonly<T>);
+    this.advance(object.metadata.resourceVersion ?? this.#resourceVersion);
+  }
+
+  /** The server has reported everything up to this resourceVersion. */
+  advance(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion;
+    this.#wake();
+  }
+
+  /** The server does not know the kind. */
+  markMissing(): void {
+    this.#state = 'missing';
+    for (const [key, held] of [...this.#objects]) this.#drop(key, held);
+    this.#wake();
+  }
+
+  #put(key: string, object: DeepReadonly<T>, initial: boolean): void {
+    const old = this.#objects.get(key);
+    if (old && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (old && old.metadata.uid !== object.metadata.uid) {
+      this.#drop(key, old);
+      this.#put(key, object, initial);
+      return;
+    }
+    this.#objects.set(key, object);
+    for (const index of this.#indexes.values()) {
+      if (old) index.remove(key, old);
+      index.add(key, object);
+    }
+    this.#emit(old ? {type: 'updated', object, old, initial} : {type: 'added', object, initial});
+  }
+
+  /** `last` is the object as the server last knew it: newer than what is held, when an event brings it. */
+  #drop(key: string, last: DeepReadonly<T>): void {
+    const held = this.#objects.get(key);
+    this.#objects.delete(key);
+    if (held) for (const index of this.#indexes.values()) index.remove(key, held);
+    this.#emit({type: 'deleted', object: last, initial: false});
+  }
+
+  #emit(delta: Delta<T>): void {
+    for (const handler of this.#handlers) this.#call(handler, delta);
+  }
+
+  #call(handler: DeltaHandler<T>, delta: Delta<T>): void {
+    try {
+      handler(delta);
+    } catch (error) {
+      this.#options.onHandlerError(error, keyOf(delta.object as KubeObject));
+    }
+  }
+
+  #wake(): void {
+    for (const waiter of [...this.#waiters]) waiter();
+  }
+
+  async #until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    if (condition()) return;
+    const {promise, resolve, reject} = Promise.withResolvers<void>();
+    const check = (): void => {
+      if (condition()) resolve();
+    };
+    const abort = (): void => reject(signal?.reason);
+    this.#waiters.add(check);
+    signal?.addEventListener('abort', abort, {once: true});
+    try {
+      await promise;
+    } finally {
+      this.#waiters.delete(check);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
 }

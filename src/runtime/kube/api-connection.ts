@@ -1,0 +1,116 @@
+import {Deadline} from '../deadline.ts';
+import type {WriteGate} from './client.ts';
+import {ApiError, type ApiStatus, FencedError, TransportError} from './errors.ts';
+import type {KubeMetrics} from './metrics.ts';
+import type {HttpCall, HttpResponse, Transport} from './transport.ts';
+
+export interface Exchange {
+  readonly method: HttpCall['method'];
+  /** Path and query. */
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  /** Whether it is a write that must pass the gate. */
+  readonly gated?: boolean;
+}
+
+export interface ApiConnectionOptions {
+  readonly transport: Transport;
+  readonly host: string;
+  readonly userAgent: string;
+  readonly timeoutMs: number;
+  readonly metrics: KubeMetrics;
+}
+
+/** Requests and their answers: deadlines, the write gate, metrics, and typed errors for all that can go wrong. */
+export class ApiConnection {
+  readonly #options: ApiConnectionOptions;
+  gate: WriteGate = () => Number.POSITIVE_INFINITY;
+
+  constructor(options: ApiConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** One request and its whole answer, parsed. */
+  async exchange<R>(exchange: Exchange, options: {signal?: AbortSignal; timeoutMs?: number}): Promise<R> {
+    const {metrics, host} = this.#options;
+    const observe = metrics.requestSeconds.startTimer({verb: exchange.method, host});
+    const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs;
+    // A write may not outlive the right to write: cut short, it cannot land after another process has taken over.
+    const allowedMs = exchange.gated ? this.gate() : Number.POSITIVE_INFINITY;
+    if (allowedMs <= 0) throw new FencedError(describe(exchange));
+    using deadline = new Deadline(Math.min(timeoutMs, allowedMs), options.signal);
+    const response = await this.#send(exchange, deadline.signal, options.signal);
+    try {
+      return JSON.parse(await response.body.text()) as R;
+    } catch (error) {
+      throw failure(describe(exchange), error, options.signal);
+    } finally {
+      observe();
+    }
+  }
+
+  /** One request and its answer as a stream, which ends with an error when it is silent for `idleTimeoutMs`. */
+  async *stream(exchange: Exchange, signal: AbortSignal, timeoutMs: number, idleTimeoutMs: number) {
+    using deadline = new Deadline(timeoutMs, signal);
+    const response = await this.#send(exchange, deadline.signal, signal, idleTimeoutMs);
+    try {
+      for await (const chunk of response.body) yield chunk as Uint8Array;
+    } catch (error) {
+      throw failure(describe(exchange), error, signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#options.transport.close();
+  }
+
+  /** Sends a request and waits for the head of its answer; a refusal by the server is thrown as `ApiError`. */
+  async #send(exchange: Exchange, signal: AbortSignal, caller?: AbortSignal, idleTimeoutMs?: number) {
+    const call = describe(exchange);
+    const {metrics, host, transport, userAgent} = this.#options;
+    const {accept = 'application/json', contentType, gated, method, path, body} = exchange;
+    const headers = {accept, 'user-agent': userAgent, ...(contentType && {'content-type': contentType})};
+    const mayStart = (): Error | undefined => (!gated || this.gate() > 0 ? undefined : new FencedError(call));
+    try {
+      const optional = {...(body !== undefined && {body}), ...(idleTimeoutMs !== undefined && {idleTimeoutMs})};
+      const response = await transport.send({method, path, headers, signal, mayStart, ...optional});
+      metrics.requests.inc({code: String(response.statusCode), method, host});
+      if (response.statusCode < 300) return response;
+      throw await refusal(call, response);
+    } catch (error) {
+      if (!(error instanceof ApiError)) metrics.requests.inc({code: '<error>', method, host});
+      throw failure(call, error, caller);
+    }
+  }
+}
+
+/** For people and errors: method and path, without the query. */
+export function describe(exchange: Exchange): string {
+  return `${exchange.method} ${exchange.path.split('?', 1)[0]}`;
+}
+
+/** What to throw: typed errors as they are, the caller's reason when the caller gave up, else `TransportError`. */
+export function failure(call: string, error: unknown, caller?: AbortSignal): unknown {
+  if (error instanceof ApiError || error instanceof FencedError || error instanceof TransportError) return error;
+  return caller?.aborted ? caller.reason : new TransportError(call, error);
+}
+
+async function refusal(call: string, response: HttpResponse): Promise<ApiError> {
+  const text = await response.body.text();
+  const seconds = Number(response.headers['retry-after']);
+  const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
+  return new ApiError(call, response.statusCode, parseStatus(text), retryAfterMs);
+}
+
+/** Proxies, and the API server itself for a kind it does not know, answer with plain text. */
+function parseStatus(text: string): ApiStatus {
+  try {
+    const body = JSON.parse(text) as ApiStatus | null;
+    if (body?.kind === 'Status') return body;
+  } catch {
+    // Not JSON: the text itself is the message.
+  }
+  return {message: text.trim().slice(0, 500)};
+}

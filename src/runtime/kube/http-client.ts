@@ -1,0 +1,233 @@
+import type {Logger} from 'pino';
+import type {Registry} from 'prom-client';
+import {ApiConnection, describe, type Exchange, failure} from './api-connection.ts';
+import type {
+  CallOptions,
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ListPage,
+  WatchEvent,
+  WatchOptions,
+  WriteGate,
+  WriteRecord,
+} from './client.ts';
+import {type ApiStatus, isNotFound} from './errors.ts';
+import {loadClusterAccess} from './kubeconfig.ts';
+import {kubeMetrics} from './metrics.ts';
+import {
+  apiVersionOf,
+  type DeepReadonly,
+  formatKey,
+  type Intent,
+  type KubeObject,
+  keyOf,
+  type ObjectKey,
+  objectKey,
+  type ResourceType,
+} from './object.ts';
+import {collectionPath, objectPath, queryString, selectorParameters} from './paths.ts';
+import {Transport} from './transport.ts';
+import {parseWatchEvent, splitLines} from './watch-stream.ts';
+
+export interface KubeClientOptions {
+  /** Path of a kubeconfig; default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
+  readonly kubeconfig?: string;
+  readonly userAgent: string;
+  /** The one field manager under which this program applies. */
+  readonly fieldManager: string;
+  /** Default deadline of a call, default 15 000. */
+  readonly requestTimeoutMs?: number;
+  readonly registry: Registry;
+  readonly logger: Logger;
+}
+
+const DEFAULT_TIMEOUT_MS = 15_000;
+const DEFAULT_PAGE_SIZE = 500;
+/** How much longer than the server's own timeout a watch may last before it counts as dead. */
+const WATCH_GRACE_MS = 30_000;
+
+const JSON_TYPE = 'application/json';
+const APPLY_TYPE = 'application/apply-patch+yaml';
+const MERGE_PATCH_TYPE = 'application/merge-patch+json';
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
+const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+export function createKubeClient(options: KubeClientOptions): KubeClient {
+  const access = loadClusterAccess(options.kubeconfig);
+  options.logger.debug({server: access.server}, 'using the API server');
+  const connection = new ApiConnection({
+    transport: new Transport(access),
+    host: new URL(access.server).host,
+    userAgent: options.userAgent,
+    timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+    metrics: kubeMetrics(options.registry),
+  });
+  return new HttpClient(connection, {fieldManager: options.fieldManager, gated: true});
+}
+
+interface Mode {
+  readonly fieldManager: string;
+  readonly gated: boolean;
+  readonly onWrite?: (write: WriteRecord) => void;
+}
+
+interface RawList<T> {
+  readonly metadata: {readonly resourceVersion: string; readonly continue?: string};
+  readonly items?: T[];
+}
+
+class HttpClient implements KubeClient {
+  readonly #connection: ApiConnection;
+  readonly #mode: Mode;
+
+  constructor(connection: ApiConnection, mode: Mode) {
+    this.#connection = connection;
+    this.#mode = mode;
+  }
+
+  async get<T extends KubeObject>(resource: ResourceType<T>, key: ObjectKey, options: CallOptions = {}) {
+    try {
+      return await this.#connection.exchange<T>({method: 'GET', path: objectPath(resource, key)}, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async *list<T extends KubeObject>(resource: ResourceType<T>, options: ListOptions = {}): AsyncGenerator<ListPage<T>> {
+    const {pageSize = DEFAULT_PAGE_SIZE, namespace, metadataOnly} = options;
+    let next: string | undefined;
+    do {
+      const query = queryString({...selectorParameters(options), limit: String(pageSize), continue: next});
+      const path = collectionPath(resource, namespace) + query;
+      const exchange: Exchange = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE};
+      const page = await this.#connection.exchange<RawList<T>>(exchange, options);
+      const items = page.items ?? [];
+      for (const item of items) identify(item, resource);
+      yield {items, resourceVersion: page.metadata.resourceVersion};
+      next = page.metadata.continue || undefined;
+    } while (next);
+  }
+
+  async create<T extends KubeObject>(resource: ResourceType<T>, object: DeepReadonly<T>, options: CallOptions = {}) {
+    const path = collectionPath(resource, object.metadata.namespace) + this.#asManager();
+    const body = JSON.stringify(object);
+    return await this.#write<T>(resource, {method: 'POST', path, contentType: JSON_TYPE, body}, options);
+  }
+
+  async replace<T extends KubeObject>(resource: ResourceType<T>, object: DeepReadonly<T>, options: CallOptions = {}) {
+    const key = objectKey(object);
+    if (!object.metadata.resourceVersion) throw new Error(`${resource.kind} ${formatKey(key)}: no resourceVersion`);
+    const path = objectPath(resource, key) + this.#asManager();
+    const body = JSON.stringify(object);
+    return await this.#write<T>(resource, {method: 'PUT', path, contentType: JSON_TYPE, body}, options);
+  }
+
+  async apply<T extends KubeObject>(resource: ResourceType<T>, intent: Intent<T>, options: CallOptions = {}) {
+    return await this.#apply<T>(resource, intent, options);
+  }
+
+  async applyStatus<T extends KubeObject>(resource: ResourceType<T>, intent: Intent<T>, options: CallOptions = {}) {
+    return await this.#apply<T>(resource, intent, options, 'status');
+  }
+
+  async patch<T extends KubeObject>(
+    resource: ResourceType<T>,
+    key: ObjectKey,
+    patch: Record<string, unknown>,
+    options: CallOptions & {readonly subresource?: string} = {},
+  ) {
+    const path = objectPath(resource, key, options.subresource) + this.#asManager();
+    const body = JSON.stringify(patch);
+    return await this.#write<T>(resource, {method: 'PATCH', path, contentType: MERGE_PATCH_TYPE, body}, options);
+  }
+
+  async delete(resource: ResourceType, key: ObjectKey, options: DeleteOptions = {}): Promise<boolean> {
+    const {preconditions, propagationPolicy} = options;
+    const body = JSON.stringify({apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy});
+    const path = objectPath(resource, key);
+    const exchange: Exchange = {method: 'DELETE', path, contentType: JSON_TYPE, body, gated: this.#mode.gated};
+    try {
+      // The answer is a Status that names the uid, or the object where something still holds it.
+      const answer = await this.#connection.exchange<ApiStatus & Partial<KubeObject>>(exchange, options);
+      const deletedUid = answer.details?.uid ?? answer.metadata?.uid;
+      if (deletedUid) this.#mode.onWrite?.({resource, key: formatKey(key), deletedUid});
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  async *watch<T extends KubeObject>(resource: ResourceType<T>, options: WatchOptions): AsyncGenerator<WatchEvent<T>> {
+    const {resourceVersion, timeoutMs, idleTimeoutMs, signal} = options;
+    const query = queryString({
+      ...selectorParameters(options),
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: String(Math.ceil(timeoutMs / 1000)),
+      resourceVersion,
+      ...(resourceVersion === undefined && {sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan'}),
+    });
+    const path = collectionPath(resource, options.namespace) + query;
+    const exchange: Exchange = {method: 'GET', path, accept: options.metadataOnly ? METADATA : JSON_TYPE};
+    const call = describe(exchange);
+    try {
+      const chunks = this.#connection.stream(exchange, signal, timeoutMs + WATCH_GRACE_MS, idleTimeoutMs);
+      for await (const line of splitLines(chunks)) {
+        const event = parseWatchEvent<T>(call, line);
+        if (event && event.type !== 'BOOKMARK') identify(event.object, resource);
+        if (event) yield event;
+      }
+    } catch (error) {
+      throw failure(call, error, signal);
+    }
+  }
+
+  setWriteGate(gate: WriteGate): void {
+    this.#connection.gate = gate;
+  }
+
+  ungated(): KubeClient {
+    return new HttpClient(this.#connection, {...this.#mode, gated: false});
+  }
+
+  recording(onWrite: (write: WriteRecord) => void): KubeClient {
+    return new HttpClient(this.#connection, {...this.#mode, onWrite});
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #apply<T extends KubeObject>(
+    resource: ResourceType<T>,
+    intent: Intent<T>,
+    options: CallOptions,
+    subresource?: string,
+  ) {
+    const {namespace, name} = (intent as KubeObject).metadata;
+    const path = objectPath(resource, {namespace, name}, subresource) + this.#asManager({force: 'true'});
+    // JSON is YAML; the content type names the format of the patch, not of the text.
+    const body = JSON.stringify({...intent, apiVersion: apiVersionOf(resource), kind: resource.kind});
+    return await this.#write<T>(resource, {method: 'PATCH', path, contentType: APPLY_TYPE, body}, options);
+  }
+
+  #asManager(parameters: Record<string, string> = {}): string {
+    return queryString({fieldManager: this.#mode.fieldManager, ...parameters});
+  }
+
+  async #write<T extends KubeObject>(resource: ResourceType<T>, exchange: Exchange, options: CallOptions): Promise<T> {
+    const written = await this.#connection.exchange<T>({...exchange, gated: this.#mode.gated}, options);
+    const object: KubeObject = written;
+    this.#mode.onWrite?.({resource, key: keyOf(object), object});
+    return written;
+  }
+}
+
+/** Items of a list do not say what they are, and with metadata only they say PartialObjectMetadata. */
+function identify(object: KubeObject, resource: ResourceType): void {
+  object.apiVersion = apiVersionOf(resource);
+  object.kind = resource.kind;
+}

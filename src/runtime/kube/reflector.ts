@@ -1,0 +1,273 @@
+import type {Logger} from 'pino';
+import type {Registry} from 'prom-client';
+import {type BackoffPolicy, backoffMs} from '../backoff.ts';
+import type {Clock} from '../clock.ts';
+import type {KubeClient, Selector, WatchEvent} from './client.ts';
+import {ApiError, isExpired, isInvalid, isNotFound, TransportError} from './errors.ts';
+import {type KubeMetrics, kubeMetrics} from './metrics.ts';
+import {compareResourceVersions, type KubeObject, keyOf, type ResourceType, resourceName} from './object.ts';
+import {surelySelects} from './selector.ts';
+import {Store} from './store.ts';
+
+export interface ReflectorOptions<T extends KubeObject> extends Selector {
+  readonly client: KubeClient;
+  readonly resource: ResourceType<T>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** In [0, 1); default `Math.random`. */
+  readonly random?: () => number;
+  /** Drop what is not needed before it is kept. managedFields are always dropped. */
+  readonly transform?: (object: T) => T;
+  /** A watch lasts this long, or up to twice as long; default 5 minutes. */
+  readonly watchTimeoutMs?: number;
+  /** A watch without a sign of life for this long is dead; default 150 s, bookmarks come each minute. */
+  readonly idleTimeoutMs?: number;
+  /** Between attempts after failures; default 0.8 s doubling to 30 s. */
+  readonly backoff?: BackoffPolicy;
+}
+
+/**
+ * What to do next.
+ * - `sync`: obtain all objects: streamed where the server can (WatchList, KEP-3157), else listed page by page.
+ * - `watch`: go on from a resourceVersion. `suspect` after a failure: the server may have gone back in time meanwhile.
+ */
+type State =
+  | {readonly phase: 'sync'}
+  | {readonly phase: 'watch'; readonly resourceVersion: string; readonly suspect: boolean};
+
+/** What a step led to. Errors are data: a step does not throw. */
+interface Step {
+  readonly next: State;
+  /** Something worked long enough or brought something: the backoff begins anew. */
+  readonly progressed: boolean;
+  /** Wait before the next step. */
+  readonly pause: boolean;
+  readonly error?: unknown;
+}
+
+const SYNC: State = {phase: 'sync'};
+const BACKOFF: BackoffPolicy = {initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0.5};
+/** A kind that is not installed is asked for at least this often. */
+const MISSING_RETRY_MS = 10_000;
+/** A watch that lived this long counts as progress even if it brought nothing. */
+const LASTING_MS = 10_000;
+/** A watch that the server ended sooner than this is not repeated at once. */
+const SHORT_MS = 1_000;
+
+/**
+ * Keeps a store equal to the server's objects of one kind: a state machine of two states with one step function, after
+ * kube-rs's watcher. It ends only by its signal.
+ */
+export class Reflector<T extends KubeObject> {
+  readonly store: Store<T>;
+  readonly #options: ReflectorOptions<T>;
+  readonly #name: string;
+  readonly #logger: Logger;
+  readonly #metrics: KubeMetrics;
+  readonly #random: () => number;
+  /** Whether the server may know WatchList. */
+  #streaming = true;
+
+  constructor(options: ReflectorOptions<T>) {
+    this.#options = options;
+    this.#name = resourceName(options.resource);
+    this.#logger = options.logger.child({resource: this.#name});
+    this.#metrics = kubeMetrics(options.registry);
+    this.#random = options.random ?? Math.random;
+    this.store = new Store<T>({
+      onHandlerError: (err, key) => this.#logger.error({err, key}, 'a subscriber of the cache threw'),
+      covers: object => surelySelects(options, object),
+    });
+  }
+
+  /** Runs until the signal aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    let state: State = SYNC;
+    let failures = 0;
+    while (!signal.aborted) {
+      const step = await this.#step(state, signal);
+      if (signal.aborted) return;
+      this.#metrics.cacheObjects.set({resource: this.#name}, this.store.size);
+      if (step.progressed) failures = 0;
+      if (step.pause) await this.#pause(step, ++failures, signal);
+      state = step.next;
+    }
+  }
+
+  async #step(state: State, signal: AbortSignal): Promise<Step> {
+    if (state.phase === 'watch') return await this.#watch(state, signal);
+    const step = this.#streaming ? await this.#stream(signal) : await this.#list(signal);
+    if (isNotFound(step.error)) this.#missing();
+    return step;
+  }
+
+  /** All objects by a watch that begins with them and goes on as an ordinary watch. */
+  async #stream(signal: AbortSignal): Promise<Step> {
+    const step = await this.#follow(undefined, signal);
+    if (!isInvalid(step.error)) return step;
+    // Too old for it, or switched off: from now on page by page.
+    this.#streaming = false;
+    return {next: SYNC, progressed: false, pause: false};
+  }
+
+  async #list(signal: AbortSignal): Promise<Step> {
+    const {client, resource} = this.#options;
+    const objects = new Map<string, T>();
+    let resourceVersion = '';
+    try {
+      for await (const page of client.list(resource, {...this.#selector(), signal})) {
+        for (const object of page.items) objects.set(keyOf(object as KubeObject), this.#prepare(object));
+        resourceVersion = page.resourceVersion;
+      }
+    } catch (error) {
+      this.#metrics.lists.inc({resource: this.#name, result: 'error'});
+      return {next: SYNC, progressed: false, pause: true, error};
+    }
+    this.#replace(objects, resourceVersion);
+    return {next: {phase: 'watch', resourceVersion, suspect: false}, progressed: false, pause: false};
+  }
+
+  async #watch(state: State & {phase: 'watch'}, signal: AbortSignal): Promise<Step> {
+    if (!state.suspect) return await this.#follow(state.resourceVersion, signal);
+    try {
+      if (await this.#wentBack(state.resourceVersion, signal)) {
+        this.#logger.warn({resourceVersion: state.resourceVersion}, 'the server went back in time: listing again');
+        return {next: SYNC, progressed: false, pause: false};
+      }
+    } catch (error) {
+      return {next: keepsPlace(error) ? state : SYNC, progressed: false, pause: true, error};
+    }
+    return await this.#follow(state.resourceVersion, signal);
+  }
+
+  /** Follows one watch to its end. From no resourceVersion it first collects all objects, then replaces the store. */
+  async #follow(from: string | undefined, signal: AbortSignal): Promise<Step> {
+    const {client, resource, clock, watchTimeoutMs = 300_000, idleTimeoutMs = 150_000} = this.#options;
+    const startedAt = clock.monotonic();
+    const timeoutMs = watchTimeoutMs * (1 + this.#random());
+    const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal};
+    let resourceVersion = from;
+    let collected = from === undefined ? new Map<string, T>() : undefined;
+    let events = 0;
+    let error: unknown;
+    try {
+      for await (const event of client.watch(resource, {
+        ...options,
+        ...(from !== undefined && {resourceVersion: from}),
+      })) {
+        events += 1;
+        if (collected) {
+          if (!collect(collected, event, object => this.#prepare(object))) continue;
+          resourceVersion = eventVersion(event);
+          this.#replace(collected, resourceVersion);
+          collected = undefined;
+        } else {
+          resourceVersion = this.#take(event);
+        }
+      }
+    } catch (cause) {
+      error = cause;
+    }
+    const lastedMs = clock.monotonic() - startedAt;
+    this.#metrics.watchEnds.inc({resource: this.#name, reason: endReason(error)});
+    const progressed = collected === undefined && (events > 0 || lastedMs >= LASTING_MS);
+    const pause = error !== undefined || lastedMs < SHORT_MS;
+    const lost = resourceVersion === undefined || (error !== undefined && !keepsPlace(error));
+    const next: State = lost ? SYNC : {phase: 'watch', resourceVersion: resourceVersion ?? '', suspect: pause};
+    return {next, progressed, pause, ...(error !== undefined && {error})};
+  }
+
+  /** Applies one event to the store and returns the resourceVersion to go on from. */
+  #take(event: WatchEvent<T>): string {
+    const resourceVersion = eventVersion(event);
+    if (event.type === 'BOOKMARK') this.store.advance(resourceVersion);
+    else if (event.type === 'DELETED') this.store.remove(this.#prepare(event.object));
+    else this.store.upsert(this.#prepare(event.object));
+    return resourceVersion;
+  }
+
+  /** An API server restored from a backup would wait in silence for the version that we ask it to go on from. */
+  async #wentBack(resourceVersion: string, signal: AbortSignal): Promise<boolean> {
+    const {client, resource} = this.#options;
+    for await (const page of client.list(resource, {...this.#selector(), pageSize: 1, signal})) {
+      const order = compareResourceVersions(page.resourceVersion, resourceVersion);
+      return order !== undefined && order < 0;
+    }
+    return false;
+  }
+
+  #replace(objects: ReadonlyMap<string, T>, resourceVersion: string): void {
+    this.#metrics.lists.inc({resource: this.#name, result: 'success'});
+    if (this.store.state === 'missing') this.#logger.info('the kind is installed now');
+    this.store.replace(objects, resourceVersion);
+    this.#logger.debug({objects: objects.size, resourceVersion}, 'cache filled');
+  }
+
+  #missing(): void {
+    if (this.store.state !== 'missing') this.#logger.info('the kind is not installed');
+    this.store.markMissing();
+  }
+
+  #prepare(object: T): T {
+    const {metadata}: {metadata: KubeObject['metadata'] & {managedFields?: unknown}} = object;
+    delete metadata.managedFields;
+    const {transform} = this.#options;
+    if (!transform) return object;
+    try {
+      return transform(object);
+    } catch (err) {
+      this.#logger.error({err, key: keyOf(object as KubeObject)}, 'the transform threw: the object is kept whole');
+      return object;
+    }
+  }
+
+  async #pause(step: Step, failures: number, signal: AbortSignal): Promise<void> {
+    const {clock, backoff = BACKOFF} = this.#options;
+    const missing = this.store.state === 'missing';
+    const delay = backoffMs(missing ? {...backoff, maxMs: MISSING_RETRY_MS} : backoff, failures, this.#random);
+    const asked = step.error instanceof ApiError ? (step.error.retryAfterMs ?? 0) : 0;
+    const ms = Math.round(Math.max(delay, asked));
+    const level = missing || step.error === undefined ? 'debug' : 'warn';
+    this.#logger[level]({err: step.error, failures, ms}, 'the cache lost its watch; trying again');
+    await clock.sleep(ms, signal).catch(() => undefined);
+  }
+
+  #selector(): Selector {
+    const {namespace, labelSelector, fieldSelector, metadataOnly} = this.#options;
+    return {
+      ...(namespace !== undefined && {namespace}),
+      ...(labelSelector !== undefined && {labelSelector}),
+      ...(fieldSelector !== undefined && {fieldSelector}),
+      ...(metadataOnly !== undefined && {metadataOnly}),
+    };
+  }
+}
+
+/** Whether a watch may go on where it was: the trouble is with the way to the server, or passes. */
+function keepsPlace(error: unknown): boolean {
+  if (error instanceof TransportError) return true;
+  if (isExpired(error)) return false;
+  return error instanceof ApiError && (error.status === 429 || error.status >= 500);
+}
+
+/** True when `event` says that all that existed has been collected. */
+function collect<T extends KubeObject>(
+  objects: Map<string, T>,
+  event: WatchEvent<T>,
+  prepare: (object: T) => T,
+): boolean {
+  if (event.type === 'BOOKMARK') return event.initialEventsEnd;
+  if (event.type === 'DELETED') objects.delete(keyOf(event.object as KubeObject));
+  else objects.set(keyOf(event.object as KubeObject), prepare(event.object));
+  return false;
+}
+
+function eventVersion<T extends KubeObject>(event: WatchEvent<T>): string {
+  return event.type === 'BOOKMARK' ? event.resourceVersion : (event.object.metadata.resourceVersion ?? '');
+}
+
+function endReason(error: unknown): string {
+  if (error === undefined) return 'server';
+  return error instanceof ApiError ? error.reason || String(error.status) : 'transport';
+}

@@ -1,0 +1,110 @@
+import {isDeepStrictEqual} from 'node:util';
+import {Agent, type Dispatcher, ProxyAgent} from 'undici';
+import type {ClusterAccess, TlsMaterial} from './kubeconfig.ts';
+
+export interface HttpCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Path and query below the server's base URL. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** Asked at the last moment before the request is written to its connection; an error means: do not. */
+  readonly mayStart?: () => Error | undefined;
+  /** For streams: the longest silence, milliseconds. */
+  readonly idleTimeoutMs?: number;
+}
+
+export type HttpResponse = Dispatcher.ResponseData;
+
+interface Connections {
+  readonly tls: TlsMaterial;
+  readonly requests: Dispatcher;
+  readonly streams: Dispatcher;
+}
+
+/** Ordinary requests share this many connections; more of them wait their turn. */
+const REQUEST_CONNECTIONS = 8;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** The API server sends the head of a watch at once; a request has its own deadline. */
+const STREAM_HEAD_TIMEOUT_MS = 30_000;
+/** Shorter than the 90 s after which the API server closes an idle connection, so that we never write into a closed one. */
+const KEEP_ALIVE_MS = 60_000;
+/** Probe a silent peer as client-go does; the kernel gives up some ten seconds later. */
+const TCP_KEEP_ALIVE_MS = 30_000;
+
+/**
+ * HTTP to one API server over pinned connections: 8 for requests, and one for each watch, so that a watch never
+ * stands in the way of a request. HTTP/1.1: a connection that dies takes one exchange with it, not all of them.
+ * When certificates rotate new connections are made; the old ones end with what runs on them.
+ */
+export class Transport {
+  readonly #access: ClusterAccess;
+  readonly #basePath: string;
+  readonly #origin: string;
+  #connections: Connections | undefined;
+
+  constructor(access: ClusterAccess) {
+    const url = new URL(access.server);
+    this.#access = access;
+    this.#origin = url.origin;
+    this.#basePath = url.pathname.replace(/\/$/, '');
+  }
+
+  async send(call: HttpCall): Promise<HttpResponse> {
+    call.signal.throwIfAborted();
+    const credentials = await this.#access.credentials();
+    const connections = this.#connectionsFor(credentials.tls);
+    const dispatcher = call.idleTimeoutMs === undefined ? connections.requests : connections.streams;
+    const {mayStart} = call;
+    return await (mayStart ? dispatcher.compose(gate(mayStart)) : dispatcher).request({
+      origin: this.#origin,
+      path: this.#basePath + call.path,
+      method: call.method,
+      headers: {...call.headers, ...credentials.headers},
+      body: call.body ?? null,
+      signal: call.signal,
+      headersTimeout: call.idleTimeoutMs === undefined ? 0 : STREAM_HEAD_TIMEOUT_MS,
+      bodyTimeout: call.idleTimeoutMs ?? 0,
+    });
+  }
+
+  async close(): Promise<void> {
+    const connections = this.#connections;
+    this.#connections = undefined;
+    await Promise.all([connections?.requests.destroy(), connections?.streams.destroy()]);
+  }
+
+  #connectionsFor(tls: TlsMaterial): Connections {
+    const current = this.#connections;
+    if (current && isDeepStrictEqual(current.tls, tls)) return current;
+    const next = {tls, requests: this.#agent(tls, REQUEST_CONNECTIONS), streams: this.#agent(tls, null)};
+    this.#connections = next;
+    // close() lets what runs finish; what it could reject with is known to those who run it.
+    for (const old of current ? [current.requests, current.streams] : []) old.close().catch(() => undefined);
+    return next;
+  }
+
+  #agent(tls: TlsMaterial, connections: number | null): Dispatcher {
+    const connect = {...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS};
+    const common = {allowH2: false, pipelining: 1, connections, keepAliveTimeout: KEEP_ALIVE_MS};
+    const {proxyUrl} = this.#access;
+    return proxyUrl ? new ProxyAgent({...common, uri: proxyUrl, requestTls: connect}) : new Agent({...common, connect});
+  }
+}
+
+/** undici calls `onRequestStart` synchronously before it writes the request, after any wait for a free connection. */
+function gate(mayStart: () => Error | undefined): Dispatcher.DispatcherComposeInterceptor {
+  return dispatch => (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => {
+        handler.onRequestStart?.(controller, context);
+        const refusal = mayStart();
+        if (refusal) controller.abort(refusal);
+      },
+      onResponseStart: (...args) => handler.onResponseStart?.(...args),
+      onResponseData: (...args) => handler.onResponseData?.(...args),
+      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+      onResponseError: (...args) => handler.onResponseError?.(...args),
+    });
+}

@@ -1,0 +1,60 @@
+import type {WatchEvent} from './client.ts';
+import {ApiError, type ApiStatus} from './errors.ts';
+import type {KubeObject} from './object.ts';
+
+/** The stream ended inside a line: the connection was cut, whatever it says of itself. */
+export class TruncatedStreamError extends Error {
+  override readonly name = 'TruncatedStreamError';
+
+  constructor(length: number) {
+    super(`the stream ended inside a line, after ${length} characters of it`);
+  }
+}
+
+/** Splits a stream of bytes into lines without the line feed. Empty lines are left out. */
+export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder();
+  let pending: string[] = [];
+  for await (const chunk of chunks) {
+    const text = decoder.decode(chunk, {stream: true});
+    let start = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      pending.push(text.slice(start, end));
+      const line = pending.join('');
+      pending = [];
+      start = end + 1;
+      if (line) yield line;
+    }
+    if (start < text.length) pending.push(text.slice(start));
+  }
+  const rest = pending.join('') + decoder.decode();
+  if (rest) throw new TruncatedStreamError(rest.length);
+}
+
+interface RawEvent {
+  readonly type: string;
+  readonly object: KubeObject & ApiStatus;
+}
+
+/** The annotation by which a bookmark says that all initial events have been sent (KEP-3157). */
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** Throws `ApiError` for an ERROR event, `SyntaxError` for what is not JSON; unknown types are undefined. */
+export function parseWatchEvent<T extends KubeObject>(call: string, line: string): WatchEvent<T> | undefined {
+  const event = JSON.parse(line) as RawEvent;
+  switch (event.type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return {type: event.type, object: event.object as unknown as T};
+    case 'BOOKMARK': {
+      const {resourceVersion, annotations} = event.object.metadata;
+      if (!resourceVersion) return undefined;
+      return {type: 'BOOKMARK', resourceVersion, initialEventsEnd: annotations?.[INITIAL_EVENTS_END] === 'true'};
+    }
+    case 'ERROR':
+      throw new ApiError(call, event.object.code ?? 500, event.object);
+    default:
+      return undefined;
+  }
+}
