@@ -4,6 +4,7 @@
  * The file is YAML; `config-schema.ts` holds its JSON schema with the defaults and the description of every option,
  * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
  */
+import {isIP, isIPv4, isIPv6} from 'node:net';
 import type {DnsConfig} from '../dns/config.ts';
 
 export interface OperatorConfig {
@@ -113,11 +114,41 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
   ];
 }
 
-function checkDns({checks, queryTimeoutMs, verdictTimeoutMs}: OperatorDnsConfig): readonly ConfigProblem[] {
+function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
+  const {checks, queryTimeoutMs, verdictTimeoutMs} = dns;
   return [
+    ...checkEach(['dns', 'recursives'], dns.recursives, isAddressWithPort, 'an IP address, with or without a port'),
+    ...checkEach(['dns', 'rootServers'], dns.rootServers ?? [], text => isIP(text) !== 0, 'an IP address'),
+    ...checkEach(['dns', 'allowAddresses'], dns.allowAddresses, isCidr, 'a CIDR, such as 10.1.0.0/16'),
     ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
     ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
   ];
+}
+
+/** `ip`, `ipv4:port`, `[ipv6]` or `[ipv6]:port`. */
+function isAddressWithPort(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const {address, port} = /^(?<address>\[.*\]|[^:]*)(?::(?<port>\d+))?$/.exec(text)?.groups ?? {};
+  if (address === undefined) return false;
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) return false;
+  return address.startsWith('[') ? isIPv6(address.slice(1, -1)) : isIPv4(address);
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const family = isIP(address);
+  return family !== 0 && rest.length === 0 && /^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+}
+
+function checkEach(
+  path: readonly string[],
+  values: readonly string[],
+  good: (value: string) => boolean,
+  allowed: string,
+): readonly ConfigProblem[] {
+  return values.flatMap((value, index) =>
+    good(value) ? [] : [{path: [...path, index], message: `is "${value}"; allowed: ${allowed}`}],
+  );
 }
 
 function mustBeLess(

@@ -1,4 +1,7 @@
 /** The operations endpoint: /healthz, /readyz and /metrics. */
+import {once} from 'node:events';
+import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
+import type {AddressInfo} from 'node:net';
 import type {Logger} from 'pino';
 
 /** A named reason to be unhealthy. */
@@ -33,7 +36,83 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
+/** Who asks is the kubelet and Prometheus: few, quick and without bodies. */
+const limits = {headersTimeout: 5000, requestTimeout: 10_000, maxHeaderSize: 8192, keepAliveTimeout: 5000};
+const maxConnections = 64;
+
+interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
 /** Resolves once it listens; rejects when the port cannot be had. */
-export async function startOperationsServer(_options: OperationsServerOptions): Promise<OperationsServer> {
-  throw new Error('not yet written');
+export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
+  const server = createServer(limits, (request, response) => {
+    void respond(request, response, options);
+  });
+  server.maxConnections = maxConnections;
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  const {port} = server.address() as AddressInfo;
+  return {port, close: () => close(server)};
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: OperationsServerOptions,
+): Promise<void> {
+  const {status, contentType, body} = await answer(request, options).catch((error: unknown) => {
+    options.logger.error({error, url: request.url}, 'request to the operations endpoint failed');
+    return text(500, 'internal error; the log has it\n');
+  });
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+async function answer({method, url = '/'}: IncomingMessage, options: OperationsServerOptions): Promise<Answer> {
+  if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD\n');
+  switch (url.split('?', 1)[0]) {
+    case '/healthz':
+      return health(options.liveness);
+    case '/readyz':
+      return health(options.readiness);
+    case '/metrics':
+      return {status: 200, contentType: options.metrics.contentType, body: await options.metrics.metrics()};
+    default:
+      return text(404, 'here are /healthz, /readyz and /metrics\n');
+  }
+}
+
+/** In the form of kube-apiserver's /readyz?verbose, with the reason behind each failing check. */
+function health(checks: readonly HealthCheck[]): Answer {
+  const results = checks.map(({name, problem}) => ({name, problem: outcome(problem)}));
+  const lines = results.map(({name, problem}) => (problem === undefined ? `[+]${name} ok` : `[-]${name} ${problem}`));
+  const healthy = results.every(({problem}) => problem === undefined);
+  return text(healthy ? 200 : 503, [...lines, healthy ? 'ok' : 'not ok', ''].join('\n'));
+}
+
+/** A check that throws has failed; it must not take the others' answers with it. */
+function outcome(problem: HealthCheck['problem']): string | undefined {
+  try {
+    return problem();
+  } catch (error) {
+    return `cannot be told: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function text(status: number, body: string): Answer {
+  return {status, contentType: 'text/plain; charset=utf-8', body};
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }

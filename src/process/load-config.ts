@@ -1,11 +1,15 @@
 /** Reads a YAML configuration file and says everything that is wrong with it, at once and by line. */
+import {readFile} from 'node:fs/promises';
+import {Ajv} from 'ajv';
+import {type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument} from 'yaml';
+import {type ConfigPath, type ConfigProblem, schemaProblem} from './config-problem.ts';
 
 /** What a program's configuration must look like. `T` is the configuration with every default applied. */
 export interface ConfigDefinition<T> {
   /** JSON schema, draft 7, with `default` on every option that has one; unknown keys must be refused by it. */
   readonly schema: object;
   /** Contradictions between options that the schema finds valid. */
-  readonly check?: (config: T) => readonly {readonly path: readonly (string | number)[]; readonly message: string}[];
+  readonly check?: (config: T) => readonly ConfigProblem[];
 }
 
 /** The configuration cannot be used. `problems` has one line for each thing to mend; `message` has them all. */
@@ -20,11 +24,71 @@ export class ConfigError extends Error {
 }
 
 /** Reads and parses the file at `path`. Throws ConfigError also when it cannot be read. */
-export async function loadConfig<T>(_path: string, _definition: ConfigDefinition<T>): Promise<T> {
-  throw new Error('not yet written');
+export async function loadConfig<T>(path: string, definition: ConfigDefinition<T>): Promise<T> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ConfigError(path, [cause instanceof Error ? cause.message : String(cause)], {cause});
+  });
+  return parseConfig(text, path, definition);
 }
 
 /** Parses configuration text; `source` is how errors call it. Throws ConfigError. */
-export function parseConfig<T>(_text: string, _source: string, _definition: ConfigDefinition<T>): T {
-  throw new Error('not yet written');
+export function parseConfig<T>(text: string, source: string, definition: ConfigDefinition<T>): T {
+  const lines = new LineCounter();
+  const document = parseDocument(text, {lineCounter: lines, prettyErrors: false});
+  if (document.errors.length > 0) {
+    throw new ConfigError(
+      source,
+      document.errors.map(error => `${place(lines, error.pos[0])}: ${error.message}`),
+    );
+  }
+  const config: unknown = document.toJS() ?? {};
+  const problems = findProblems(config, definition)
+    .map(problem => ({...problem, offset: offsetOf(document, problem.path)}))
+    .sort((a, b) => a.offset - b.offset)
+    .map(({path, message, offset}) => `${place(lines, offset)}: ${formatPath(path)} ${message}`);
+  if (problems.length === 0) return config as T;
+  throw new ConfigError(source, [...new Set(problems)]);
+}
+
+/** Fills the defaults into `config`, then returns what is wrong with it. */
+function findProblems<T>(config: unknown, {schema, check}: ConfigDefinition<T>): readonly ConfigProblem[] {
+  const validate = new Ajv({allErrors: true, useDefaults: true, verbose: true}).compile<T>(schema);
+  if (validate(config)) return check?.(config) ?? [];
+  return (validate.errors ?? []).map(schemaProblem).filter(problem => problem !== undefined);
+}
+
+function place(lines: LineCounter, offset: number): string {
+  const {line, col} = lines.linePos(offset);
+  return `line ${line}, column ${col}`;
+}
+
+/** Where the key (or list item) at `path` stands; where it is absent, the nearest parent that is written down. */
+function offsetOf(document: Document, path: ConfigPath): number {
+  let offset = 0;
+  let node: unknown = document.contents;
+  for (const step of path) {
+    if (isAlias(node)) node = node.resolve(document);
+    if (isSeq(node)) {
+      const item: unknown = node.items[Number(step)];
+      node = item;
+      offset = startOf(item) ?? offset;
+    } else if (isMap(node)) {
+      const pair = node.items.find(({key}) => isScalar(key) && String(key.value) === String(step));
+      node = pair?.value;
+      offset = startOf(pair?.key) ?? offset;
+    }
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Node | null | undefined)?.range?.[0];
+}
+
+function formatPath(path: ConfigPath): string {
+  if (path.length === 0) return 'the file';
+  return path.reduce<string>(
+    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : text === '' ? step : `${text}.${step}`),
+    '',
+  );
 }

@@ -1,0 +1,290 @@
+/**
+ * JSON schema (draft 7) of the operator's configuration file: the one place of its defaults, limits and descriptions.
+ * A `pattern` goes with a `title` that says in words what is allowed, and with `examples`: error messages use both.
+ */
+import {defaultDnsConfig} from '../dns/config.ts';
+import {checkOperatorConfig} from './config.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+const ipv4 = String.raw`\d{1,3}(\.\d{1,3}){3}`;
+const ipv6 = '[0-9a-fA-F:]*:[0-9a-fA-F:.]*';
+const day = 86_400;
+
+const host = {
+  type: 'string',
+  title: 'a domain in lower case, without scheme, port or trailing dot',
+  pattern: String.raw`^(${label}\.)+${label}$`,
+  maxLength: 253,
+} satisfies Schema;
+
+/** Under it, labels of up to 63 characters must still fit into a name of 253. */
+const zone = {...host, maxLength: 189} satisfies Schema;
+
+const kubernetesName = {
+  type: 'string',
+  title: 'a name of a Kubernetes object',
+  pattern: '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$',
+} satisfies Schema;
+
+const plan = object('What accounts on the plan may do.', {
+  customDomains: {
+    type: 'boolean',
+    default: false,
+    description: 'Whether accounts on the plan may have custom domains.',
+  },
+  maxDomains: count(20, 0, 100_000, 'How many custom hosts one account may have.'),
+});
+
+const platform = section(
+  'The zones and the key of the platform.',
+  {
+    baseDomain: {
+      ...zone,
+      examples: ['apps.example.net'],
+      description:
+        "Every project is published at one label under this domain. A wildcard record *.baseDomain must lead to the cluster's ingress.",
+    },
+    targetDomain: {
+      ...zone,
+      examples: ['edge.example.net'],
+      description:
+        "Custom domains point at one label under this domain, another one for each account. A wildcard record *.targetDomain must lead to the cluster's ingress. Never change it while custom domains exist: each of them would have to change its DNS.",
+    },
+    reservedHosts: {
+      type: 'array',
+      items: {...host, examples: ['example.net']},
+      default: [],
+      description:
+        'Hosts that no tenant may have, each with everything beneath it. baseDomain and targetDomain are always reserved.',
+    },
+    keyFile: {
+      type: 'string',
+      minLength: 1,
+      title: 'the path of a file',
+      examples: ['/etc/nameplate/key/platform.key'],
+      description:
+        'Path of a file of at least 32 random bytes. Account targets and proof tokens are made from it: lose it, and every custom domain must change its DNS.',
+    },
+  },
+  ['baseDomain', 'targetDomain', 'keyFile'],
+);
+
+const certificates = section('Certificates of custom domains, made by cert-manager.', {
+  issuerRef: section(
+    'The cert-manager issuer of new certificates; a certificate keeps its issuer for life.',
+    {
+      name: {...kubernetesName, examples: ['letsencrypt'], description: 'Name of the issuer.'},
+      kind: choice(
+        ['ClusterIssuer', 'Issuer'],
+        'ClusterIssuer',
+        "An Issuer is looked up in each project's own namespace.",
+      ),
+      group: {
+        ...host,
+        examples: ['cert-manager.io'],
+        default: 'cert-manager.io',
+        description: 'API group of the issuer.',
+      },
+    },
+    ['name'],
+  ),
+  caaIdentities: {
+    type: 'array',
+    items: {...host, examples: ['letsencrypt.org']},
+    default: [],
+    description:
+      "The CA's domains as CAA records name them, such as letsencrypt.org. CAA records are checked before a certificate is asked for; empty: they are not.",
+  },
+  overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
+  failureBudget: section('How often a host may fail to get a certificate. Stay at or below the limit of the CA.', {
+    failures: count(5, 1, 20, 'Failed attempts of one host in the window.'),
+    windowSeconds: seconds(3600, 60, 'Length of the window.'),
+  }),
+  secretRetentionSeconds: seconds(
+    7 * day,
+    0,
+    'How long the TLS Secret outlives its Domain, so that removing a domain and adding it again asks for no new certificate.',
+  ),
+});
+
+const routing = section('How traffic reaches projects.', {
+  flavour: choice(['traefik'], 'traefik', 'The kind of ingress controller to write routes for.'),
+  ingressClassName: {
+    ...kubernetesName,
+    examples: ['traefik'],
+    default: 'traefik',
+    description: 'IngressClass of the routes, and of the ACME challenges of the issuer.',
+  },
+  traefik: section('Names in the static configuration of Traefik.', {
+    httpEntryPoint: entryPoint('web', 'Entry point of port 80.'),
+    httpsEntryPoint: entryPoint('websecure', 'Entry point of port 443.'),
+  }),
+});
+
+const dns = section('How the DNS of custom domains is checked.', {
+  mode: choice(
+    ['auto', 'authoritative', 'recursive'],
+    defaultDnsConfig.mode,
+    "Who is asked. authoritative: the zones' own servers; recursive: the recursives below, for a cluster that cannot reach port 53 of the internet; auto: the zones' own servers, and the recursives when none of those can be reached.",
+  ),
+  recursives: {
+    type: 'array',
+    items: {
+      type: 'string',
+      title: 'an IP address, with or without a port',
+      pattern: String.raw`^(${ipv4}(:\d{1,5})?|${ipv6}|\[${ipv6}\](:\d{1,5})?)$`,
+      examples: ['9.9.9.9', '[2620:fe::fe]:53'],
+    },
+    default: [...defaultDnsConfig.recursives],
+    description:
+      "Recursive resolvers, as ip, ip:port or [ip]:port. Empty: those of the system's resolv.conf. Those listed here also confirm a new answer in mode auto.",
+  },
+  rootServers: {
+    type: 'array',
+    minItems: 1,
+    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['198.41.0.4']},
+    description: 'Addresses of the DNS root servers. Absent: those of the internet.',
+  },
+  allowAddresses: {
+    type: 'array',
+    items: {
+      type: 'string',
+      title: 'a CIDR',
+      pattern: String.raw`^(${ipv4}|${ipv6})/\d{1,3}$`,
+      examples: ['10.1.0.0/16'],
+    },
+    default: [...defaultDnsConfig.allowAddresses],
+    description:
+      'Networks whose DNS servers may be asked beside public unicast addresses. Tenants choose the servers of their zones: open no network that is not theirs.',
+  },
+  checks: section('When names are checked.', {
+    soonSeconds: seconds(defaultDnsConfig.checks.soonSeconds, 1, 'First pause, after a change or a request.'),
+    pendingMaxSeconds: seconds(
+      defaultDnsConfig.checks.pendingMaxSeconds,
+      1,
+      'Longest pause of a name not verified yet.',
+    ),
+    steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a verified name.'),
+    inFlight: count(defaultDnsConfig.checks.inFlight, 1, 1000, 'Names being checked at the same time.'),
+  }),
+  queryTimeoutMs: milliseconds(defaultDnsConfig.queryTimeoutMs, 'Limit of one try of one question to one server.'),
+  verdictTimeoutMs: milliseconds(defaultDnsConfig.verdictTimeoutMs, 'Limit of the whole check of a name.'),
+  driftAfterSeconds: seconds(
+    defaultDnsConfig.driftAfterSeconds,
+    0,
+    "How long all servers must agree that a live domain's record is gone before it is Degraded. Traffic goes on.",
+  ),
+  apexProof: choice(
+    ['txt', 'address'],
+    'txt',
+    'What proves a host that shows only addresses (an apex, a proxied name). txt: a TXT record too; address: the addresses alone, safe only where one tenant uses the cluster.',
+  ),
+  propagationSeconds: seconds(
+    2 * day,
+    0,
+    'How long DNS faults count as progress after a change, before the Domain is Stalled.',
+  ),
+});
+
+const leaderElection = section('Of several replicas one works, the others stand by.', {
+  enabled: {type: 'boolean', default: true, description: 'Off only for a single process run by hand.'},
+  leaseName: {...kubernetesName, examples: ['nameplate'], default: 'nameplate', description: 'Name of the Lease.'},
+  namespace: {
+    ...kubernetesName,
+    examples: ['nameplate-system'],
+    description: "Namespace of the Lease. Absent: that of the pod's service account.",
+  },
+  leaseDurationSeconds: seconds(15, 2, 'A leader that is silent for this long is replaced.'),
+  renewDeadlineSeconds: seconds(
+    10,
+    1,
+    'A leader that cannot renew for this long gives up; less than leaseDurationSeconds.',
+  ),
+  retryPeriodSeconds: seconds(2, 1, 'Pause between tries; less than renewDeadlineSeconds.'),
+});
+
+export const operatorConfigSchema: Schema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  ...object("Configuration of Nameplate's operator.", {
+    platform,
+    defaultHost: section('The host at which every project is published.', {
+      tls: choice(
+        ['ingress-default', 'certificate'],
+        'ingress-default',
+        "ingress-default: the ingress controller's own default certificate, a wildcard for *.baseDomain; certificate: one certificate per project.",
+      ),
+    }),
+    plans: {
+      type: 'object',
+      minProperties: 1,
+      additionalProperties: plan,
+      propertyNames: {
+        title: 'a value of a Kubernetes label',
+        pattern: '^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$',
+        examples: ['pro'],
+      },
+      default: {free: {customDomains: false, maxDomains: 0}, pro: {customDomains: true, maxDomains: 20}},
+      description: 'The plans by name. A namespace has the plan of its label nameplate.dev/plan.',
+    },
+    defaultPlan: {
+      type: 'string',
+      default: 'free',
+      description: 'The plan of a namespace without a label, or with one that is not in plans.',
+    },
+    certificates,
+    routing,
+    dns,
+    claims: section('Which account holds a host.', {
+      lingerSeconds: seconds(
+        day,
+        0,
+        'How long the record of a released claim is kept. It blocks nobody; it remembers failed certificate attempts.',
+      ),
+    }),
+    controller: section('How the operator works.', {
+      workers: count(4, 1, 64, 'Reconciles of one controller at the same time.'),
+      leaderElection,
+    }),
+    server: section('The server of /healthz, /readyz and /metrics.', {
+      port: count(8080, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+    }),
+    log: section('Logs are JSON lines on standard output.', {
+      level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The least level that is logged.'),
+    }),
+  }),
+};
+
+/** What `loadConfig` of src/process needs to read the operator's configuration. */
+export const operatorConfigDefinition = {schema: operatorConfigSchema, check: checkOperatorConfig};
+
+/** An object that refuses unknown keys. */
+function object(description: string, properties: Readonly<Record<string, Schema>>, required: readonly string[] = []) {
+  return {type: 'object', description, additionalProperties: false, properties, required};
+}
+
+/** An object that, where it is absent, is made of the defaults of what is in it. */
+function section(description: string, properties: Readonly<Record<string, Schema>>, required: readonly string[] = []) {
+  return {...object(description, properties, required), default: {}};
+}
+
+function choice(values: readonly string[], byDefault: string, description: string) {
+  return {type: 'string', enum: values, default: byDefault, description};
+}
+
+function count(byDefault: number, minimum: number, maximum: number, description: string) {
+  return {type: 'integer', minimum, maximum, default: byDefault, description};
+}
+
+function seconds(byDefault: number, minimum: number, description: string) {
+  return count(byDefault, minimum, 10 * 365 * day, `${description} In seconds.`);
+}
+
+function milliseconds(byDefault: number, description: string) {
+  return count(byDefault, 1, 600_000, `${description} In milliseconds.`);
+}
+
+function entryPoint(byDefault: string, description: string) {
+  return {type: 'string', minLength: 1, default: byDefault, description};
+}
