@@ -16,7 +16,10 @@ interface SetSpec {
 }
 
 const KUBERNETES = 'k8s.io/kubernetes/cmd';
-const VERSION = 'k8s.io/component-base/version';
+const KUBERNETES_VERSION = 'k8s.io/component-base/version';
+const CERT_MANAGER = 'github.com/cert-manager/cert-manager';
+const PEBBLE = 'github.com/letsencrypt/pebble/v2';
+const TRAEFIK = 'github.com/traefik/traefik/v3';
 
 const sets = {
   etcd: {programs: {etcd: 'go.etcd.io/etcd/server/v3'}, minutes: 1},
@@ -29,9 +32,37 @@ const sets = {
       'kube-proxy': `${KUBERNETES}/kube-proxy`,
       kubelet: `${KUBERNETES}/kubelet`,
     },
-    ldflags: `-X ${VERSION}.gitVersion=v1.36.3 -X ${VERSION}.gitMajor=1 -X ${VERSION}.gitMinor=36`,
+    ldflags: ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36'].map(v => `-X ${KUBERNETES_VERSION}.${v}`).join(' '),
     minutes: 7,
   },
+  web: {programs: {web: '.'}, minutes: 0.2},
+  pebble: {
+    programs: {pebble: `${PEBBLE}/cmd/pebble`},
+    assets: {'pebble-certs': {module: PEBBLE, path: 'test/certs'}},
+    minutes: 0.3,
+  },
+  coredns: {programs: {coredns: '.'}, minutes: 1.5},
+  certmanager: {
+    programs: {
+      'cert-manager-controller': './controller',
+      'cert-manager-webhook': './webhook',
+      'cert-manager-cainjector': './cainjector',
+      'cert-manager-acmesolver': './acmesolver',
+    },
+    assets: {'cert-manager-chart': {module: CERT_MANAGER, path: 'deploy/charts/cert-manager'}},
+    minutes: 4,
+  },
+  traefik: {
+    programs: {traefik: `${TRAEFIK}/cmd/traefik`},
+    assets: {
+      'traefik-crds.yml': {
+        module: TRAEFIK,
+        path: 'docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml',
+      },
+    },
+    minutes: 6,
+  },
+  helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
 } satisfies Record<string, SetSpec>;
 
 export type ProgramSet = keyof typeof sets;
@@ -155,4 +186,8 @@ function located(folders: readonly string[]): Programs {
       ),
     folders: bins,
   };
+}
+
+export function allProgramSets(): ProgramSet[] {
+  return Object.keys(sets) as ProgramSet[];
 }

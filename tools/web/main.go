@@ -1,0 +1,19 @@
+// The tenants' web server in tests: it answers every path with what it was asked, so that a test can see which pod was
+// reached, under which host, and whether path and query survived.
+package main
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+)
+
+func main() {
+	http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintf(w, "host=%s path=%s pod=%s text=%s\n", r.Host, r.URL.RequestURI(), os.Getenv("HOSTNAME"), os.Getenv("TEXT"))
+	})
+	log.Fatal(http.ListenAndServe(":8080", nil))
+}
