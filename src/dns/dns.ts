@@ -1,8 +1,17 @@
+import {readFileSync} from 'node:fs';
 import type {Logger} from 'pino';
-import type {Registry} from 'prom-client';
+import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import {type Endpoint, formatEndpoint, mayAskAddress, parseEndpoint, rangesOf} from './addresses.ts';
 import type {Clock} from './clock.ts';
-import type {DnsScheduler} from './scheduler.ts';
+import type {DnsConfig} from './config.ts';
+import {createDelegations} from './delegation.ts';
+import {createRecursiveDirectory, type Directory} from './directory.ts';
+import {rootServers} from './root-hints.ts';
+import {createScheduler, type DnsScheduler} from './scheduler.ts';
+import {createTargets} from './targets.ts';
+import {createTransport} from './transport.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
+import {type VerifyDependencies, verifyQuestion} from './verify.ts';
 
 export interface Dns {
   readonly scheduler: DnsScheduler;
@@ -14,4 +23,104 @@ export interface DnsDependencies {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly clock: Clock;
+  /** The port of authoritative servers; another one than 53 in tests only. */
+  readonly port?: number;
+}
+
+/** Throws a RangeError that names the entry of the configuration that is no address or no CIDR. */
+export function createDns(config: DnsConfig, {logger, registry, clock, port = 53}: DnsDependencies): Dns {
+  const recursives = config.recursives.map(text => parseEndpoint(text));
+  const deps = verifierOf(config, recursives, clock, port);
+  const metrics = createMetrics(registry);
+
+  async function verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict> {
+    const started = clock.monotonic();
+    metrics.inFlight.inc();
+    try {
+      const verdict = await verifyQuestion(question, deps, signal);
+      metrics.verdicts.inc({reason: verdict.reason});
+      metrics.seconds.observe((clock.monotonic() - started) / 1000);
+      const {reason, agreed, caa} = verdict;
+      logger.debug({host: question.host, reason, agreed, caa: caa.outcome}, 'checked DNS');
+      return verdict;
+    } finally {
+      metrics.inFlight.dec();
+    }
+  }
+
+  const scheduler = createScheduler({
+    verify,
+    checks: config.checks,
+    driftAfterSeconds: config.driftAfterSeconds,
+    clock,
+    random: Math.random,
+    onError: (key, error) => logger.error({key, err: error}, 'a DNS check failed unexpectedly'),
+  });
+  return {scheduler, verify};
+}
+
+function verifierOf(
+  config: DnsConfig,
+  configured: readonly Endpoint[],
+  clock: Clock,
+  port: number,
+): VerifyDependencies {
+  const timeoutMs = config.queryTimeoutMs;
+  const recursives = configured.length > 0 ? configured : systemRecursives();
+  const mayAskRecursive = among(recursives);
+  const recursive = createRecursiveDirectory(recursives, createTransport({mayAsk: mayAskRecursive, timeoutMs}));
+  const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Directory} = {};
+  if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
+  if (config.mode !== 'authoritative') directories.fallback = recursive;
+  if (config.mode === 'auto' && configured.length > 0) directories.confirm = recursive;
+  return {targets: createTargets(clock), ...directories, clock, timeoutMs: config.verdictTimeoutMs};
+}
+
+/** The platform's own root servers are asked wherever they are; what strangers' records name must be allowed. */
+function authoritative(config: DnsConfig, clock: Clock, port: number): Directory {
+  const roots = rootServers(config.rootServers, port);
+  const isRoot = among(roots.flatMap(root => root.endpoints));
+  const allowed = rangesOf(config.allowAddresses);
+  const mayAsk = (endpoint: Endpoint) =>
+    isRoot(endpoint) || (endpoint.port === port && mayAskAddress(endpoint.address, allowed));
+  const transport = createTransport({mayAsk, timeoutMs: config.queryTimeoutMs});
+  return createDelegations({transport, roots, port, clock});
+}
+
+function among(endpoints: readonly Endpoint[]): (endpoint: Endpoint) => boolean {
+  const known = new Set(endpoints.map(formatEndpoint));
+  return endpoint => known.has(formatEndpoint(endpoint));
+}
+
+function systemRecursives(): Endpoint[] {
+  const lines = readResolvConf().split('\n');
+  const addresses = lines.flatMap(line => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? []);
+  return addresses.filter(address => !address.includes('%')).map(address => parseEndpoint(address));
+}
+
+function readResolvConf(): string {
+  try {
+    return readFileSync('/etc/resolv.conf', 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function createMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    verdicts: new Counter({
+      name: 'nameplate_dns_verdicts_total',
+      help: 'DNS verdicts, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    seconds: new Histogram({
+      name: 'nameplate_dns_verdict_duration_seconds',
+      help: 'Time of one DNS verdict.',
+      buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    inFlight: new Gauge({name: 'nameplate_dns_verdicts_in_flight', help: 'DNS verdicts being made now.', registers}),
+  };
 }

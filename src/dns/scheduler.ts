@@ -1,3 +1,8 @@
+import {isDeepStrictEqual} from 'node:util';
+import type {Clock} from './clock.ts';
+import type {DnsConfig} from './config.ts';
+import {FairQueue} from './fair-queue.ts';
+import {firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
 
 export interface Subject {
@@ -16,7 +21,10 @@ export interface CheckResult {
   readonly checkedAt: number;
   /** The latest request token that this check answers. */
   readonly request?: string;
-  /** Start of the unbroken run of agreed negative verdicts; milliseconds since the epoch. */
+  /**
+   * Start of the unbroken run of agreed negative verdicts; milliseconds since the epoch. The run has lasted for
+   * `checkedAt - agreedSince`: until the check, not until now.
+   */
   readonly agreedSince?: number;
 }
 
@@ -25,11 +33,200 @@ export interface DnsScheduler {
   /** Idempotent. A changed question forgets the old verdict and is checked soon. */
   watch(key: string, subject: Subject): void;
   unwatch(key: string): void;
-  /** Checks soon. The same token again asks nothing; requests are rate-limited per account. */
+  /** Checks a watched key soon. The same token again asks nothing; requests are rate-limited per account. */
   request(key: string, token: string): void;
   get(key: string): CheckResult | undefined;
   /** Called when the result of a key changed in a way that reconcile can see. Returns the unsubscribe function. */
   subscribe(handler: (key: string) => void): () => void;
   /** Runs checks until the signal aborts; then waits for those in flight to end. */
   start(signal: AbortSignal): Promise<void>;
+}
+
+export interface SchedulerOptions {
+  readonly verify: (question: ProofQuestion, signal: AbortSignal) => Promise<Verdict>;
+  readonly checks: DnsConfig['checks'];
+  readonly driftAfterSeconds: number;
+  readonly clock: Clock;
+  /** 0 to 1. */
+  readonly random: () => number;
+  /** Verify must not fail; when it does, the key is checked again later. */
+  readonly onError: (key: string, error: unknown) => void;
+}
+
+/** An account's requests beyond this many wait for `checks.soonSeconds` each. */
+const REQUEST_BURST = 10;
+
+interface Entry {
+  readonly key: string;
+  subject: Subject;
+  result?: CheckResult;
+  /** The latest token asked for; the checks that start from now on answer it. */
+  request?: string;
+  /** Checks since the last reason to hurry. */
+  count: number;
+  /** Counts changes of the question: a verdict about an earlier one is dropped. */
+  generation: number;
+  running: boolean;
+  /** Cancels the wait for the next check. */
+  timer?: AbortController;
+}
+
+export function createScheduler(options: SchedulerOptions): DnsScheduler {
+  const {checks, clock, random} = options;
+  const entries = new Map<string, Entry>();
+  const handlers = new Set<(key: string) => void>();
+  const queue = new FairQueue(Math.max(1, Math.ceil(checks.inFlight / 4)));
+  const limit = new RateLimit(clock, checks.soonSeconds * 1000, REQUEST_BURST);
+  const running = new Set<Promise<void>>();
+  let stop: AbortSignal | undefined;
+
+  function watch(key: string, subject: Subject): void {
+    const entry = entries.get(key);
+    if (entry === undefined) {
+      add(key, subject);
+      return;
+    }
+    const {subject: before} = entry;
+    if (isDeepStrictEqual(before, subject)) return;
+    queue.remove(before.account, key);
+    entry.subject = subject;
+    const changed = !isDeepStrictEqual(before.question, subject.question);
+    if (changed) {
+      entry.generation++;
+      delete entry.result;
+    }
+    const calmer = before.urgency === 'pending' && subject.urgency === 'steady';
+    if (changed || !calmer) hurry(entry, 0);
+    else if (!entry.running) schedule(entry, nextDelay(entry));
+  }
+
+  function add(key: string, subject: Subject): void {
+    const entry: Entry = {key, subject, count: 0, generation: 0, running: false};
+    entries.set(key, entry);
+    schedule(entry, firstDelay(entry));
+  }
+
+  function unwatch(key: string): void {
+    const entry = entries.get(key);
+    if (entry === undefined) return;
+    entries.delete(key);
+    entry.timer?.abort();
+    queue.remove(entry.subject.account, key);
+  }
+
+  function request(key: string, token: string): void {
+    const entry = entries.get(key);
+    if (entry === undefined || entry.request === token) return;
+    entry.request = token;
+    const sinceLast = clock.now() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
+    hurry(entry, Math.max(limit.take(entry.subject.account), checks.soonSeconds * 1000 - sinceLast, 0));
+  }
+
+  function hurry(entry: Entry, delay: number): void {
+    entry.count = 0;
+    if (!entry.running) schedule(entry, delay);
+  }
+
+  function schedule(entry: Entry, delay: number): void {
+    entry.timer?.abort();
+    if (stop === undefined || stop.aborted) return;
+    const timer = new AbortController();
+    entry.timer = timer;
+    const due = () => {
+      if (timer.signal.aborted) return;
+      queue.add(entry.subject.account, entry.key);
+      dispatch();
+    };
+    clock.sleep(delay, AbortSignal.any([timer.signal, stop])).then(due, () => undefined);
+  }
+
+  function dispatch(): void {
+    while (stop?.aborted === false && running.size < checks.inFlight) {
+      const next = queue.take();
+      const entry = next && entries.get(next.key);
+      if (next === undefined) return;
+      if (entry === undefined || entry.running) {
+        queue.done(next.account);
+        continue;
+      }
+      const task = check(entry, stop).finally(() => {
+        running.delete(task);
+        queue.done(next.account);
+        dispatch();
+      });
+      running.add(task);
+    }
+  }
+
+  async function check(entry: Entry, signal: AbortSignal): Promise<void> {
+    const {generation, request: token, subject} = entry;
+    entry.running = true;
+    const hurried = entry.count;
+    try {
+      const verdict = await options.verify(subject.question, signal);
+      if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, token);
+    } catch (error) {
+      if (!signal.aborted) options.onError(entry.key, error);
+    }
+    entry.running = false;
+    entry.count = Math.max(entry.count, hurried) + 1;
+    if (entries.get(entry.key) !== entry) return;
+    const again = entry.generation !== generation || entry.request !== token;
+    schedule(entry, again ? pendingDelay(0, checks, random()) : nextDelay(entry));
+  }
+
+  function record(entry: Entry, verdict: Verdict, token: string | undefined): void {
+    const before = entry.result;
+    const checkedAt = clock.now();
+    const negative = verdict.agreed && !verdict.verified;
+    entry.result = {
+      verdict,
+      checkedAt,
+      ...(token !== undefined && {request: token}),
+      ...(negative && {agreedSince: before?.agreedSince ?? checkedAt}),
+    };
+    if (!isDeepStrictEqual(visible(before), visible(entry.result))) for (const handler of handlers) handler(entry.key);
+  }
+
+  /** What reconcile can see: all but the time of the check, and of the run only whether it has become drift. */
+  function visible(result: CheckResult | undefined) {
+    if (result === undefined) return undefined;
+    const {verdict, request: token, agreedSince, checkedAt} = result;
+    const {minTtlSeconds: _, ...shown} = verdict;
+    const drifted = agreedSince !== undefined && checkedAt - agreedSince >= options.driftAfterSeconds * 1000;
+    return {shown, token, drifted};
+  }
+
+  function firstDelay({subject}: Entry): number {
+    if (subject.urgency === 'steady') return firstSteadyDelay(subject.uid, checks, clock.now());
+    return phaseOf(subject.uid) * checks.soonSeconds * 1000;
+  }
+
+  function nextDelay(entry: Entry): number {
+    if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
+    const verified = entry.result?.verdict.verified ?? false;
+    return verified ? steadyDelay(entry.subject.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());
+  }
+
+  async function start(signal: AbortSignal): Promise<void> {
+    stop = signal;
+    for (const entry of entries.values()) schedule(entry, nextDelay(entry));
+    await new Promise<void>(resolve => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), {once: true});
+    });
+    await Promise.all(running);
+  }
+
+  return {
+    watch,
+    unwatch,
+    request,
+    get: key => entries.get(key)?.result,
+    subscribe(handler) {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    start,
+  };
 }

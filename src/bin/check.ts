@@ -1,0 +1,138 @@
+/** `nameplate check`: the operator's own DNS verdict about a host, from where the command runs. */
+import {setTimeout as sleep} from 'node:timers/promises';
+import {parseArgs} from 'node:util';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import type {Clock} from '../dns/clock.ts';
+import {type DnsConfig, defaultDnsConfig} from '../dns/config.ts';
+import {createDns} from '../dns/dns.ts';
+import {parseHost} from '../dns/names.ts';
+import type {ProofQuestion, Verdict} from '../dns/verdict.ts';
+
+const USAGE = `Usage: nameplate check HOST --target TARGET [options]
+
+Asks the name servers of HOST whether it is set up for TARGET, and says what to change.
+
+  --target TARGET     the name that HOST must lead to (kubectl describe domain HOST shows it)
+  --txt VALUE         the value of the TXT record _nameplate.HOST, for a host that shows only addresses
+  --issuer CA         the CA as in CAA records, such as letsencrypt.org; may be repeated
+  --mode MODE         auto (default), authoritative or recursive
+  --resolver ADDRESS  a recursive resolver, as IP or IP:PORT; may be repeated
+  --root ADDRESS      a root server to start from instead of the real ones; may be repeated
+  --allow CIDR        addresses that may be asked beside public ones; may be repeated
+  --json              the verdict as JSON
+  --help              this text
+
+Exit code: 0 right, 1 something to change, 2 wrong usage, 3 cannot be told now (propagating, servers unreachable).
+`;
+
+const EXIT = {right: 0, wrong: 1, usage: 2, unclear: 3} as const;
+
+const clock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, {signal}),
+};
+
+interface Command {
+  readonly question: ProofQuestion;
+  readonly config: DnsConfig;
+  readonly json: boolean;
+}
+
+function parseCommand(argv: readonly string[]): Command | 'help' {
+  const many = {type: 'string', multiple: true, default: [] as string[]} as const;
+  const {values, positionals} = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      target: {type: 'string'},
+      txt: {type: 'string'},
+      mode: {type: 'string', default: 'auto'},
+      issuer: many,
+      resolver: many,
+      root: many,
+      allow: many,
+      json: {type: 'boolean', default: false},
+      help: {type: 'boolean', default: false},
+    },
+  });
+  if (values.help) return 'help';
+  const [text, ...rest] = positionals;
+  if (text === undefined || rest.length > 0) throw new Error('exactly one HOST is needed');
+  const {mode} = values;
+  if (mode !== 'auto' && mode !== 'authoritative' && mode !== 'recursive') {
+    throw new Error('--mode is auto, authoritative or recursive');
+  }
+  const config = {
+    ...defaultDnsConfig,
+    mode,
+    recursives: values.resolver,
+    allowAddresses: values.allow,
+    ...(values.root.length > 0 && {rootServers: values.root}),
+  };
+  return {question: questionOf(text, values.target, values.txt, values.issuer), config, json: values.json};
+}
+
+function questionOf(
+  text: string,
+  target: string | undefined,
+  txt: string | undefined,
+  issuers: string[],
+): ProofQuestion {
+  const host = parseHost(text);
+  if (!host.ok) throw new Error(host.problem);
+  if (target === undefined) throw new Error('--target is needed');
+  const parsed = parseHost(target);
+  if (!parsed.ok) throw new Error(`--target: ${parsed.problem}`);
+  return {
+    host: host.host,
+    target: parsed.host,
+    txtName: `_nameplate.${host.host}`,
+    txtValue: txt ?? '',
+    apexProof: txt === undefined ? 'address' : 'txt',
+    caaIdentities: issuers,
+  };
+}
+
+function exitCode({reason, verified, caa}: Verdict): number {
+  if (reason === 'Propagating' || reason === 'NameServersUnreachable') return EXIT.unclear;
+  if (!verified || caa.outcome === 'forbidden') return EXIT.wrong;
+  return caa.outcome === 'lookup-failed' ? EXIT.unclear : EXIT.right;
+}
+
+function printed({host}: ProofQuestion, verdict: Verdict): string {
+  const rows = verdict.observed.map(({type, name, value, ttl, server}) =>
+    `  ${server}: ${name}. ${ttl ?? ''} ${type} ${value}`.replace(/ {2,}(?=[A-Z])/, ' '),
+  );
+  return [
+    `${host}: ${verdict.reason}`,
+    verdict.message,
+    ...(rows.length > 0 ? ['', 'Observed:', ...rows] : []),
+    ...(verdict.caa.outcome === 'unchecked' ? [] : ['', `CAA: ${verdict.caa.outcome}. ${verdict.caa.message}`]),
+    '',
+  ].join('\n');
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  let command: Command | 'help';
+  try {
+    command = parseCommand(argv);
+  } catch (error) {
+    process.stderr.write(`nameplate check: ${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return EXIT.usage;
+  }
+  if (command === 'help') {
+    process.stdout.write(USAGE);
+    return EXIT.right;
+  }
+  const {question, config, json} = command;
+  const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock});
+  const verdict = await dns.verify(question, AbortSignal.timeout(config.verdictTimeoutMs * 2));
+  process.stdout.write(
+    json ? `${JSON.stringify({host: question.host, ...verdict}, null, 2)}\n` : printed(question, verdict),
+  );
+  return exitCode(verdict);
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,102 @@
+/** Certification Authority Authorization (RFC 8659) and its ACME parameters (RFC 8657), for hosts that are no wildcard. */
+import type {ResourceRecord} from './codec.ts';
+import {formatRecord} from './message.ts';
+import type {CaaVerdict, ProofQuestion} from './verdict.ts';
+
+export type CaaRecord = Extract<ResourceRecord, {type: 'CAA'}>;
+type Identity = Pick<ProofQuestion, 'caaIdentities' | 'caaAccountUri' | 'caaValidationMethods'>;
+
+/** The property tags that a CA understands: any other one that is flagged critical forbids. */
+const KNOWN_TAGS = new Set(['issue', 'issuewild', 'iodef', 'issuemail', 'issuevmc', 'contactemail', 'contactphone']);
+const DEFAULT_METHODS = ['http-01'];
+
+export interface IssueValue {
+  /** Empty: nobody may issue. */
+  readonly issuer: string;
+  readonly parameters: readonly (readonly [tag: string, value: string])[];
+}
+
+/** RFC 8659 section 4.2. Undefined for a malformed value, which allows nobody. */
+export function parseIssueValue(text: string): IssueValue | undefined {
+  const [issuer = '', ...rest] = text.split(';').map(part => part.replace(/^[ \t]+|[ \t]+$/g, ''));
+  if (issuer !== '' && !/^[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*$/i.test(issuer)) return undefined;
+  if (rest.at(-1) === '') rest.pop();
+  const parameters: [string, string][] = [];
+  for (const part of rest) {
+    const parameter = /^([a-z0-9]+(?:-+[a-z0-9]+)*)[ \t]*=[ \t]*([\x21-\x3a\x3c-\x7e]*)$/i.exec(part);
+    if (parameter === null) return undefined;
+    parameters.push([(parameter[1] ?? '').toLowerCase(), parameter[2] ?? '']);
+  }
+  return {issuer: issuer.toLowerCase(), parameters};
+}
+
+type Obstacle = 'other-issuer' | 'other-account' | 'other-method' | 'malformed';
+
+/** What keeps one `issue` property from allowing the CA; undefined when it allows it. */
+function obstacleIn(record: CaaRecord, identity: Identity): Obstacle | undefined {
+  const value = parseIssueValue(record.value);
+  if (value === undefined) return 'malformed';
+  if (!identity.caaIdentities.some(name => name.toLowerCase() === value.issuer)) return 'other-issuer';
+  const [accounts, methods] = ['accounturi', 'validationmethods'].map(tag =>
+    value.parameters.flatMap(([name, text]) => (name === tag ? [text] : [])),
+  );
+  // A parameter given twice cannot be satisfied (RFC 8657 sections 3 and 4).
+  if ((accounts?.length ?? 0) > 1 || (methods?.length ?? 0) > 1) return 'malformed';
+  const [account] = accounts ?? [];
+  const {caaAccountUri, caaValidationMethods = DEFAULT_METHODS} = identity;
+  if (account !== undefined && caaAccountUri !== undefined && account !== caaAccountUri) return 'other-account';
+  const [method] = methods ?? [];
+  const allowed = method?.split(',');
+  if (allowed !== undefined && !caaValidationMethods.some(each => allowed.includes(each))) return 'other-method';
+  return undefined;
+}
+
+/** Judges the relevant set: the first CAA set that is not empty on the way from the host up. */
+export function judgeCaa(host: string, relevant: readonly CaaRecord[], identity: Identity): CaaVerdict {
+  const ca = identity.caaIdentities.join(' or ');
+  const critical = relevant.find(record => record.critical && !KNOWN_TAGS.has(record.tag));
+  if (critical !== undefined) return forbiddenByCritical(host, critical);
+  const issue = relevant.filter(record => record.tag === 'issue');
+  const [first] = issue;
+  if (first === undefined) return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
+  const judged = issue.map(record => ({record, obstacle: obstacleIn(record, identity)}));
+  const allowing = judged.find(({obstacle}) => obstacle === undefined);
+  if (allowing !== undefined) {
+    const record = formatRecord(allowing.record);
+    return {outcome: 'allowed', message: `${record} allows ${ca} to issue for ${host}.`, record};
+  }
+  const nearest = judged.find(({obstacle}) => obstacle !== 'other-issuer') ?? {record: first, obstacle: 'other-issuer'};
+  return forbidden(host, nearest.record, nearest.obstacle, identity);
+}
+
+function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
+  const record = formatRecord(critical);
+  return {
+    outcome: 'forbidden',
+    message: `The CAA record ${record} is critical and of an unknown kind, so no CA may issue for ${host}. Delete it.`,
+    record,
+  };
+}
+
+function forbidden(
+  host: string,
+  offending: CaaRecord,
+  obstacle: Obstacle | string | undefined,
+  identity: Identity,
+): CaaVerdict {
+  const record = formatRecord(offending);
+  const ca = identity.caaIdentities[0] ?? '';
+  const methods = (identity.caaValidationMethods ?? DEFAULT_METHODS).join(',');
+  const because: Record<string, string> = {
+    'other-account': `is limited to another ACME account`,
+    'other-method': `does not allow the validation method ${methods}`,
+    malformed: 'is malformed and allows nobody',
+  };
+  const reason = because[obstacle ?? ''] ?? `does not allow ${ca}`;
+  const add = `${offending.name}. CAA 0 issue "${ca}"`;
+  return {
+    outcome: 'forbidden',
+    message: `The CAA record ${record} ${reason}, so no certificate can be issued for ${host}. Add ${add}.`,
+    record,
+  };
+}

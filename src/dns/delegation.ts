@@ -1,0 +1,176 @@
+import {askAny, candidatesOf, HEDGE_MS} from './ask-any.ts';
+import type {Clock} from './clock.ts';
+import type {Message, ResourceRecord} from './codec.ts';
+import {type Directory, type Finding, type SilentServer, serverLabel} from './directory.ts';
+import {firstOf} from './hedge.ts';
+import {isPublicSuffix} from './names.ts';
+import {hear, isMisdelegation} from './reply.ts';
+import type {Authority, NameServer, Session} from './session.ts';
+import type {Transport} from './transport.ts';
+import {TtlCache} from './ttl-cache.ts';
+import {isWithin, selfAndAncestors} from './wire-names.ts';
+
+/** Bounds against strangers: what a zone may make us do. */
+const MAX_SERVERS = 8;
+const MAX_ADDRESSES = 2;
+const MAX_DEPTH = 3;
+
+const CACHE_ENTRIES = 10_000;
+const MIN_CACHE_MS = 60_000;
+const MAX_CACHE_MS = 3_600_000;
+
+export interface DelegationOptions {
+  readonly transport: Transport;
+  readonly roots: readonly NameServer[];
+  /** 53 but in tests: NS records carry no port. */
+  readonly port: number;
+  readonly clock: Clock;
+}
+
+interface Cut {
+  readonly kind: 'cut';
+  readonly names: readonly string[];
+  readonly message: Message;
+  readonly ttl: number;
+}
+
+/** What the servers of a zone say about a cut at the next name below it. */
+type Step = Cut | {readonly kind: 'same'} | {readonly kind: 'silent'; readonly silent: readonly SilentServer[]};
+
+/**
+ * Finds the zone that a name lies in and all its name servers, from the root down, label by label (as in RFC 9156): the
+ * parent's word is asked anew in every verdict, so a changed delegation shows at once. Only the zones of registries and
+ * the addresses of name servers outlive a verdict.
+ */
+export function createDelegations({transport, roots, port, clock}: DelegationOptions): Directory {
+  const root: Authority = {zone: '.', servers: roots, recursive: false};
+  const suffixes = new TtlCache<Authority>(clock, CACHE_ENTRIES);
+  const hosts = new TtlCache<readonly string[]>(clock, CACHE_ENTRIES);
+  let turn = 0;
+
+  async function find(name: string, session: Session, depth = 0): Promise<Finding> {
+    const path = selfAndAncestors(name);
+    const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
+    let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
+    for (const next of path.slice(0, known < 0 ? path.length : known).reverse()) {
+      const step = await askForCut(authority, next, session);
+      if (step.kind === 'silent') return fault(authority.zone, step.silent, session);
+      if (step.kind === 'cut') {
+        authority = await delegate(authority.zone, next, step, session, depth);
+        if (isPublicSuffix(next)) {
+          suffixes.set(next, authority, cacheMs(step.ttl));
+        } else {
+          session.authorities.set(next, authority);
+          const child = await askForCut(authority, next, session);
+          if (child.kind === 'silent') return fault(next, child.silent, session);
+          if (child.kind === 'cut') authority = await unite(authority, child, session, depth);
+        }
+      }
+      session.authorities.set(next, authority);
+    }
+    return {ok: true, authority};
+  }
+
+  function authorityOf(name: string, session: Session): Authority | undefined {
+    return session.authorities.get(name) ?? suffixes.get(name);
+  }
+
+  async function askForCut(authority: Authority, next: string, session: Session): Promise<Step> {
+    const silent: SilentServer[] = [];
+    const step = await firstOf(
+      candidatesOf(authority, turn++),
+      async ({server, endpoint}): Promise<Step | undefined> => {
+        const reply = await session.ask(endpoint, next, 'NS');
+        const cut = reply.ok ? cutIn(reply.message, next) : undefined;
+        if (cut !== undefined) return cut;
+        const heard = hear(reply, authority);
+        if (heard.ok) return {kind: 'same'};
+        silent.push({server: serverLabel(server.name, endpoint), silence: heard.silence, detail: heard.detail});
+        return undefined;
+      },
+      signal => clock.sleep(HEDGE_MS, signal),
+    );
+    return step ?? {kind: 'silent', silent: [...silent, ...withoutAddress(authority)]};
+  }
+
+  async function delegate(
+    parentZone: string,
+    zone: string,
+    {names, message}: Cut,
+    session: Session,
+    depth: number,
+  ): Promise<Authority> {
+    const glue = message.additional.filter(record => isWithin(record.name, parentZone));
+    const servers = names.slice(0, MAX_SERVERS).map(async (name): Promise<NameServer> => {
+      const glued = addressesIn(glue, name);
+      // Inside of a zone of which no server is known yet there is only glue.
+      const findable = glued.length === 0 && (!isWithin(name, zone) || session.authorities.has(zone));
+      const addresses = findable ? await addressesOf(name, session, depth + 1) : glued;
+      return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
+    });
+    return {zone, servers: await Promise.all(servers), recursive: false};
+  }
+
+  /** Resolvers use the parent's list of servers and the child's: both are asked. */
+  async function unite(parentView: Authority, child: Cut, session: Session, depth: number): Promise<Authority> {
+    const {zone, servers} = parentView;
+    const names = child.names.filter(name => servers.every(server => server.name !== name));
+    const added = {...child, names: names.slice(0, MAX_SERVERS - servers.length)};
+    const childView = await delegate(zone, zone, added, session, depth);
+    return {...parentView, servers: [...servers, ...childView.servers]};
+  }
+
+  async function addressesOf(host: string, session: Session, depth: number): Promise<readonly string[]> {
+    const cached = hosts.get(host);
+    if (cached !== undefined) return cached;
+    if (depth > MAX_DEPTH) return [];
+    const found = await find(host, session, depth);
+    if (!found.ok) return [];
+    const records = (
+      await Promise.all([askOne(found.authority, host, 'A'), askOne(found.authority, host, 'AAAA')])
+    ).flat();
+    const addresses = addressesIn(records, host);
+    if (addresses.length > 0) hosts.set(host, addresses, cacheMs(Math.min(...records.map(record => record.ttl))));
+    return addresses;
+
+    async function askOne(authority: Authority, name: string, type: 'A' | 'AAAA'): Promise<readonly ResourceRecord[]> {
+      const heard = await askAny(authority, name, type, session, clock);
+      return heard?.message.answers ?? [];
+    }
+  }
+
+  return {transport, find: (name, session) => find(name, session)};
+}
+
+/** A referral to `zone`, or the zone's own NS set where one server holds parent and child. */
+function cutIn(message: Message, zone: string): Cut | undefined {
+  const records = [...message.answers, ...(message.authoritative ? [] : message.authority)];
+  const delegation = records.flatMap(record => (record.type === 'NS' && record.name === zone ? [record] : []));
+  if (message.rcode !== 0 || delegation.length === 0) return undefined;
+  const names = [...new Set(delegation.map(record => record.target))].sort();
+  return {kind: 'cut', names, message, ttl: Math.min(...delegation.map(record => record.ttl))};
+}
+
+function addressesIn(records: readonly ResourceRecord[], host: string): string[] {
+  const of = (type: 'A' | 'AAAA') =>
+    records.flatMap(record => (record.type === type && record.name === host ? [record.address] : []));
+  const [ipv4 = [], ipv6 = []] = [of('A'), of('AAAA')];
+  // One of each family where there are both.
+  return [...ipv4.slice(0, 1), ...ipv6.slice(0, 1), ...ipv4.slice(1), ...ipv6.slice(1)];
+}
+
+function withoutAddress(authority: Authority): SilentServer[] {
+  return authority.servers
+    .filter(server => server.endpoints.length === 0)
+    .map(({name}) => ({server: name, silence: 'no-address', detail: 'has no address'}));
+}
+
+function fault(zone: string, silent: readonly SilentServer[], session: Session): Finding {
+  const broken = silent.length > 0 && silent.every(({silence}) => isMisdelegation(silence));
+  if (zone === '.' || !session.heard) return {ok: false, fault: 'egress', zone, silent};
+  return {ok: false, fault: broken ? 'broken' : 'unreachable', zone, silent};
+}
+
+function cacheMs(ttlSeconds: number): number {
+  return Math.min(Math.max(ttlSeconds * 1000, MIN_CACHE_MS), MAX_CACHE_MS);
+}

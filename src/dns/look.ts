@@ -1,0 +1,114 @@
+import type {Endpoint} from './addresses.ts';
+import type {Message, QueryType, ResourceRecord} from './codec.ts';
+import {serverLabel} from './directory.ts';
+import {type Heard, hear, NXDOMAIN, negativeTtl, type Silence} from './reply.ts';
+import type {Authority, NameServer, Session} from './session.ts';
+
+const MAX_ENDPOINTS = 12;
+
+/** What one address of one name server says about one name. */
+export type ServerAnswer = ServerRecords | ServerSilence;
+
+export interface ServerRecords {
+  readonly ok: true;
+  readonly server: string;
+  /** The name server, which may have several addresses. */
+  readonly serverName: string;
+  /** Records of the asked types and of exactly the asked name. */
+  readonly records: readonly ResourceRecord[];
+  readonly nxdomain: boolean;
+  /** Seconds; for the types that had no record. */
+  readonly negativeTtl?: number;
+}
+
+export interface ServerSilence {
+  readonly ok: false;
+  readonly server: string;
+  readonly serverName: string;
+  readonly silence: Silence;
+  readonly detail: string;
+}
+
+/**
+ * Asks every address of every server of an authority, in parallel, and each for the first type before the others, so
+ * that a dead server costs one question. A server that leaves one of the types unanswered has not answered: what it
+ * hides could be the record in the way.
+ */
+export async function lookEverywhere(
+  authority: Authority,
+  name: string,
+  types: readonly [QueryType, ...QueryType[]],
+  session: Session,
+): Promise<ServerAnswer[]> {
+  const share = Math.min(MAX_ENDPOINTS, Math.floor(session.remaining / types.length));
+  const chosen = endpointsOf(authority.servers).slice(0, Math.max(share, 1));
+  const asked = chosen.map(({server, endpoint}) => look(authority, server, endpoint, name, types, session));
+  const unasked = authority.servers.filter(server => chosen.every(choice => choice.server !== server));
+  return [...(await Promise.all(asked)), ...unasked.map(notAsked)];
+}
+
+/** The first address of each server, then the second ones: where the budget ends, every server still has a say. */
+function endpointsOf(servers: readonly NameServer[]): {server: NameServer; endpoint: Endpoint}[] {
+  return [0, 1].flatMap(nth =>
+    servers.flatMap(server => {
+      const endpoint = server.endpoints[nth];
+      return endpoint === undefined ? [] : [{server, endpoint}];
+    }),
+  );
+}
+
+function notAsked(server: NameServer): ServerSilence {
+  const common = {ok: false, server: server.name, serverName: server.name} as const;
+  return server.endpoints.length === 0
+    ? {...common, silence: 'no-address', detail: 'has no address'}
+    : {...common, silence: 'budget', detail: 'not asked: too many servers for one check'};
+}
+
+async function look(
+  authority: Authority,
+  server: NameServer,
+  endpoint: Endpoint,
+  name: string,
+  [first, ...others]: readonly [QueryType, ...QueryType[]],
+  session: Session,
+): Promise<ServerAnswer> {
+  const ask = (type: QueryType) => askOne(authority, endpoint, name, type, session);
+  const opening = await ask(first);
+  const heard = opening.ok ? [opening, ...(await Promise.all(others.map(ask)))] : [opening];
+  const label = {server: serverLabel(server.name, endpoint), serverName: server.name};
+  const silent = heard.find(each => !each.ok);
+  if (silent?.ok === false) return {ok: false, ...label, silence: silent.silence, detail: silent.detail};
+  const messages = heard.flatMap(each => (each.ok ? [each.message] : []));
+  return {ok: true, ...label, ...summarise(messages, name, [first, ...others])};
+}
+
+function summarise(messages: readonly Message[], name: string, types: readonly QueryType[]) {
+  const records = new Map<string, ResourceRecord>();
+  for (const record of messages.flatMap(message => message.answers)) {
+    const wanted = record.name === name && types.includes(record.type);
+    if (wanted) records.set(JSON.stringify({...record, ttl: 0}), record);
+  }
+  const ttls = messages.map(negativeTtl).filter(ttl => ttl !== undefined);
+  return {
+    records: [...records.values()],
+    nxdomain: records.size === 0 && messages.some(message => message.rcode === NXDOMAIN),
+    ...(ttls.length > 0 && {negativeTtl: Math.min(...ttls)}),
+  };
+}
+
+/** A validating resolver that fails is asked again without validation: if that works, the zone's DNSSEC is broken. */
+async function askOne(
+  authority: Authority,
+  endpoint: Endpoint,
+  name: string,
+  type: QueryType,
+  session: Session,
+): Promise<Heard> {
+  const {recursive} = authority;
+  const ask = async (checkingDisabled: boolean) =>
+    hear(await session.ask(endpoint, name, type, {recursionDesired: recursive, checkingDisabled}), authority);
+  const heard = await ask(false);
+  if (!recursive || heard.ok || heard.silence !== 'servfail') return heard;
+  const unchecked = await ask(true);
+  return unchecked.ok ? {ok: false, silence: 'bogus', detail: 'DNSSEC validation fails'} : heard;
+}

@@ -1,0 +1,56 @@
+import {heardIn} from './chain.ts';
+import {type Evidence, textsIn} from './evidence.ts';
+import type {ServerRecords} from './look.ts';
+import {formatValue} from './message.ts';
+import type {ObservedRecord, Verdict} from './verdict.ts';
+import {escapeText} from './wire-names.ts';
+
+/** In all, as JSON. */
+const MAX_OBSERVED_BYTES = 8192;
+const MAX_NAME = 255;
+const MAX_TXT_VALUES = 16;
+
+/** The evidence as it is shown and kept: bounded, in a stable order, and safe to print whatever the servers sent. */
+export function observe(evidence: Evidence): Pick<Verdict, 'observed' | 'txtValues' | 'minTtlSeconds'> {
+  if (evidence.kind === 'fault') return {observed: [], txtValues: []};
+  const host = heardIn(evidence.answers);
+  const chain = [...evidence.chains.values()].flatMap(end => (end.kind === 'addresses' ? heardIn(end.answers) : []));
+  const txt = heardIn(evidence.txt?.answers ?? []);
+  const ttls = [...host, ...txt].flatMap(ttlsOf);
+  return {
+    observed: bounded([...host, ...txt, ...chain].flatMap(answer => observedIn(answer, evidence.recursive))),
+    txtValues: [...new Set(txt.flatMap(textsIn).map(text => escapeText(text)))].sort().slice(0, MAX_TXT_VALUES),
+    ...(ttls.length > 0 && {minTtlSeconds: Math.min(...ttls)}),
+  };
+}
+
+function ttlsOf({records, negativeTtl}: ServerRecords): number[] {
+  return records.length > 0 || negativeTtl === undefined ? records.map(record => record.ttl) : [negativeTtl];
+}
+
+/** The TTL of a cached answer counts down, so it is left out: else the evidence would change with every check. */
+function observedIn({records, server}: ServerRecords, cached: boolean): ObservedRecord[] {
+  return records.map(record => ({
+    type: record.type,
+    name: cut(record.name),
+    value: formatValue(record),
+    ...(!cached && {ttl: record.ttl}),
+    server: cut(server),
+  }));
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_NAME ? text : `${text.slice(0, MAX_NAME - 3)}...`;
+}
+
+function bounded(records: readonly ObservedRecord[]): ObservedRecord[] {
+  const lines = new Map(records.map(record => [JSON.stringify(record), record]));
+  const kept: ObservedRecord[] = [];
+  let bytes = 2;
+  for (const [line, record] of [...lines].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    bytes += line.length + 1;
+    if (bytes > MAX_OBSERVED_BYTES) break;
+    kept.push(record);
+  }
+  return kept;
+}

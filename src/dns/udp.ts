@@ -1,0 +1,36 @@
+import {createSocket, type Socket} from 'node:dgram';
+import {isIP} from 'node:net';
+import type {Endpoint} from './addresses.ts';
+
+/**
+ * Sends one datagram and offers every datagram that comes back to `accept`, until it takes one. The socket gets a random
+ * port from the kernel and is connected, so that the kernel drops what other senders send. Rejects with the socket's
+ * error (connection refused, no route), or with the signal's reason.
+ */
+export function exchangeOverUdp<T>(
+  endpoint: Endpoint,
+  query: Uint8Array,
+  accept: (datagram: Uint8Array) => T | undefined,
+  signal: AbortSignal,
+): Promise<T> {
+  signal.throwIfAborted();
+  const socket = createSocket(isIP(endpoint.address) === 6 ? 'udp6' : 'udp4');
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, {once: true});
+    socket.on('error', reject);
+    socket.on('message', datagram => {
+      const taken = accept(datagram);
+      if (taken !== undefined) resolve(taken);
+    });
+    socket.connect(endpoint.port, endpoint.address, (error?: Error) => {
+      if (error !== undefined && error !== null) return reject(error);
+      if (!signal.aborted) socket.send(query);
+    });
+  }).finally(() => close(socket));
+}
+
+function close(socket: Socket): void {
+  socket.removeAllListeners('message');
+  socket.close();
+}

@@ -1,0 +1,94 @@
+import {randomBytes} from 'node:crypto';
+import {checkCaa} from './caa-lookup.ts';
+import {heardIn} from './chain.ts';
+import type {Clock} from './clock.ts';
+import type {Directory} from './directory.ts';
+import {type Evidence, gatherEvidence} from './evidence.ts';
+import {type Judgement, judge} from './judge.ts';
+import {cachedElsewhere} from './message.ts';
+import {observe} from './observe.ts';
+import {Session} from './session.ts';
+import type {Targets} from './targets.ts';
+import type {ProofQuestion, Verdict} from './verdict.ts';
+
+/** Together the 60 questions that a verdict may ask of strangers' servers. */
+const PROOF_BUDGET = 44;
+const CAA_BUDGET = 16;
+/** Our own recursives are asked besides. */
+const CONFIRM_BUDGET = 32;
+
+export interface VerifyDependencies {
+  readonly targets: Targets;
+  /** Absent in mode `recursive`. */
+  readonly authoritative?: Directory;
+  /** Answers instead of the authoritative servers: in mode `recursive`, and in `auto` where none can be reached. */
+  readonly fallback?: Directory;
+  /** Must have the new answer too before a name is verified: configured recursives in mode `auto`. */
+  readonly confirm?: Directory;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+}
+
+/** One verdict. Faults of DNS are verdicts; it rejects only when the signal aborts. */
+export async function verifyQuestion(
+  question: ProofQuestion,
+  deps: VerifyDependencies,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
+  const first = deps.authoritative ?? deps.fallback;
+  if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
+  let attempt = await tryDirectory(question, first, deps, deadline);
+  const blocked = attempt.evidence.kind === 'fault' && attempt.evidence.fault === 'egress';
+  if (blocked && deps.fallback !== undefined && deps.fallback !== first) {
+    attempt = await tryDirectory(question, deps.fallback, deps, deadline);
+  }
+  const judgement = await confirmed(question, attempt.judgement, deps, deadline);
+  attempt.session.grant(CAA_BUDGET);
+  const caa = await checkCaa(question, attempt.directory, attempt.session, deps.clock);
+  signal.throwIfAborted();
+  return {...judgement, ...observe(attempt.evidence), caa};
+}
+
+interface Attempt {
+  readonly directory: Directory;
+  readonly session: Session;
+  readonly evidence: Evidence;
+  readonly judgement: Judgement;
+}
+
+async function tryDirectory(
+  question: ProofQuestion,
+  directory: Directory,
+  {targets, clock}: VerifyDependencies,
+  signal: AbortSignal,
+  budget = PROOF_BUDGET,
+): Promise<Attempt> {
+  const session = new Session({transport: directory.transport, budget, signal});
+  const randomLabel = () => randomBytes(8).toString('hex');
+  const evidence = await gatherEvidence(question, session, {directory, targets, clock, randomLabel});
+  return {directory, session, evidence, judgement: judge(question, evidence)};
+}
+
+/**
+ * A verified name is held back while a configured recursive still has an old answer, or finds its DNSSEC broken: the CA
+ * would see the same. A recursive that is silent holds nothing back.
+ */
+async function confirmed(
+  question: ProofQuestion,
+  judgement: Judgement,
+  deps: VerifyDependencies,
+  signal: AbortSignal,
+): Promise<Judgement> {
+  if (!judgement.verified || deps.confirm === undefined) return judgement;
+  const {evidence, judgement: second} = await tryDirectory(question, deps.confirm, deps, signal, CONFIRM_BUDGET);
+  if (second.verified || evidence.kind === 'fault') return judgement;
+  const {proof: _, ...rest} = judgement;
+  const heldBack = {...rest, verified: false, agreed: false};
+  if (second.reason === 'Bogus') return {...heldBack, reason: 'Bogus', message: second.message};
+  if (second.reason === 'NameServersUnreachable') return judgement;
+  const ttls = heardIn(evidence.answers).flatMap(answer => answer.records.map(record => record.ttl));
+  const stale = heardIn(evidence.answers);
+  const message = cachedElsewhere(question, stale, ttls.length > 0 ? Math.max(...ttls) : undefined);
+  return {...heldBack, reason: 'Propagating', message};
+}

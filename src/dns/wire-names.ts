@@ -1,0 +1,88 @@
+/**
+ * Domain names in canonical presentation form (RFC 1035 section 5.1, RFC 4343): lower case, no trailing dot, `.` for the
+ * root, everything else than plain printable ASCII escaped. Two such strings are equal if and only if the names are
+ * equal on the wire, label by label: a label that contains a dot reads `edge\.acme` and never equals two labels.
+ */
+
+const MAX_LABEL = 63;
+const MAX_NAME = 255;
+const ESCAPED = new Set([...'.\\"();@$'].map(character => character.charCodeAt(0)));
+
+export function nameFromLabels(labels: readonly Uint8Array[]): string {
+  return labels.length === 0 ? '.' : labels.map(escapeLabel).join('.');
+}
+
+function escapeLabel(label: Uint8Array): string {
+  let text = '';
+  for (const byte of label) {
+    const folded = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
+    if (folded <= 0x20 || folded >= 0x7f) text += `\\${String(folded).padStart(3, '0')}`;
+    else text += ESCAPED.has(folded) ? `\\${String.fromCharCode(folded)}` : String.fromCharCode(folded);
+  }
+  return text;
+}
+
+/** The labels of a name in presentation form, or what makes it impossible on the wire. */
+export function labelsOf(name: string): Uint8Array[] {
+  if (name === '.') return [];
+  const labels: Uint8Array[] = [];
+  let label: number[] = [];
+  const end = () => {
+    if (label.length === 0) throw new RangeError('a label is empty');
+    if (label.length > MAX_LABEL) throw new RangeError(`a label is longer than ${MAX_LABEL} bytes`);
+    labels.push(Uint8Array.from(label));
+    label = [];
+  };
+  for (const token of name.matchAll(/\\(\d{3})|\\(.)|(\.)|(.)/gsu)) {
+    const [, decimal, escaped, dot, plain] = token;
+    if (dot !== undefined) end();
+    else label.push(byteOf(decimal === undefined ? (escaped ?? plain ?? '').codePointAt(0) : Number(decimal)));
+  }
+  end();
+  if (wireLength(labels) > MAX_NAME) throw new RangeError(`the name is longer than ${MAX_NAME} bytes`);
+  return labels;
+}
+
+function byteOf(code: number | undefined): number {
+  if (code === undefined || code > 0xff) throw new RangeError('a character outside of ASCII');
+  return code;
+}
+
+function wireLength(labels: readonly Uint8Array[]): number {
+  return labels.reduce((sum, label) => sum + 1 + label.length, 1);
+}
+
+/** The name in canonical form, or undefined where no such name can exist on the wire. */
+export function canonicalName(name: string): string | undefined {
+  try {
+    return nameFromLabels(labelsOf(name.length > 1 && name.endsWith('.') ? name.slice(0, -1) : name));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The name without its first label; the root is its own parent. */
+export function parentOf(name: string): string {
+  const first = /^(?:\\\d{3}|\\.|[^.\\])+\./s.exec(name);
+  return first === null ? '.' : name.slice(first[0].length);
+}
+
+/** The name and all names above it, the root left out. */
+export function selfAndAncestors(name: string): string[] {
+  const names: string[] = [];
+  for (let next = name; next !== '.'; next = parentOf(next)) names.push(next);
+  return names;
+}
+
+export function isWithin(name: string, zone: string): boolean {
+  return zone === '.' || selfAndAncestors(name).includes(zone);
+}
+
+/** Bytes of a stranger as printable ASCII, cut to `limit` characters. */
+export function escapeText(text: string, limit = 255): string {
+  const escaped = text.replace(/[^\x20-\x7e]|["\\]/gu, character => {
+    if (character === '"' || character === '\\') return `\\${character}`;
+    return [...new TextEncoder().encode(character)].map(byte => `\\${String(byte).padStart(3, '0')}`).join('');
+  });
+  return escaped.length <= limit ? escaped : `${escaped.slice(0, limit - 3)}...`;
+}
