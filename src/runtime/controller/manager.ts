@@ -1,19 +1,14 @@
+import {randomUUID} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../clock.ts';
 import type {KubeClient, Selector} from '../kube/client.ts';
-import type {EventRecorder} from '../kube/events.ts';
-import type {KubeObject, ObjectKey, ResourceType} from '../kube/object.ts';
-import type {ReadonlyStore} from '../kube/store.ts';
-import type {Controller, ControllerOptions} from './controller.ts';
-
-export interface LeaderElectionOptions {
-  readonly lease: ObjectKey & {readonly namespace: string};
-  /** Default 15 000 / 10 000 / 2 000 ms; duration > renew deadline > retry period. */
-  readonly leaseDurationMs?: number;
-  readonly renewDeadlineMs?: number;
-  readonly retryPeriodMs?: number;
-}
+import {createEventRecorder, type EventRecorder} from '../kube/events.ts';
+import {type LeaderElectionOptions, LeaderElector} from '../kube/leader-election.ts';
+import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
+import {Reflector} from '../kube/reflector.ts';
+import type {ReadonlyStore, Store} from '../kube/store.ts';
+import {type Controller, type ControllerOptions, ReconcileLoop} from './controller.ts';
 
 export interface ManagerOptions {
   readonly client: KubeClient;
@@ -28,6 +23,8 @@ export interface ManagerOptions {
   readonly leaderElection?: LeaderElectionOptions;
   /** How long running reconciles may take to finish at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
+  /** In [0, 1); default `Math.random`. */
+  readonly random?: () => number;
 }
 
 export interface CacheOptions<T extends KubeObject> extends Selector {
@@ -80,6 +77,163 @@ export interface Manager {
   start(signal: AbortSignal): Promise<ManagerEnd>;
 }
 
+const SHUTDOWN_GRACE_MS = 10_000;
+/** How long abandoned reconciles may take to notice that they are. */
+const ABANDON_GRACE_MS = 2_000;
+
 export function createManager(options: ManagerOptions): Manager {
-  throw new Error(`not built yet: ${options.identity}`);
+  return new ProcessManager(options);
+}
+
+class ProcessManager implements Manager {
+  readonly events: EventRecorder;
+  readonly #options: ManagerOptions;
+  readonly #random: () => number;
+  readonly #elector: LeaderElector | undefined;
+  readonly #caches: {readonly resource: ResourceType; readonly reflector: Reflector<KubeObject>}[] = [];
+  readonly #controllers: ReconcileLoop[] = [];
+  readonly #runnables: Runnable[] = [];
+  #leading = false;
+
+  constructor(options: ManagerOptions) {
+    const {client, clock, logger, registry, identity, reportingController, leaderElection} = options;
+    this.#options = options;
+    this.#random = options.random ?? Math.random;
+    this.events = createEventRecorder({
+      client,
+      clock,
+      logger,
+      registry,
+      reportingController,
+      reportingInstance: identity,
+    });
+    if (!leaderElection) return;
+    // A container that restarts keeps its pod's name, so the name alone does not tell one process from the next.
+    const holder = `${identity}_${randomUUID()}`;
+    const shared = {clock, logger, registry, random: this.#random};
+    this.#elector = new LeaderElector({...leaderElection, ...shared, client: client.ungated(), identity: holder});
+    client.setWriteGate(this.#elector.gate);
+  }
+
+  cache<T extends KubeObject>(resource: ResourceType<T>, options: CacheOptions<T> = {}): ReadonlyStore<T> {
+    const {client, clock, logger, registry} = this.#options;
+    const random = this.#random;
+    const reflector = new Reflector<T>({...options, client, resource, clock, logger, registry, random});
+    this.#caches.push({resource, reflector: reflector as unknown as Reflector<KubeObject>});
+    return reflector.store;
+  }
+
+  controller(options: ControllerOptions): Controller {
+    const {client, clock, logger, registry} = this.#options;
+    const storesOf = (resource: ResourceType): Store<KubeObject>[] => {
+      const name = resourceName(resource);
+      return this.#caches.filter(cache => resourceName(cache.resource) === name).map(cache => cache.reflector.store);
+    };
+    const controller = new ReconcileLoop(options, {client, clock, logger, registry, random: this.#random, storesOf});
+    this.#controllers.push(controller);
+    return controller;
+  }
+
+  run(runnable: Runnable): void {
+    this.#runnables.push(runnable);
+  }
+
+  health(): Health {
+    const caches = this.#caches.map(({resource, reflector: {store}}): HealthCheck => {
+      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing', message: store.state};
+    });
+    const loops = this.#controllers.map((controller): HealthCheck => {
+      const stuck = controller.stuck();
+      return {name: `controller ${controller.name}`, ok: !stuck, message: stuck ? `${stuck} never ends` : 'alive'};
+    });
+    const renewed = !this.#leading || !this.#elector || this.#elector.leading;
+    const message = this.#leading ? (renewed ? 'leader' : 'leader whose lease has run out') : 'standby';
+    const checks = [...caches, ...loops, {name: 'election', ok: renewed, message}];
+    const ready = caches.every(check => check.ok);
+    return {ready, live: renewed && loops.every(check => check.ok), leader: this.#leading && renewed, checks};
+  }
+
+  async start(signal: AbortSignal): Promise<ManagerEnd> {
+    // What runs on every replica ends last, the caches among it: reconciles read them to their end.
+    const everywhere = new AbortController();
+    const stop = new AbortController();
+    const onSignal = (): void => stop.abort(signal.reason);
+    if (signal.aborted) onSignal();
+    else signal.addEventListener('abort', onSignal, {once: true});
+    let failure: {readonly error: unknown} | undefined;
+    const fail = (error: unknown): void => {
+      failure ??= {error};
+      stop.abort(error);
+    };
+    const background = [
+      ...this.#caches.map(({reflector}) => reflector.run(everywhere.signal)),
+      ...this.#start(runnable => runnable.leaderOnly === false, everywhere.signal, fail),
+    ];
+    let kept = true;
+    try {
+      const lead = (lost: AbortSignal) => this.#lead(stop.signal, lost, fail);
+      if (this.#elector) kept = await this.#elector.run(stop.signal, lead);
+      else await lead(new AbortController().signal);
+    } catch (error) {
+      fail(error);
+    }
+    everywhere.abort();
+    await Promise.all(background);
+    signal.removeEventListener('abort', onSignal);
+    if (failure) return {reason: 'failed', error: failure.error};
+    return {reason: kept ? 'shutdown' : 'lease-lost'};
+  }
+
+  /** What only the leader does, until `stop` or `lost`. */
+  async #lead(stop: AbortSignal, lost: AbortSignal, fail: (error: unknown) => void): Promise<{release: boolean}> {
+    const {logger, shutdownGraceMs = SHUTDOWN_GRACE_MS} = this.#options;
+    const ending = AbortSignal.any([stop, lost]);
+    await Promise.all(this.#caches.map(({reflector}) => reflector.store.settled(ending))).catch(() => undefined);
+    if (ending.aborted) return {release: true};
+    this.#leading = true;
+    const abandon = new AbortController();
+    const work = Promise.all([
+      ...this.#controllers.map(controller => controller.run(ending, abandon.signal)),
+      ...this.#start(runnable => runnable.leaderOnly !== false, ending, fail),
+    ]);
+    await aborted(ending);
+    logger.info({graceMs: lost.aborted ? 0 : shutdownGraceMs}, 'stopping');
+    const drained = await this.#within(lost.aborted ? 0 : shutdownGraceMs, work);
+    if (!drained) {
+      abandon.abort(new Error(lost.aborted ? 'the lease is lost' : 'the shutdown grace is over'));
+      if (!(await this.#within(ABANDON_GRACE_MS, work))) logger.error('a reconcile does not heed its signal');
+    }
+    await this.events.flush(lost);
+    this.#leading = false;
+    return {release: drained};
+  }
+
+  /** Whether the work ended in time. */
+  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+    const over = new AbortController();
+    const late = this.#options.clock.sleep(ms, over.signal).then(
+      () => false,
+      () => false,
+    );
+    const ended = await Promise.race([work.then(() => true), late]);
+    over.abort();
+    return ended;
+  }
+
+  #start(which: (runnable: Runnable) => boolean, signal: AbortSignal, fail: (error: unknown) => void): Promise<void>[] {
+    return this.#runnables.filter(which).map(async runnable => {
+      try {
+        await runnable.run(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#options.logger.error({err: error, runnable: runnable.name}, 'a part of the program failed');
+        fail(error);
+      }
+    });
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), {once: true}));
 }

@@ -1,12 +1,45 @@
+import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
+import type {Registry} from 'prom-client';
 import type {Clock} from '../clock.ts';
 import type {KubeClient} from './client.ts';
-import type {DeepReadonly, KubeObject} from './object.ts';
+import {isFenced, isNotFound} from './errors.ts';
+import {type KubeMetrics, kubeMetrics} from './metrics.ts';
+import {type DeepReadonly, type KubeObject, microTime, type ResourceType} from './object.ts';
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+export interface KubeEvent extends KubeObject {
+  eventTime?: string;
+  reportingController?: string;
+  reportingInstance?: string;
+  action?: string;
+  reason?: string;
+  regarding?: {
+    apiVersion?: string;
+    kind?: string;
+    name?: string;
+    namespace?: string;
+    uid?: string;
+    resourceVersion?: string;
+  };
+  note?: string;
+  type?: string;
+  series?: {count: number; lastObservedTime: string};
+}
+
+export const EVENT: ResourceType<KubeEvent> = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+};
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly registry: Registry;
   /** Who reports, for example "nameplate.dev/operator". */
   readonly reportingController: string;
   /** Which instance, usually the pod's name. */
@@ -27,10 +60,184 @@ export interface EventRecorder {
     action: string,
     note: string,
   ): void;
-  /** Sends what is waiting. */
+  /** Sends what is waiting; rejects never. */
   flush(signal?: AbortSignal): Promise<void>;
 }
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  throw new Error(`not built yet: ${options.reportingController}`);
+  return new Recorder(options);
+}
+
+/** One thing that happened, perhaps many times: the first is created as an event, the others are its series. */
+interface Series {
+  readonly event: KubeEvent;
+  count: number;
+  created: boolean;
+  /** Whether it waits to be sent. */
+  queued: boolean;
+  lastSeenAt: number;
+  lastSentAt: number;
+}
+
+interface Bucket {
+  tokens: number;
+  refilledAt: number;
+}
+
+/** After a pause this long the same thing is a new event (client-go). */
+const SERIES_GAP_MS = 360_000;
+/** A series is brought up to date this often at most. */
+const SERIES_UPDATE_MS = 60_000;
+/** Of one object: this many at once, then one in five minutes (client-go's spam filter). */
+const BURST = 25;
+const REFILL_MS = 300_000;
+const MAX_WAITING = 1_000;
+const MAX_SERIES = 4_000;
+/** The API's limit, in bytes. */
+const NOTE_BYTES = 1_024;
+const SEND_TIMEOUT_MS = 5_000;
+
+class Recorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #metrics: KubeMetrics;
+  /** Least recently seen first. */
+  readonly #series = new Map<string, Series>();
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #waiting: Series[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#metrics = kubeMetrics(options.registry);
+  }
+
+  event(regarding: DeepReadonly<KubeObject>, type: 'Normal' | 'Warning', reason: string, action: string, note: string) {
+    const now = this.#options.clock.monotonic();
+    const key = [regarding.metadata.uid ?? regarding.metadata.name, type, reason, action, note].join('\n');
+    const known = this.#series.get(key);
+    const repeated = known !== undefined && now - known.lastSeenAt < SERIES_GAP_MS;
+    if (!repeated && !this.#admits(regarding, now)) return this.#count('dropped');
+    const series: Series = repeated
+      ? known
+      : {
+          event: this.#describe(regarding, type, reason, action, note),
+          count: 0,
+          created: false,
+          queued: false,
+          lastSeenAt: now,
+          lastSentAt: Number.NEGATIVE_INFINITY,
+        };
+    series.count += 1;
+    series.lastSeenAt = now;
+    remember(this.#series, key, series, MAX_SERIES);
+    if (now - series.lastSentAt < SERIES_UPDATE_MS || series.queued) return this.#count('merged');
+    if (this.#waiting.length >= MAX_WAITING) return this.#count('dropped');
+    series.queued = true;
+    this.#waiting.push(series);
+    this.#sending ??= this.#send();
+  }
+
+  async flush(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) this.#waiting.length = 0;
+    await this.#sending;
+  }
+
+  /** One after another, until none waits. Never rejects. */
+  async #send(): Promise<void> {
+    for (let series = this.#waiting.shift(); series; series = this.#waiting.shift()) {
+      series.queued = false;
+      series.lastSentAt = this.#options.clock.monotonic();
+      try {
+        await this.#write(series);
+        this.#count('sent');
+      } catch (err) {
+        this.#count(isFenced(err) ? 'dropped' : 'failed');
+        this.#options.logger.debug({err, event: series.event.note}, 'an event could not be reported');
+      }
+    }
+    this.#sending = undefined;
+  }
+
+  async #write(series: Series): Promise<void> {
+    const {client, clock} = this.#options;
+    const {name, namespace} = series.event.metadata;
+    if (series.created) {
+      const lastObservedTime = microTime(clock.now());
+      const patch = {series: {count: series.count, lastObservedTime}};
+      try {
+        await client.patch(EVENT, {namespace, name}, patch, {timeoutMs: SEND_TIMEOUT_MS});
+        return;
+      } catch (error) {
+        if (!isNotFound(error)) throw error; // Events expire after an hour: create it again.
+      }
+    }
+    await client.create(EVENT, series.event, {timeoutMs: SEND_TIMEOUT_MS});
+    series.created = true;
+  }
+
+  #describe(
+    regarding: DeepReadonly<KubeObject>,
+    type: string,
+    reason: string,
+    action: string,
+    note: string,
+  ): KubeEvent {
+    const {clock, reportingController, reportingInstance} = this.#options;
+    const {name, namespace, uid, resourceVersion} = regarding.metadata;
+    const {apiVersion, kind} = regarding;
+    const stem = name.slice(0, 200).replace(/[^a-z0-9]+$/, '');
+    return {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      // Events of cluster-scoped objects live in the namespace "default".
+      metadata: {name: `${stem}.${randomBytes(8).toString('hex')}`, namespace: namespace ?? 'default'},
+      eventTime: microTime(clock.now()),
+      reportingController,
+      reportingInstance: reportingInstance.slice(0, 128),
+      type,
+      reason,
+      action,
+      note: cut(note, NOTE_BYTES),
+      regarding: {
+        apiVersion,
+        kind,
+        name,
+        ...(namespace !== undefined && {namespace}),
+        ...(uid !== undefined && {uid}),
+        ...(resourceVersion !== undefined && {resourceVersion}),
+      },
+    };
+  }
+
+  /** A token bucket for each object. */
+  #admits(regarding: DeepReadonly<KubeObject>, now: number): boolean {
+    const key = regarding.metadata.uid ?? regarding.metadata.name;
+    const bucket = this.#buckets.get(key) ?? {tokens: BURST, refilledAt: now};
+    bucket.tokens = Math.min(BURST, bucket.tokens + (now - bucket.refilledAt) / REFILL_MS);
+    bucket.refilledAt = now;
+    remember(this.#buckets, key, bucket, MAX_SERIES);
+    if (bucket.tokens < 1) return false;
+    bucket.tokens -= 1;
+    return true;
+  }
+
+  #count(result: string): void {
+    this.#metrics.events.inc({result});
+  }
+}
+
+/** Puts an entry last and forgets the first ones beyond `limit`. */
+function remember<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= limit) return;
+    map.delete(oldest);
+  }
+}
+
+function cut(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  const {read} = new TextEncoder().encodeInto(text, new Uint8Array(bytes - 3));
+  return `${text.slice(0, read)}...`;
 }

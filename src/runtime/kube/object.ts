@@ -106,3 +106,8 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** The format of the API's MicroTime, which wants exactly six digits: "2026-01-02T03:04:05.678000Z". */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

@@ -41,6 +41,12 @@ export interface ReadonlyStore<T extends KubeObject> {
   settled(signal?: AbortSignal): Promise<void>;
 }
 
+/** The store shows a write once it has reached its resourceVersion, or lost the deleted object, or the server was restored. */
+export type Expectation = {readonly epoch: number; readonly key: string} & (
+  | {readonly resourceVersion: string}
+  | {readonly deletedUid: string}
+);
+
 export interface StoreOptions {
   /** Told when a subscriber threw; the other subscribers and the store itself are not affected. */
   readonly onHandlerError: (error: unknown, key: string) => void;
@@ -62,6 +68,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   readonly #waiters = new Set<() => void>();
   #state: StoreState = 'syncing';
   #resourceVersion = '0';
+  /** Grows when the server turns out to have gone back in time, restored from a backup. */
   #epoch = 0;
 
   constructor(options: StoreOptions) {
@@ -74,11 +81,6 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
 
   get size(): number {
     return this.#objects.size;
-  }
-
-  /** Grows when the server turns out to have gone back in time, restored from a backup. */
-  get epoch(): number {
-    return this.#epoch;
   }
 
   get(key: string): DeepReadonly<T> | undefined {
@@ -112,24 +114,28 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     await this.#until(() => this.#state !== 'syncing', signal);
   }
 
-  /**
-   * Whether this store reflects a write that this program made when the store's epoch was `epoch`: it has reached the
-   * write's resourceVersion, or lost the deleted object. Writes outside of what the store holds count as reflected.
-   */
-  reflects(write: WriteRecord, epoch: number): boolean {
-    if (this.#state === 'missing' || this.#epoch !== epoch) return true;
-    if ('deletedUid' in write) {
-      const held = this.#objects.get(write.key);
-      return held?.metadata.uid !== write.deletedUid || held.metadata.deletionTimestamp !== undefined;
+  /** What must come to pass before this store shows a write just made; undefined when the write is outside of it. */
+  expect(write: WriteRecord): Expectation | undefined {
+    const epoch = this.#epoch;
+    if ('deletedUid' in write) return {epoch, key: write.key, deletedUid: write.deletedUid};
+    const {resourceVersion} = write.object.metadata;
+    if (resourceVersion === undefined || this.#options.covers?.(write.object) === false) return undefined;
+    return {epoch, key: write.key, resourceVersion};
+  }
+
+  reflects(expectation: Expectation): boolean {
+    if (this.#state === 'missing' || this.#epoch !== expectation.epoch) return true;
+    if ('deletedUid' in expectation) {
+      const held = this.#objects.get(expectation.key);
+      return held?.metadata.uid !== expectation.deletedUid || held.metadata.deletionTimestamp !== undefined;
     }
-    if (this.#options.covers?.(write.object) === false) return true;
-    const order = compareResourceVersions(this.#resourceVersion, write.object.metadata.resourceVersion ?? '');
+    const order = compareResourceVersions(this.#resourceVersion, expectation.resourceVersion);
     return order === undefined || order >= 0;
   }
 
-  /** Resolves once `reflects` holds. */
-  async reflecting(write: WriteRecord, epoch: number, signal: AbortSignal): Promise<void> {
-    await this.#until(() => this.reflects(write, epoch), signal);
+  /** Resolves once `reflects` holds; rejects with the signal's reason. */
+  async reflecting(expectation: Expectation, signal: AbortSignal): Promise<void> {
+    await this.#until(() => this.reflects(expectation), signal);
   }
 
   /** Takes over a complete list and reports the differences. */

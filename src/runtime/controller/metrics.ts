@@ -1,0 +1,63 @@
+import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+
+/** Under the names that dashboards made for controller-runtime and client-go know. */
+export interface ControllerMetrics {
+  readonly reconciles: Counter<'controller' | 'result'>;
+  readonly errors: Counter<'controller'>;
+  readonly terminalErrors: Counter<'controller'>;
+  readonly panics: Counter<'controller'>;
+  readonly reconcileSeconds: Histogram<'controller'>;
+  readonly activeWorkers: Gauge<'controller'>;
+  readonly maxWorkers: Gauge<'controller'>;
+  readonly depth: Gauge<'name'>;
+  readonly adds: Counter<'name'>;
+  readonly retries: Counter<'name'>;
+  readonly queueSeconds: Histogram<'name'>;
+}
+
+const metricsOf = new WeakMap<Registry, ControllerMetrics>();
+
+/** One set per registry, whoever asks first. */
+export function controllerMetrics(registry: Registry): ControllerMetrics {
+  const metrics = metricsOf.get(registry) ?? createControllerMetrics(registry);
+  metricsOf.set(registry, metrics);
+  return metrics;
+}
+
+const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+function createControllerMetrics(registry: Registry): ControllerMetrics {
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({name, help, labelNames, registers});
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({name, help, labelNames, registers});
+  const histogram = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Histogram({name, help, labelNames, buckets: SECONDS, registers});
+  return {
+    reconciles: counter(
+      'controller_runtime_reconcile_total',
+      'Reconciles by controller and result.',
+      'controller',
+      'result',
+    ),
+    errors: counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed.', 'controller'),
+    terminalErrors: counter(
+      'controller_runtime_terminal_reconcile_errors_total',
+      'Reconciles that failed in a way that trying again cannot mend.',
+      'controller',
+    ),
+    panics: counter(
+      'controller_runtime_reconcile_panics_total',
+      'Reconciles that threw a TypeError or the like.',
+      'controller',
+    ),
+    reconcileSeconds: histogram('controller_runtime_reconcile_time_seconds', 'Length of a reconcile.', 'controller'),
+    activeWorkers: gauge('controller_runtime_active_workers', 'Workers busy now.', 'controller'),
+    maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers there are.', 'controller'),
+    depth: gauge('workqueue_depth', 'Keys waiting now.', 'name'),
+    adds: counter('workqueue_adds_total', 'Keys added.', 'name'),
+    retries: counter('workqueue_retries_total', 'Keys added again after a failure.', 'name'),
+    queueSeconds: histogram('workqueue_queue_duration_seconds', 'How long a key waited for a worker.', 'name'),
+  };
+}

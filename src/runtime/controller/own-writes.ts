@@ -1,0 +1,60 @@
+import {Deadline} from '../deadline.ts';
+import type {WriteRecord} from '../kube/client.ts';
+import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
+import type {Expectation, Store} from '../kube/store.ts';
+
+/** A reconcile would have acted on a cache that is older than what this program itself has written. */
+export class StaleCacheError extends Error {
+  override readonly name = 'StaleCacheError';
+
+  constructor(writes: readonly string[]) {
+    super(`the cache does not yet show our own writes: ${writes.join(', ')}`);
+  }
+}
+
+interface Awaited {
+  readonly store: Store<KubeObject>;
+  readonly expectation: Expectation;
+}
+
+/**
+ * Read-your-writes. A watch lags behind the server, so a reconcile that wrote an object and runs again at once would
+ * read the cache from before and, say, create the object a second time. Remembered is, for each reconciled key, what its
+ * reconciles wrote; before the key is reconciled again, every cache of those kinds must have reached these writes. What
+ * other keys or other programs write is not waited for: a level-triggered reconcile is told of it later.
+ */
+export class OwnWrites {
+  readonly #storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
+  readonly #awaited = new Map<string, Map<string, Awaited>>();
+
+  constructor(storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>) {
+    this.#storesOf = storesOf;
+  }
+
+  /** A reconcile of `key` made this write. A later write to the same object takes the place of an earlier one. */
+  record(key: string, write: WriteRecord): void {
+    const awaited = this.#awaited.get(key) ?? new Map<string, Awaited>();
+    let number = 0;
+    for (const store of this.#storesOf(write.resource)) {
+      const expectation = store.expect(write);
+      const name = `${resourceName(write.resource)}/${write.key} #${number++}`;
+      if (expectation) awaited.set(name, {store, expectation});
+    }
+    if (awaited.size > 0) this.#awaited.set(key, awaited);
+  }
+
+  /** Resolves once the caches show what reconciles of `key` wrote; throws `StaleCacheError` after `timeoutMs`. */
+  async visible(key: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const awaited = this.#awaited.get(key);
+    if (!awaited) return;
+    using deadline = new Deadline(timeoutMs, signal);
+    try {
+      for (const {store, expectation} of awaited.values()) await store.reflecting(expectation, deadline.signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const missing = [...awaited].filter(([, {store, expectation}]) => !store.reflects(expectation));
+      throw new StaleCacheError(missing.map(([name]) => name));
+    }
+    this.#awaited.delete(key);
+  }
+}
