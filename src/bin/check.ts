@@ -64,8 +64,9 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
   if (mode !== 'auto' && mode !== 'authoritative' && mode !== 'recursive') {
     throw new Error('--mode is auto, authoritative or recursive');
   }
-  const config = {
-    ...defaultDnsConfig,
+  const {rootServers: _, ...defaults} = defaultDnsConfig;
+  const config: DnsConfig = {
+    ...defaults,
     mode,
     recursives: values.resolver,
     allowAddresses: values.allow,
