@@ -1,0 +1,154 @@
+/**
+ * Generates what the chart says about its values, in two places, from two sources:
+ *
+ * - the section `config` of values.yaml, with every default and description, from the configuration's schema;
+ * - values.schema.json: of `config` from that schema too, of the rest from values.yaml (a value has the type of its
+ *   default and the description of its comment).
+ *
+ *     node tools/generate-values-schema.ts           writes both files
+ *     node tools/generate-values-schema.ts --check   exits 1 and names the files that differ
+ */
+import {existsSync, readFileSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {isMap, isScalar, isSeq, type Pair, parseDocument, type Scalar, stringify, type YAMLMap} from 'yaml';
+import {operatorConfigSchema} from '../src/operator/config-schema.ts';
+
+interface Schema {
+  type?: string;
+  description?: string;
+  title?: string;
+  default?: unknown;
+  examples?: readonly unknown[];
+  pattern?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  required?: readonly string[];
+  [keyword: string]: unknown;
+}
+
+/** Options that the chart sets itself, because they follow from the release. */
+const setByTheChart = [
+  'platform.keyFile',
+  'controller.leaderElection.leaseName',
+  'controller.leaderElection.namespace',
+];
+
+const chart = join(import.meta.dirname, '../charts/nameplate');
+const marker =
+  '# From here on generated from src/operator/config-schema.ts (npm run generate): the configuration of the operator.\n';
+
+/** Generated content by path. */
+export function generateValues(): ReadonlyMap<string, string> {
+  const path = join(chart, 'values.yaml');
+  const [handWritten = ''] = read(path).split(marker);
+  const config = withoutChartOptions(operatorConfigSchema as Schema, []);
+  const values = `${handWritten}${marker}config:\n${configValues(config, '  ')}`;
+  const schema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...mapSchema(parseDocument(handWritten).contents as YAMLMap),
+  };
+  schema.properties = {global: {type: 'object'}, ...schema.properties, config: mayBeUnset(config)};
+  return new Map([
+    [path, values],
+    [join(chart, 'values.schema.json'), `${JSON.stringify(schema, null, 2)}\n`],
+  ]);
+}
+
+function withoutChartOptions({$schema: _, ...schema}: Schema, path: readonly string[]): Schema {
+  if (schema.properties === undefined) return schema;
+  const properties = Object.entries(schema.properties)
+    .map(([name, property]) => ({name, property, at: [...path, name]}))
+    .filter(({at}) => !setByTheChart.includes(at.join('.')))
+    .map(({name, property, at}) => [name, withoutChartOptions(property, at)] as const);
+  return {...schema, properties: Object.fromEntries(properties)};
+}
+
+/** A required option is an empty string in values.yaml: the templates ask for it in words. */
+function mayBeUnset(schema: Schema): Schema {
+  const {required = [], ...rest} = schema;
+  if (rest.properties === undefined) return rest;
+  const properties = Object.entries(rest.properties).map(([name, property]) => {
+    const {pattern, ...others} = property;
+    const unset = required.includes(name) && pattern !== undefined;
+    return [name, unset ? {...others, anyOf: [{const: ''}, {pattern}]} : mayBeUnset(property)] as const;
+  });
+  return {...rest, properties: Object.fromEntries(properties)};
+}
+
+/** The options as commented YAML; one that is absent by default is commented out. */
+function configValues({properties = {}}: Schema, indent: string): string {
+  return Object.entries(properties)
+    .map(([name, schema]) => {
+      const comment = wrap(`-- ${describe(schema)}`, indent);
+      if (schema.properties !== undefined) return `${comment}${indent}${name}:\n${configValues(schema, `${indent}  `)}`;
+      const {items} = schema;
+      if (items?.examples !== undefined && schema.default === undefined) {
+        return `${comment}${indent}# ${name}: [${items.examples.join(', ')}]\n`;
+      }
+      return `${comment}${indent}${yamlEntry(name, schema.default ?? '').replaceAll('\n', `\n${indent}`)}\n`;
+    })
+    .join('');
+}
+
+function describe({description = '', enum: choices, examples}: Schema): string {
+  const allowed = Array.isArray(choices) && choices.length > 1 ? ` One of ${choices.join(', ')}.` : '';
+  return `${description}${allowed}${examples === undefined ? '' : ` Example: ${examples.join(', ')}`}`;
+}
+
+function yamlEntry(name: string, value: unknown): string {
+  return stringify({[name]: value}, {singleQuote: true}).trimEnd();
+}
+
+function wrap(text: string, indent: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && indent.length + 2 + last.length + 1 + word.length <= 120) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines.map(line => `${indent}# ${line}\n`).join('');
+}
+
+function mapSchema(map: YAMLMap): Schema {
+  const properties = map.items.map((pair, index) => {
+    // The parser takes what stands before the first key for a comment on the map.
+    const comment = (index === 0 && map.commentBefore) || (pair.key as Scalar).commentBefore || '';
+    const description = / -- (.*)/s.exec(comment)?.[1]?.replaceAll(/\s*\n\s*/g, ' ');
+    return [keyOf(pair), {...(description !== undefined && {description}), ...valueSchema(pair, description)}] as const;
+  });
+  return {type: 'object', additionalProperties: false, properties: Object.fromEntries(properties)};
+}
+
+/** A map with a description of its own, or without keys, is free: resources, labels, tolerations. */
+function valueSchema({value}: Pair, description: string | undefined): Schema {
+  if (isSeq(value)) return {type: 'array'};
+  if (isMap(value)) return value.items.length === 0 || description !== undefined ? {type: 'object'} : mapSchema(value);
+  const scalar: unknown = isScalar(value) ? value.value : undefined;
+  return {type: typeof scalar === 'number' ? 'integer' : typeof scalar};
+}
+
+function keyOf({key}: Pair): string {
+  return String((key as Scalar).value);
+}
+
+/** Paths of generated files that are not what they should be. */
+export function staleFiles(): readonly string[] {
+  return [...generateValues()].filter(([path, content]) => read(path) !== content).map(([path]) => path);
+}
+
+function read(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}
+
+if (import.meta.main) {
+  const stale = staleFiles();
+  if (process.argv.includes('--check')) {
+    for (const path of stale) console.error(`${path} is not current: run npm run generate`);
+    process.exitCode = stale.length === 0 ? 0 : 1;
+  } else {
+    for (const [path, content] of generateValues()) writeFileSync(path, content);
+  }
+}
