@@ -1,0 +1,36 @@
+/** The API group, and every label and annotation that Nameplate reads or writes. */
+export const GROUP = 'nameplate.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** Server-side apply: the one field manager of the operator. */
+export const FIELD_MANAGER = 'nameplate';
+
+export const LABEL = {
+  /** On a Namespace, set by the platform: the account it belongs to. */
+  account: `${GROUP}/account`,
+  /** On a Namespace, set by the platform: the account's plan. */
+  plan: `${GROUP}/plan`,
+  /** On a Domain: computed from the Projects that list the host. */
+  managed: `${GROUP}/managed`,
+  /** On every object of a host: the host, or its hash where it is longer than a label value may be. */
+  host: `${GROUP}/host`,
+  /** On a default host's objects: the Project. */
+  project: `${GROUP}/project`,
+  managedBy: 'app.kubernetes.io/managed-by',
+} as const;
+
+export const ANNOTATION = {
+  /** On a Domain: a new value asks for a check now. */
+  verifyRequestedAt: `${GROUP}/verify-requested-at`,
+  /** On a Project: when a ready endpoint first stood behind its Service. */
+  firstDeployedAt: `${GROUP}/first-deployed-at`,
+  /** On a TLS Secret: when its Domain was removed. */
+  retainedSince: `${GROUP}/retained-since`,
+  /** On what the operator applies: hash of the applied intent. */
+  appliedHash: `${GROUP}/applied-hash`,
+  /** On a redirect's route: the host it leads to. */
+  redirectTo: `${GROUP}/redirect-to`,
+  /** On every object of a host: the host in full. */
+  host: `${GROUP}/host`,
+} as const;

@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+/** The operator: `operator --config FILE [--kubeconfig FILE]`. Wiring and signals, nothing else. */
+import {hostname} from 'node:os';
+import {parseArgs} from 'node:util';
+import {collectDefaultMetrics, Registry} from 'prom-client';
+import {FIELD_MANAGER} from '../api/names.ts';
+import {assembleOperator} from '../operator/assemble.ts';
+import type {OperatorConfig} from '../operator/config.ts';
+import {operatorConfigDefinition} from '../operator/config-schema.ts';
+import {startOperationsServer} from '../process/http.ts';
+import {readKeyFile} from '../process/key-file.ts';
+import {ConfigError, loadConfig} from '../process/load-config.ts';
+import {createLogger} from '../process/log.ts';
+import {handleShutdown} from '../process/shutdown.ts';
+import {systemClock} from '../runtime/clock.ts';
+import type {Manager} from '../runtime/controller/manager.ts';
+import {createKubeClient} from '../runtime/kube/http-client.ts';
+
+const USAGE = 'usage: operator --config FILE [--kubeconfig FILE]';
+const SHUTDOWN_DEADLINE_MS = 25_000;
+
+async function main(): Promise<number> {
+  const {values} = parseArgs({options: {config: {type: 'string'}, kubeconfig: {type: 'string'}}});
+  if (!values.config) throw new ConfigError('the command line', [USAGE]);
+  const config = await loadConfig<OperatorConfig>(values.config, {
+    schema: operatorConfigSchema,
+    check: checkOperatorConfig,
+  });
+  const platformKey = await readKeyFile(config.platform.keyFile, 32);
+  const logger = createLogger({level: config.log.level, program: 'operator'});
+  const registry = new Registry();
+  collectDefaultMetrics({register: registry});
+  const client = createKubeClient({
+    ...(values.kubeconfig && {kubeconfig: values.kubeconfig}),
+    userAgent: 'nameplate-operator',
+    fieldManager: FIELD_MANAGER,
+    registry,
+    logger,
+  });
+  const manager = assembleOperator({
+    config,
+    platformKey,
+    client,
+    clock: systemClock,
+    logger,
+    registry,
+    identity: process.env.POD_NAME ?? `${hostname()}-${process.pid}`,
+    namespace: process.env.POD_NAMESPACE ?? 'default',
+  });
+  const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
+  const server = await startOperationsServer({
+    port: config.server.port,
+    liveness: [{name: 'live', problem: () => problemOf(manager, 'live')}],
+    readiness: [{name: 'ready', problem: () => problemOf(manager, 'ready')}],
+    metrics: registry,
+    logger,
+  });
+  const end = await manager.start(shutdown.signal);
+  await Promise.all([server.close(), client.close()]);
+  shutdown.finished();
+  if (end.reason === 'shutdown') return 0;
+  logger.error({...end}, end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a part failed');
+  return 1;
+}
+
+function problemOf(manager: Manager, kind: 'ready' | 'live'): string | undefined {
+  const health = manager.health();
+  if (health[kind]) return undefined;
+  const failing = health.checks.filter(check => !check.ok).map(({name, message}) => `${name}: ${message}`);
+  return failing.join('; ') || 'not yet';
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof ConfigError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 2;
+}

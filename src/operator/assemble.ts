@@ -1,0 +1,68 @@
+/** Puts the operator together: caches, controllers and the DNS scheduler under one manager. */
+import type {Logger} from 'pino';
+import type {Registry} from 'prom-client';
+import {createDns} from '../dns/dns.ts';
+import type {Clock} from '../runtime/clock.ts';
+import {createManager, type Manager} from '../runtime/controller/manager.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import type {OperatorConfig} from './config.ts';
+import type {Operator} from './context.ts';
+import {addControllers} from './controllers.ts';
+import {Identity} from './identity.ts';
+import {traefik} from './routing/traefik.ts';
+import {createStores} from './stores.ts';
+
+export interface OperatorParts {
+  readonly config: OperatorConfig;
+  readonly platformKey: Uint8Array;
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Unique to this process, usually the pod's name. */
+  readonly identity: string;
+  /** Where the Lease and the process live. */
+  readonly namespace: string;
+}
+
+/** The manager, ready to start; the caches of a standby are warm, and only the leader asks DNS and writes. */
+export function assembleOperator(parts: OperatorParts): Manager {
+  const {config, client, clock, logger, registry, identity, namespace} = parts;
+  const manager = createManager({
+    client,
+    clock,
+    logger,
+    registry,
+    identity,
+    reportingController: 'nameplate.dev/operator',
+    ...leaderElection(config, namespace),
+  });
+  const flavour = traefik(config.routing);
+  const {scheduler} = createDns(config.dns, {logger, registry, clock});
+  const operator: Operator = {
+    config,
+    identity: new Identity(parts.platformKey, config.platform),
+    stores: createStores(manager, flavour.resources),
+    scheduler,
+    flavour,
+    events: manager.events,
+    clock,
+  };
+  addControllers(manager, operator);
+  manager.run({name: 'dns', run: signal => scheduler.start(signal)});
+  return manager;
+}
+
+function leaderElection({controller}: OperatorConfig, namespace: string) {
+  const {enabled, leaseName, leaseDurationSeconds, renewDeadlineSeconds, retryPeriodSeconds, ...rest} =
+    controller.leaderElection;
+  if (!enabled) return {};
+  return {
+    leaderElection: {
+      lease: {namespace: rest.namespace ?? namespace, name: leaseName},
+      leaseDurationMs: leaseDurationSeconds * 1000,
+      renewDeadlineMs: renewDeadlineSeconds * 1000,
+      retryPeriodMs: retryPeriodSeconds * 1000,
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import type {DnsScheduler} from '../dns/scheduler.ts';
+import type {Clock} from '../runtime/clock.ts';
+import type {EventRecorder} from '../runtime/kube/events.ts';
+import type {OperatorConfig} from './config.ts';
+import type {Identity} from './identity.ts';
+import type {Flavour} from './routing/flavour.ts';
+import type {Stores} from './stores.ts';
+
+/** What every reconcile of the operator works with. */
+export interface Operator {
+  readonly config: OperatorConfig;
+  readonly identity: Identity;
+  readonly stores: Stores;
+  readonly scheduler: DnsScheduler;
+  readonly flavour: Flavour;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+}

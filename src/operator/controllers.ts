@@ -1,0 +1,128 @@
+/** The controllers, and which keys each change concerns. */
+import {LABEL} from '../api/names.ts';
+import type {Manager} from '../runtime/controller/manager.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
+import type {Delta} from '../runtime/kube/store.ts';
+import type {Operator} from './context.ts';
+import {reconcileManagedDomain} from './domain/managed.ts';
+import {reconcileDomain} from './domain/reconcile.ts';
+import {listedHosts} from './project/hosts.ts';
+import {reconcileProject} from './project/reconcile.ts';
+import type {Domain, Project} from './resources.ts';
+import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
+import {domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
+
+export function addControllers(manager: Manager, operator: Operator): void {
+  addProjectController(manager, operator);
+  addManagedDomainController(manager, operator);
+  addDomainController(manager, operator);
+  addRetentionControllers(manager, operator);
+}
+
+function addProjectController(manager: Manager, operator: Operator): void {
+  const {stores} = operator;
+  const {workers} = operator.config.controller;
+  const ofService = (key: string) => stores.projects.byIndex(INDEX.service, key).map(keyOf);
+  const controller = manager
+    .controller({name: 'project', reconcile: reconcileProject(operator), workers})
+    .watch(stores.projects, self)
+    .watch(stores.services, ({object}) => ofService(keyOf(object)))
+    .watch(stores.endpointSlices, ({object}) => {
+      const service = object.metadata.labels?.['kubernetes.io/service-name'];
+      return service ? ofService(inNamespace(object, service)) : [];
+    })
+    .watch(stores.domains, ({object, old}) => [
+      ...stores.projects.byIndex(INDEX.host, keyOf(object)).map(keyOf),
+      ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
+    ])
+    .watch(stores.ingressClasses, ({object}) =>
+      ofIngressClass(operator, object, () => [...stores.projects.list()].map(keyOf)),
+    )
+    .watch(stores.certificates, ({object}) => projectKeyOf(object))
+    .watch(stores.secrets, ({object}) => projectKeyOf(object));
+  for (const {store} of stores.routes) controller.watch(store, ({object}) => projectKeyOf(object));
+}
+
+function addManagedDomainController(manager: Manager, operator: Operator): void {
+  const {stores, config} = operator;
+  const {workers} = config.controller;
+  const hostsOf = (project: DeepReadonly<Project> | undefined) =>
+    project ? listedHosts(project).map(({host}) => inNamespace(project, host)) : [];
+  manager
+    .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
+    .watch(stores.projects, ({object, old}) => new Set([...hostsOf(object), ...hostsOf(old)]))
+    .watch(stores.domains, self);
+}
+
+function addDomainController(manager: Manager, operator: Operator): void {
+  const {stores, scheduler, config} = operator;
+  const {workers} = config.controller;
+  const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
+  const waitingFor = (...reasons: string[]) =>
+    new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  const issuers = () => waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing');
+  const controller = manager
+    .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
+    .watch(stores.domains, delta => domainAndWhoWaits(stores, delta, waitingFor))
+    .watch(stores.projects, ({object}) => ofProject(keyOf(object)))
+    .watch(stores.namespaces, ({object}) => stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf))
+    .watch(stores.claims, ({object, old}) => [
+      ...stores.domains.byIndex(INDEX.host, object.metadata.name).map(keyOf),
+      ...[object, old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
+    ])
+    .watch(stores.services, ({object}) =>
+      stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
+    )
+    .watch(stores.ingressClasses, ({object}) =>
+      ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
+    )
+    .watch(stores.issuers, issuers)
+    .watch(stores.clusterIssuers, issuers)
+    .watch(stores.certificates, ({object}) => domainKeyOf(object) ?? [])
+    .watch(stores.secrets, ({object}) => domainKeyOf(object) ?? []);
+  for (const {store} of stores.routes) controller.watch(store, ({object}) => domainKeyOf(object) ?? []);
+  scheduler.subscribe(key => controller.enqueue(key));
+}
+
+function addRetentionControllers(manager: Manager, operator: Operator): void {
+  const {stores} = operator;
+  const secretsOf = (index: typeof INDEX.host | typeof INDEX.project, key: string) =>
+    stores.secrets.byIndex(index, key).map(keyOf);
+  manager
+    .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
+    .watch(stores.secrets, self)
+    .watch(stores.domains, ({object}) => secretsOf(INDEX.host, keyOf(object)))
+    .watch(stores.projects, ({object}) => secretsOf(INDEX.project, keyOf(object)));
+  manager
+    .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
+    .watch(stores.claims, self);
+}
+
+function self({object}: Delta<KubeObject>): string[] {
+  return [keyOf(object)];
+}
+
+/** A change of the one class that routes refer to concerns them all; of another class, none. */
+function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
+  return object.metadata.name === config.routing.ingressClassName ? all() : [];
+}
+
+function projectKeyOf(object: DeepReadonly<KubeObject>): string[] {
+  const project = object.metadata.labels?.[LABEL.project];
+  return project === undefined ? [] : [inNamespace(object, project)];
+}
+
+/** The Domain, the redirects that lead to it, and, when a place in a plan became free, those that waited for one. */
+function domainAndWhoWaits(
+  stores: Stores,
+  {type, object}: Delta<Domain>,
+  waitingFor: (reason: string) => Iterable<string>,
+): Set<string> {
+  const key = keyOf(object);
+  const keys = new Set([key]);
+  for (const at of keys) {
+    for (const redirect of stores.domains.byIndex(INDEX.redirectTo, at)) keys.add(keyOf(redirect));
+  }
+  if (type === 'deleted') for (const waiting of waitingFor('Accepted/PlanLimitReached')) keys.add(waiting);
+  return keys;
+}

@@ -1,0 +1,117 @@
+/** May this Domain start at all? Guard clauses in the order in which a person would mend them. */
+import {ANNOTATION} from '../../api/names.ts';
+import {parseHost} from '../../dns/names.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {plansWithDomains} from '../account.ts';
+import type {Operator} from '../context.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHosts} from '../project/hosts.ts';
+import type {Domain, Project} from '../resources.ts';
+import {INDEX} from '../stores.ts';
+import {Accepted, type DomainCondition} from './conditions.ts';
+import {type ChainEnd, followRedirects} from './redirect.ts';
+import type {Subject} from './subject.ts';
+
+export function accept(operator: Operator, subject: Subject): DomainCondition {
+  const {host, project, namespace, domain, holder} = subject;
+  const parsed = parseHost(host);
+  if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
+  const zone = reservedZone(host, operator);
+  if (zone) return Accepted.reservedHost(host, zone);
+  if (!project) return Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
+  const rival = olderRival(operator, subject, project);
+  if (rival) return Accepted.hostInOtherProject(host, rival);
+  // A host that is held stays up through a downgrade or an outage: these gates are for new ones.
+  const refusal = holder === 'us' ? undefined : refuseNewHost(operator, subject, project);
+  return refusal ?? refuseRedirect(operator, subject, project) ?? Accepted.yes(project.metadata.name);
+}
+
+/** The platform's own zones, everything beneath them, and their parents. */
+function reservedZone(host: string, {config}: Operator): string | undefined {
+  const {baseDomain, targetDomain, reservedHosts} = config.platform;
+  const own = [baseDomain, targetDomain];
+  return (
+    [...own, ...reservedHosts].find(zone => host === zone || host.endsWith(`.${zone}`)) ??
+    own.find(zone => zone.endsWith(`.${host}`))
+  );
+}
+
+/** Another Project of the namespace that lists the host and goes before the one this Domain refers to. */
+function olderRival({stores}: Operator, {key, host}: Subject, project: DeepReadonly<Project>): string | undefined {
+  const winner = desiredDomain(host, stores.projects.byIndex(INDEX.host, key))?.winner;
+  if (!winner || winner.metadata.name === project.metadata.name) return undefined;
+  const listed = listedHosts(project).some(entry => entry.host === host);
+  return listed ? winner.metadata.name : undefined;
+}
+
+function refuseNewHost(
+  operator: Operator,
+  subject: Subject,
+  project: DeepReadonly<Project>,
+): DomainCondition | undefined {
+  const {account} = subject;
+  const {plan, planName, unknownPlan} = account;
+  if (!plan.customDomains) {
+    const shown =
+      unknownPlan === undefined
+        ? planName
+        : `${planName} (its label says '${unknownPlan}', which the platform does not have)`;
+    return Accepted.planRequired(shown, plansWithDomains(operator.config));
+  }
+  if (usedBefore(operator, subject) >= plan.maxDomains) return Accepted.planLimitReached(planName, plan.maxDomains);
+  if (!project.metadata.annotations?.[ANNOTATION.firstDeployedAt]) {
+    return Accepted.noSuccessfulDeploy(project.metadata.name, project.spec.service.name);
+  }
+  return undefined;
+}
+
+/** How many Domains of the account go before this one: those that hold their host, and those that are older. */
+function usedBefore({stores}: Operator, {account, domain, key}: Subject): number {
+  let used = 0;
+  for (const namespace of stores.namespaces.byIndex(INDEX.account, account.id)) {
+    for (const other of stores.domains.byIndex(INDEX.namespace, namespace.metadata.name)) {
+      if (keyOf(other) === key) continue;
+      const claim = stores.claims.get(other.spec.host);
+      const holds = claim?.spec.account === account.id && claim.spec.namespace === namespace.metadata.name;
+      if ((holds && !claim.spec.releasedAt) || isOlder(other, domain)) used++;
+    }
+  }
+  return used;
+}
+
+function isOlder(a: DeepReadonly<Domain>, b: DeepReadonly<Domain>): boolean {
+  const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
+  return left === right ? keyOf(a) < keyOf(b) : left < right;
+}
+
+function refuseRedirect(
+  {flavour, ...operator}: Operator,
+  subject: Subject,
+  project: DeepReadonly<Project>,
+): DomainCondition | undefined {
+  const {redirect} = subject.domain.spec;
+  if (!redirect) return undefined;
+  const end = redirectEnd(operator, subject, project);
+  if (end.kind === 'loop') return Accepted.redirectLoop(end.path);
+  if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);
+  const problem = flavour.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
+  return problem ? Accepted.redirectStatusUnsupported(problem) : undefined;
+}
+
+/** Where the Domain's redirect leads in the end, through the Domains and the hosts that the project lists. */
+export function redirectEnd(
+  {stores}: Pick<Operator, 'stores'>,
+  {namespace, host, domain}: Pick<Subject, 'namespace' | 'host' | 'domain'>,
+  project: DeepReadonly<Project>,
+): ChainEnd {
+  const listed = new Map(listedHosts(project).map(entry => [entry.host, entry]));
+  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
+  return followRedirects(start, name => {
+    if (name === host) return start;
+    const other = stores.domains.get(`${namespace}/${name}`);
+    if (other?.spec.projectRef.name === project.metadata.name) {
+      return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
+    }
+    const entry = other ? undefined : listed.get(name); // listed, and its Domain is about to be made
+    return entry && (entry.redirect ? {host: name, to: entry.redirect.to} : {host: name});
+  });
+}

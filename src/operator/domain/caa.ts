@@ -1,0 +1,21 @@
+import {CaaAllowed, type DomainCondition} from './conditions.ts';
+import {before, type Subject} from './subject.ts';
+
+/** CAA as the last check of DNS found it. A CA refuses where the look-up fails (RFC 8659), so nothing is ordered then. */
+export function checkCaa(subject: Subject): DomainCondition {
+  const caa = subject.check?.verdict.caa;
+  if (!caa) {
+    const last = before(subject, 'CAAAllowed');
+    return last ? {...last, type: 'CAAAllowed'} : CaaAllowed.waiting();
+  }
+  switch (caa.outcome) {
+    case 'allowed':
+      return CaaAllowed.yes(caa.message);
+    case 'forbidden':
+      return CaaAllowed.forbidden(caa.message);
+    case 'lookup-failed':
+      return CaaAllowed.lookupFailed(caa.message);
+    case 'unchecked':
+      return subject.question.caaIdentities.length > 0 ? CaaAllowed.waiting() : CaaAllowed.notChecked();
+  }
+}

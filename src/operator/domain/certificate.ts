@@ -1,0 +1,99 @@
+/** One cert-manager Certificate per host: built, judged, and asked for a fresh attempt. Pure but for `ensureCertificate`. */
+import {Certificate as CertificateModel} from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate';
+import {findCondition, timestamp} from '../../api/conditions.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import type {DeepReadonly, OwnerReference} from '../../runtime/kube/object.ts';
+import type {OperatorConfig} from '../config.ts';
+import {hostLabel} from '../identity.ts';
+import type {Certificate} from '../resources.ts';
+
+export interface CertificateIntent {
+  readonly name: string;
+  readonly namespace: string;
+  readonly host: string;
+  readonly issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>;
+  readonly owner: OwnerReference;
+  /** Set on the certificate of a default host. */
+  readonly project?: string;
+}
+
+/** The Secret has the Certificate's name; it bears our labels, so that it can be kept and swept after the Certificate. */
+export function buildCertificate(intent: CertificateIntent): Certificate {
+  const {name, namespace, host, issuerRef, owner, project} = intent;
+  const labels = {
+    [LABEL.managedBy]: 'nameplate',
+    [LABEL.host]: hostLabel(host),
+    ...(project !== undefined && {[LABEL.project]: project}),
+  };
+  const annotations = {[ANNOTATION.host]: host};
+  const model = new CertificateModel({
+    metadata: {name, namespace, labels, annotations, ownerReferences: [owner]},
+    spec: {
+      secretName: name,
+      dnsNames: [host],
+      issuerRef: {...issuerRef},
+      privateKey: {algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always'},
+      secretTemplate: {labels, annotations},
+    },
+  });
+  model.validate();
+  return model.toJSON() as Certificate;
+}
+
+export type CertificateState =
+  | {readonly kind: 'issued'}
+  | {readonly kind: 'renewal-failing'; readonly why: string}
+  | {readonly kind: 'failed'; readonly why: string; readonly rateLimited: boolean}
+  | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
+
+/** What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. */
+export function assessCertificate(certificate: DeepReadonly<Certificate>, secretExists: boolean): CertificateState {
+  const {conditions, lastFailureTime} = certificate.status ?? {};
+  const issuing = findCondition(conditions, 'Issuing');
+  const ready = findCondition(conditions, 'Ready')?.status === 'True' && secretExists;
+  const failed = lastFailureTime !== undefined && issuing?.status !== 'True';
+  const why = issuing?.message ?? 'cert-manager gives no reason.';
+  if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};
+  if (failed) return {kind: 'failed', why, rateLimited: /\b429\b|rateLimited|too many/i.test(why)};
+  const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
+  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${issuing.message}` : '';
+  return {kind: 'issuing', sinceMs: since ? Date.parse(since) : 0, progress};
+}
+
+/** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */
+export function nextAttemptMs({status}: DeepReadonly<Certificate>): number | undefined {
+  if (!status?.lastFailureTime) return undefined;
+  const doublings = Math.min((status.failedIssuanceAttempts ?? 1) - 1, 5);
+  return Date.parse(status.lastFailureTime) + 3_600_000 * 2 ** doublings;
+}
+
+/** When the failure budget admits another attempt; undefined: now. `failures` are RFC 3339 times. */
+export function budgetBlockedUntilMs(
+  failures: readonly string[],
+  {failureBudget}: OperatorConfig['certificates'],
+  nowMs: number,
+): number | undefined {
+  const windowMs = failureBudget.windowSeconds * 1000;
+  const recent = failures
+    .map(time => Date.parse(time))
+    .filter(time => time > nowMs - windowMs)
+    .sort((a, b) => a - b);
+  const excess = recent[recent.length - failureBudget.failures];
+  return excess === undefined ? undefined : excess + windowMs;
+}
+
+/** The status that `cmctl renew` writes: cert-manager starts a fresh attempt, whatever its own backoff says. */
+export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
+  return {
+    conditions: [
+      {
+        type: 'Issuing',
+        status: 'True',
+        reason: 'ManuallyTriggered',
+        message: 'Re-verify asked for a fresh attempt',
+        lastTransitionTime: timestamp(nowMs),
+        ...(certificate.metadata.generation !== undefined && {observedGeneration: certificate.metadata.generation}),
+      },
+    ],
+  };
+}

@@ -1,0 +1,145 @@
+/** The certificate step: asks for a certificate once everything before it stands, and says how it goes. */
+import {timestamp} from '../../api/conditions.ts';
+import {ANNOTATION} from '../../api/names.ts';
+import {applyIfChanged} from '../../runtime/kube/apply.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {routeName} from '../identity.ts';
+import {CERTIFICATE, type Certificate} from '../resources.ts';
+import {
+  assessCertificate,
+  budgetBlockedUntilMs,
+  buildCertificate,
+  type CertificateState,
+  freshAttemptStatus,
+  nextAttemptMs,
+} from './certificate.ts';
+import {CertificateReady, type DomainCondition} from './conditions.ts';
+import {ownerOf} from './owner.ts';
+import type {Subject} from './subject.ts';
+
+export interface CertificateResult {
+  readonly condition: DomainCondition;
+  /** A certificate stands in the Secret: the host may be routed. */
+  readonly usable: boolean;
+  readonly nextAttemptAtMs?: number;
+  readonly wakeAtMs?: number;
+}
+
+/** What must stand before a certificate may be asked for, in order; the first that is missing is named. */
+export interface Gate {
+  readonly holds: boolean;
+  readonly proved: boolean;
+  readonly caaAllowed: boolean;
+}
+
+export async function certify(
+  operator: Operator,
+  subject: Subject,
+  gate: Gate,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<CertificateResult> {
+  const {config, stores} = operator;
+  if (stores.certificates.state === 'missing') return {condition: CertificateReady.certManagerMissing(), usable: false};
+  const {certificate} = subject;
+  const blocker = gate.holds ? (gate.proved ? (gate.caaAllowed ? undefined : 'CAA') : 'DNS') : 'the claim';
+  if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
+  const issuerRef = certificate?.spec.issuerRef ?? config.certificates.issuerRef;
+  const missing = missingIssuer(operator, subject, issuerRef);
+  if (!certificate && missing) return {condition: missing, usable: false};
+  if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
+  if (!certificate) return {condition: CertificateReady.issuing(''), usable: false};
+  const state = assessCertificate(certificate, subject.secret !== undefined);
+  if (!blocker && wantsFreshAttempt(operator, subject, state)) {
+    await startFreshAttempt(operator, certificate, client, signal);
+    return {
+      condition: CertificateReady.issuing(' A fresh attempt was asked for.'),
+      usable: state.kind === 'renewal-failing',
+    };
+  }
+  if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
+  return judge(operator, subject, certificate, state);
+}
+
+async function ensureCertificate(
+  {stores}: Operator,
+  {namespace, host, domain}: Subject,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = routeName(namespace, host);
+  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
+  await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
+    hashAnnotation: ANNOTATION.appliedHash,
+    signal,
+  });
+}
+
+function missingIssuer(
+  {stores}: Operator,
+  {namespace}: Subject,
+  {kind = 'Issuer', name, group = 'cert-manager.io'}: DeepReadonly<Certificate['spec']['issuerRef']>,
+): DomainCondition | undefined {
+  if (group !== 'cert-manager.io') return undefined; // an external issuer: its kind is not ours to know
+  const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
+  return found ? undefined : CertificateReady.issuerNotFound(kind, name);
+}
+
+/** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */
+function wantsFreshAttempt({config}: Operator, subject: Subject, state: CertificateState): boolean {
+  const {verifyRequest, check, claim, nowMs} = subject;
+  if (!verifyRequest || check?.request !== verifyRequest || state.kind === 'issued') return false;
+  if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
+  return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
+}
+
+async function startFreshAttempt(
+  {clock}: Operator,
+  certificate: DeepReadonly<Certificate>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const {apiVersion, kind, metadata} = certificate;
+  const status = freshAttemptStatus(certificate, clock.now());
+  const {name, namespace = '', uid = ''} = metadata;
+  await client.applyStatus(CERTIFICATE, {apiVersion, kind, metadata: {name, namespace, uid}, status}, {signal});
+}
+
+function judge(
+  {config}: Operator,
+  {host, claim, nowMs}: Subject,
+  certificate: DeepReadonly<Certificate>,
+  state: CertificateState,
+): CertificateResult {
+  const {overdueAfterSeconds} = config.certificates;
+  const {notAfter} = certificate.status ?? {};
+  const blockedUntilMs = budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs);
+  const nextMs = blockedUntilMs ?? nextAttemptMs(certificate);
+  const next = nextMs === undefined ? undefined : timestamp(nextMs);
+  const later = {...(nextMs !== undefined && {nextAttemptAtMs: nextMs})};
+  switch (state.kind) {
+    case 'issued':
+      return {condition: CertificateReady.issued(notAfter), usable: true};
+    case 'renewal-failing':
+      return {condition: CertificateReady.renewalFailing(host, notAfter, state.why), usable: true, ...later};
+    case 'failed': {
+      const limited = state.rateLimited || blockedUntilMs !== undefined;
+      const condition = limited
+        ? CertificateReady.rateLimited(`Too many certificate attempts failed: ${state.why}`, next)
+        : CertificateReady.failed(host, state.why, next);
+      return {condition, usable: false, ...later, ...(blockedUntilMs !== undefined && {wakeAtMs: blockedUntilMs})};
+    }
+    case 'issuing': {
+      const overdueAtMs = state.sinceMs + overdueAfterSeconds * 1000;
+      return nowMs < overdueAtMs
+        ? {condition: CertificateReady.issuing(state.progress), usable: false, wakeAtMs: overdueAtMs}
+        : {
+            condition: CertificateReady.overdue(host, Math.round(overdueAfterSeconds / 60), state.progress),
+            usable: false,
+          };
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The claim: which account holds the host. Its name is the host, so the API server's own uniqueness decides a race;
+ * it is created by POST and changed by PUT at a resourceVersion, and a lost race is a Conflict that is tried again.
+ */
+import {timestamp} from '../../api/conditions.ts';
+import {API_VERSION} from '../../api/names.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
+import {Claimed, type DomainCondition} from './conditions.ts';
+import type {Subject} from './subject.ts';
+import {requiredRecords} from './verify.ts';
+
+export interface ClaimResult {
+  readonly condition: DomainCondition;
+  readonly holds: boolean;
+  /** Another holds the host: what we have of it must go. A claim that is merely absent (a restore) loses nothing. */
+  readonly lost: boolean;
+}
+
+const MAX_FAILURES = 20;
+
+/** Makes or moves the claim where the proof holds. Throws Conflict or AlreadyExists when somebody else was faster. */
+export async function claimHost(
+  operator: Operator,
+  subject: Subject,
+  mayStart: boolean,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<ClaimResult> {
+  const {holder, claim, host} = subject;
+  if (holder === 'us' && claim) {
+    await recordFailure(subject, claim, client, signal);
+    return holds(claim);
+  }
+  const refusal = holder === 'another' && claim ? refuseMove(operator, subject, claim, mayStart) : undefined;
+  if (refusal) return {condition: refusal, holds: false, lost: true};
+  if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
+  const spec: DomainClaim['spec'] = {
+    account: subject.account.id,
+    namespace: subject.namespace,
+    since: timestamp(subject.nowMs),
+    ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
+  };
+  const written = claim
+    ? await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal})
+    : await client.create(
+        DOMAIN_CLAIM,
+        {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: host}, spec},
+        {signal},
+      );
+  return holds(written);
+}
+
+function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
+  return {condition: Claimed.yes(claim.spec.since), holds: true, lost: false};
+}
+
+/**
+ * Why the claim stays where it is; undefined when it moves. A name has one CNAME, so when all authoritative servers
+ * show ours, the holder's is gone. TXT records can stand side by side: then the holder keeps while its own stands.
+ */
+function refuseMove(
+  {stores, identity}: Operator,
+  subject: Subject,
+  claim: DeepReadonly<DomainClaim>,
+  mayStart: boolean,
+): DomainCondition | undefined {
+  const {host, namespace, account, check, question} = subject;
+  const holder = claim.spec;
+  if (holder.account === account.id && holder.namespace !== namespace) {
+    const standing = stores.domains.get(`${holder.namespace}/${host}`);
+    return standing ? Claimed.heldBySibling(host, holder.namespace) : mayStart ? undefined : Claimed.waiting();
+  }
+  const records = requiredRecords(subject);
+  const held = Claimed.heldByAnother(
+    host,
+    records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and '),
+  );
+  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed) return held;
+  if (check.verdict.proof === 'cname') return undefined;
+  if (check.verdict.proof === 'address') return held;
+  const holderToken = identity.proofToken(holder.account, host);
+  return check.verdict.txtValues.includes(holderToken)
+    ? Claimed.staleProof(host, question.txtName, holderToken)
+    : undefined;
+}
+
+/** Keeps the times of failed certificate attempts on the claim, where neither a restart nor delete-and-add forgets them. */
+async function recordFailure(
+  {certificate}: Subject,
+  claim: DeepReadonly<DomainClaim>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const failedAt = certificate?.status?.lastFailureTime;
+  const failures = claim.spec.failures ?? [];
+  if (!failedAt || failures.includes(failedAt)) return;
+  const spec = {...claim.spec, failures: [...failures, failedAt].sort().slice(-MAX_FAILURES)};
+  await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
+}
+
+/** Lets the host go; the claim lingers, blocks nobody, and keeps the failure budget. Nothing happens unless it is ours. */
+export async function releaseClaim(
+  operator: Operator,
+  claim: DeepReadonly<DomainClaim>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  if (claim.spec.releasedAt) return;
+  const spec = {...claim.spec, releasedAt: timestamp(operator.clock.now())};
+  await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
+}

@@ -1,0 +1,289 @@
+/**
+ * Every condition of a Domain: its closed set of reasons, and the message that says who must do what next.
+ * No condition literal of a Domain stands anywhere else.
+ */
+import type {Decision} from '../../api/conditions.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import type {DnsReason} from '../../dns/verdict.ts';
+
+export type DomainConditionType =
+  | 'Accepted'
+  | 'DNSVerified'
+  | 'Claimed'
+  | 'CAAAllowed'
+  | 'CertificateReady'
+  | 'Routed'
+  | 'Ready'
+  | 'Reconciling'
+  | 'Stalled';
+
+export type AcceptedReason =
+  | 'Accepted'
+  | 'InvalidHost'
+  | 'ReservedHost'
+  | 'ProjectNotFound'
+  | 'HostInOtherProject'
+  | 'PlanRequired'
+  | 'PlanLimitReached'
+  | 'NoSuccessfulDeploy'
+  | 'RedirectLoop'
+  | 'RedirectTargetNotOurs'
+  | 'RedirectStatusUnsupported';
+export type DnsVerifiedReason = DnsReason | 'Drifted' | 'Checking' | 'Waiting';
+export type ClaimedReason = 'Claimed' | 'HeldByAnotherAccount' | 'Waiting';
+export type CaaReason = 'Allowed' | 'NotChecked' | 'Forbidden' | 'LookupFailed' | 'Waiting';
+export type CertificateReason =
+  | 'Issued'
+  | 'RenewalFailing'
+  | 'Issuing'
+  | 'Overdue'
+  | 'Failed'
+  | 'RateLimited'
+  | 'IssuerNotFound'
+  | 'CertManagerMissing'
+  | 'Waiting';
+export type RoutedReason =
+  | 'Serving'
+  | 'Redirecting'
+  | 'ServiceNotFound'
+  | 'PortNotFound'
+  | 'IngressClassNotFound'
+  | 'TargetNotLive'
+  | 'Waiting';
+
+export type DomainCondition = Decision<DomainConditionType> & {reason: string};
+
+/** What only a person can mend, in the spec or in the plan: Stalled at once. */
+export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<AcceptedReason>([
+  'InvalidHost',
+  'ReservedHost',
+  'HostInOtherProject',
+  'PlanRequired',
+  'PlanLimitReached',
+  'RedirectLoop',
+  'RedirectTargetNotOurs',
+  'RedirectStatusUnsupported',
+]);
+
+function condition<Reason extends string>(type: DomainConditionType) {
+  return (status: 'True' | 'False' | 'Unknown', reason: Reason, message: string): DomainCondition => ({
+    type,
+    status,
+    reason,
+    message,
+  });
+}
+
+const accepted = condition<AcceptedReason>('Accepted');
+const dnsVerified = condition<DnsVerifiedReason>('DNSVerified');
+const claimed = condition<ClaimedReason>('Claimed');
+const caaAllowed = condition<CaaReason>('CAAAllowed');
+const certificateReady = condition<CertificateReason>('CertificateReady');
+const routed = condition<RoutedReason>('Routed');
+
+export const Accepted = {
+  yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
+  invalidHost: (problem: string) =>
+    accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the right host.`),
+  reservedHost: (host: string, zone: string) =>
+    accepted('False', 'ReservedHost', `${host} is reserved by the platform (${zone}). Use a domain of your own.`),
+  projectNotFound: (namespace: string, project: string) =>
+    accepted(
+      'False',
+      'ProjectNotFound',
+      `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name; this goes on by itself then.`,
+    ),
+  hostInOtherProject: (host: string, project: string) =>
+    accepted(
+      'False',
+      'HostInOtherProject',
+      `Project ${project}, which is older, lists ${host} too. Take the host out of one of the two Projects.`,
+    ),
+  planRequired: (plan: string, plans: readonly string[]) =>
+    accepted(
+      'False',
+      'PlanRequired',
+      `Custom domains need a paid plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan: the platform then sets the namespace's label ${LABEL.plan}, and this goes on by itself.`,
+    ),
+  planLimitReached: (plan: string, limit: number) =>
+    accepted(
+      'False',
+      'PlanLimitReached',
+      `Plan ${plan} allows ${limit} custom domains in an account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`,
+    ),
+  noSuccessfulDeploy: (project: string, service: string) =>
+    accepted(
+      'False',
+      'NoSuccessfulDeploy',
+      `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it (kubectl get endpointslices -l kubernetes.io/service-name=${service}); this goes on by itself then.`,
+    ),
+  redirectLoop: (path: readonly string[]) =>
+    accepted(
+      'False',
+      'RedirectLoop',
+      `The redirects go round in a circle: ${path.join(' -> ')}. Let one of these hosts serve the project.`,
+    ),
+  redirectTargetNotOurs: (to: string, project: string) =>
+    accepted(
+      'False',
+      'RedirectTargetNotOurs',
+      `The redirect leads to ${to}, which is not a host of Project ${project}. Add ${to} to the Project, or redirect to one of its hosts.`,
+    ),
+  redirectStatusUnsupported: (problem: string) => accepted('False', 'RedirectStatusUnsupported', problem),
+} as const;
+
+export const DnsVerified = {
+  waiting: (on: string) => dnsVerified('Unknown', 'Waiting', `Not checked: waits for ${on}.`),
+  checking: (host: string) =>
+    dnsVerified('Unknown', 'Checking', `The DNS of ${host} is being checked for the first time.`),
+  /** After a restart or a restore, before the first check, what the claim says holds. */
+  held: (host: string) =>
+    dnsVerified('True', 'Verified', `The proof for ${host} held when the host was claimed; it is being checked again.`),
+  yes: (message: string) => dnsVerified('True', 'Verified', message),
+  no: (reason: DnsReason, message: string) => dnsVerified('False', reason, message),
+  drifted: (since: string, message: string) =>
+    dnsVerified('False', 'Drifted', `DNS no longer leads here since ${since}; the host is still served. ${message}`),
+} as const;
+
+export const Claimed = {
+  waiting: () => claimed('Unknown', 'Waiting', 'The host is claimed for this account as soon as its DNS proves it.'),
+  yes: (since: string) => claimed('True', 'Claimed', `This account holds the host since ${since}.`),
+  heldByAnother: (host: string, record: string) =>
+    claimed(
+      'False',
+      'HeldByAnotherAccount',
+      `Another account holds ${host}. If the domain is yours, make this its record at your DNS provider, and the host moves here: ${record}.`,
+    ),
+  heldBySibling: (host: string, namespace: string) =>
+    claimed(
+      'False',
+      'HeldByAnotherAccount',
+      `Namespace ${namespace} of your own account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}), and the host moves here.`,
+    ),
+  staleProof: (host: string, txtName: string, value: string) =>
+    claimed(
+      'False',
+      'HeldByAnotherAccount',
+      `Another account holds ${host}, and its proof still stands. If the domain is yours, delete the TXT record "${value}" of ${txtName}, and the host moves here.`,
+    ),
+} as const;
+
+export const CaaAllowed = {
+  waiting: () => caaAllowed('Unknown', 'Waiting', 'CAA records are checked together with DNS.'),
+  yes: (message: string) => caaAllowed('True', 'Allowed', message),
+  notChecked: () =>
+    caaAllowed(
+      'True',
+      'NotChecked',
+      'CAA is not checked: the platform has not configured the CA identities of its issuer.',
+    ),
+  forbidden: (message: string) => caaAllowed('False', 'Forbidden', message),
+  lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
+} as const;
+
+const REVERIFY = (host: string) =>
+  `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
+
+export const CertificateReady = {
+  waiting: (on: string) => certificateReady('Unknown', 'Waiting', `No certificate is asked for yet: waits for ${on}.`),
+  issued: (notAfter: string | undefined) =>
+    certificateReady(
+      'True',
+      'Issued',
+      `The certificate is valid${notAfter ? ` until ${notAfter}` : ''}; renewal is automatic.`,
+    ),
+  renewalFailing: (host: string, notAfter: string | undefined, why: string) =>
+    certificateReady(
+      'True',
+      'RenewalFailing',
+      `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal fails: ${why} Mend the cause, then: ${REVERIFY(host)}`,
+    ),
+  issuing: (progress: string) =>
+    certificateReady(
+      'False',
+      'Issuing',
+      `The certificate is being issued, usually within a couple of minutes.${progress}`,
+    ),
+  overdue: (host: string, minutes: number, progress: string) =>
+    certificateReady(
+      'False',
+      'Overdue',
+      `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS leads here, then ask for a fresh attempt: ${REVERIFY(host)}`,
+    ),
+  failed: (host: string, why: string, next: string | undefined) =>
+    certificateReady(
+      'False',
+      'Failed',
+      `The certificate authority refused: ${why}${next ? ` The next attempt is made at ${next}.` : ''} Mend the cause (often DNS or a CAA record), then ask for one now: ${REVERIFY(host)}`,
+    ),
+  rateLimited: (why: string, next: string | undefined) =>
+    certificateReady(
+      'False',
+      'RateLimited',
+      `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Mend the cause of the failures meanwhile.`,
+    ),
+  issuerNotFound: (kind: string, name: string) =>
+    certificateReady(
+      'False',
+      'IssuerNotFound',
+      `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; this goes on by itself then.`,
+    ),
+  certManagerMissing: () =>
+    certificateReady(
+      'False',
+      'CertManagerMissing',
+      'cert-manager is not installed in this cluster. The platform team must install it; this goes on by itself then.',
+    ),
+} as const;
+
+const KEPT = ' What was published before stays until then.';
+
+export const Routed = {
+  waiting: (on: string) => routed('Unknown', 'Waiting', `Not routed yet: waits for ${on}.`),
+  serving: (service: string) => routed('True', 'Serving', `Requests go to Service ${service}.`),
+  redirecting: (to: string, status: number) =>
+    routed('True', 'Redirecting', `Requests are redirected to https://${to}/ with ${status}.`),
+  serviceNotFound: (service: string, kept: boolean) =>
+    routed(
+      'False',
+      'ServiceNotFound',
+      `There is no Service ${service} in this namespace. Create it, or correct spec.service.name of the Project.${kept ? KEPT : ''}`,
+    ),
+  portNotFound: (service: string, port: string, ports: readonly string[], kept: boolean) =>
+    routed(
+      'False',
+      'PortNotFound',
+      `Service ${service} has no port ${port}; it has ${ports.join(', ') || 'none'}. Correct spec.service.port of the Project, or the Service.${kept ? KEPT : ''}`,
+    ),
+  ingressClassNotFound: (name: string, kept: boolean) =>
+    routed(
+      'False',
+      'IngressClassNotFound',
+      `The platform's IngressClass ${name} is missing. The platform team must create it, or correct the operator's configuration.${kept ? KEPT : ''}`,
+    ),
+  targetNotLive: (target: string, kept: boolean) =>
+    routed(
+      'False',
+      'TargetNotLive',
+      `The redirect is published once its target is live: kubectl describe domain ${target}.${kept ? KEPT : ''}`,
+    ),
+} as const;
+
+export const Ready = {
+  yes: (message: string): DomainCondition => ({type: 'Ready', status: 'True', reason: 'Live', message}),
+  no: (reason: string, message: string): DomainCondition => ({type: 'Ready', status: 'False', reason, message}),
+} as const;
+
+/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once all is done. */
+export const Reconciling = (reason: string, message: string): DomainCondition => ({
+  type: 'Reconciling',
+  status: 'True',
+  reason,
+  message,
+});
+export const Stalled = (reason: string, message: string): DomainCondition => ({
+  type: 'Stalled',
+  status: 'True',
+  reason,
+  message,
+});

@@ -1,0 +1,10 @@
+import type {DeepReadonly, KubeObject, OwnerReference} from '../../runtime/kube/object.ts';
+
+/**
+ * Owner references clean up behind a dead operator. None blocks the owner's deletion: that would need the right to
+ * update finalizers, and a namespace must never hang because the operator is gone.
+ */
+export function ownerOf({apiVersion, kind, metadata}: DeepReadonly<KubeObject>): OwnerReference {
+  if (!metadata.uid) throw new Error(`${kind} ${metadata.name} has no uid: it did not come from the API server`);
+  return {apiVersion, kind, name: metadata.name, uid: metadata.uid};
+}

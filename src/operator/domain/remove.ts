@@ -1,0 +1,37 @@
+/** The end of a Domain: the route first and at once, then the certificate, then the claim. The Secret stays a while. */
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {objectKey} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {CERTIFICATE} from '../resources.ts';
+import {deleteRoutes} from '../routing/publish.ts';
+import {INDEX} from '../stores.ts';
+import {releaseClaim} from './claim.ts';
+
+/** For a Domain that is gone, whoever deleted it and whether or not the operator was there to see. */
+export async function removeDomain(
+  operator: Operator,
+  key: string,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  operator.scheduler.unwatch(key);
+  await tearDown(operator, key, client, signal);
+  const slash = key.indexOf('/');
+  const claim = operator.stores.claims.get(key.slice(slash + 1));
+  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(operator, claim, client, signal);
+}
+
+/** Takes a host off the ingress and stops its renewals. */
+export async function tearDown(
+  {stores}: Operator,
+  key: string,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  await deleteRoutes(client, stores, {index: INDEX.host, value: key}, signal);
+  for (const certificate of stores.certificates.byIndex(INDEX.host, key)) {
+    const {uid, deletionTimestamp} = certificate.metadata;
+    if (deletionTimestamp) continue;
+    await client.delete(CERTIFICATE, objectKey(certificate), {...(uid && {preconditions: {uid}}), signal});
+  }
+}

@@ -1,0 +1,98 @@
+/** The one status write at the end of a reconcile, and only if something changed. */
+import {isDeepStrictEqual} from 'node:util';
+import {type Condition, settleConditions, timestamp} from '../../api/conditions.ts';
+import type {DomainStatus} from '../../api/generated/domain.ts';
+import {applyStatusIfChanged} from '../../runtime/kube/apply.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {DOMAIN} from '../resources.ts';
+import type {CertificateResult} from './certify.ts';
+import type {Subject} from './subject.ts';
+import {isProgress, progressOf, readyOf, type Steps, stateOf} from './summary.ts';
+import {requiredRecords} from './verify.ts';
+
+/** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
+const EVIDENCE_PAUSE_MS = 30_000;
+
+export interface Findings {
+  readonly steps: Steps;
+  readonly certificate: CertificateResult;
+  /** Something of this host is still published after this reconcile. */
+  readonly published: boolean;
+  readonly handledRequest: string | undefined;
+}
+
+export class Reporter {
+  /** When a status was last written, by key; forgotten with the Domain. */
+  readonly #writtenAtMs = new Map<string, number>();
+
+  forget(key: string): void {
+    this.#writtenAtMs.delete(key);
+  }
+
+  /** Returns the times at which the Domain must be looked at again though nothing else happens. */
+  async report(
+    operator: Operator,
+    subject: Subject,
+    findings: Findings,
+    client: KubeClient,
+    signal: AbortSignal,
+  ): Promise<number[]> {
+    const {status, wakeAtMs} = statusOf(operator, subject, findings);
+    const {domain, key, nowMs} = subject;
+    const dueMs = (this.#writtenAtMs.get(key) ?? 0) + EVIDENCE_PAUSE_MS;
+    if (nowMs < dueMs && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
+      const waits = !isDeepStrictEqual(status, domain.status);
+      return waits ? [...wakeAtMs, dueMs] : wakeAtMs;
+    }
+    const {changed} = await applyStatusIfChanged(client, DOMAIN, domain, status, {signal});
+    if (changed) this.#writtenAtMs.set(key, nowMs);
+    return wakeAtMs;
+  }
+}
+
+function statusOf(
+  operator: Operator,
+  subject: Subject,
+  findings: Findings,
+): {status: DomainStatus; wakeAtMs: number[]} {
+  const {domain, nowMs, check, certificate} = subject;
+  const {steps, published, handledRequest} = findings;
+  const generation = domain.metadata.generation ?? 0;
+  const {propagationSeconds} = operator.config.dns;
+  const previous = domain.status?.conditions;
+  const ready = readyOf(steps);
+  const progress = progressOf(steps, ready, previous, {generation, propagationSeconds, nowMs});
+  const settled = previous?.filter(
+    ({type, observedGeneration}) => !isProgress(type) || observedGeneration === generation,
+  );
+  const accepted = steps[0]?.reason;
+  const showRecords = accepted !== 'InvalidHost' && accepted !== 'ReservedHost';
+  const observed = check ? check.verdict.observed.map(record => ({...record})) : domain.status?.dns?.observed;
+  const {nextAttemptAtMs} = findings.certificate;
+  const {notAfter, renewalTime} = certificate?.status ?? {};
+  const status: DomainStatus = {
+    observedGeneration: generation,
+    state: stateOf(steps, ready, published),
+    ...(showRecords && {
+      dns: {required: requiredRecords(subject), ...(observed && observed.length > 0 && {observed: [...observed]})},
+    }),
+    ...((notAfter || renewalTime || nextAttemptAtMs !== undefined) && {
+      certificate: {
+        ...(notAfter && {notAfter}),
+        ...(renewalTime && {renewalTime}),
+        ...(nextAttemptAtMs !== undefined && {nextAttemptAt: timestamp(nextAttemptAtMs)}),
+      },
+    }),
+    ...(handledRequest && {lastHandledVerifyRequest: handledRequest}),
+    conditions: settleConditions(settled, [...steps, ready, ...progress.conditions], generation, nowMs),
+  };
+  return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
+}
+
+/** The status less what rotating answers of DNS can change: the evidence, and the words that quote it. */
+function withoutEvidence({dns, conditions, ...rest}: DeepReadonly<DomainStatus>): unknown {
+  const outcomes = conditions?.map(({message: _, ...condition}: DeepReadonly<Condition>) => condition);
+  return {...rest, required: dns?.required, outcomes};
+}

@@ -1,0 +1,86 @@
+/** The route step: publishes once a certificate stands, and keeps the last good route until its replacement can stand. */
+import {findCondition} from '../../api/conditions.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {routeName} from '../identity.ts';
+import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
+import type {Project} from '../resources.ts';
+import {findBackend} from '../routing/backend.ts';
+import {publishedRoute, type Route} from '../routing/flavour.ts';
+import {publishRoute, routeObjects} from '../routing/publish.ts';
+import {INDEX} from '../stores.ts';
+import {redirectEnd} from './accept.ts';
+import {type DomainCondition, Routed} from './conditions.ts';
+import {ownerOf} from './owner.ts';
+import type {Subject} from './subject.ts';
+
+/** What must stand before a first route, in order. A route that stands needs only `accepted` to be changed. */
+export interface RouteGate {
+  readonly accepted: boolean;
+  readonly holds: boolean;
+  readonly certificateUsable: boolean;
+}
+
+export async function route(
+  operator: Operator,
+  subject: Subject,
+  gate: RouteGate,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<DomainCondition> {
+  const {published, project, key} = subject;
+  const kept = published !== undefined;
+  if (!gate.accepted || !project)
+    return Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted');
+  if (!kept && !gate.holds) return Routed.waiting('the claim');
+  if (!kept && !gate.certificateUsable) return Routed.waiting('the certificate');
+  const refusal = refuseBackend(operator, project, kept);
+  if (refusal) return refusal;
+  const wanted = routeOf(operator, subject, project);
+  if ('waitsFor' in wanted) return Routed.targetNotLive(wanted.waitsFor, kept);
+  await publishRoute(client, operator.stores, {index: INDEX.host, value: key}, operator.flavour.build(wanted), signal);
+  return wanted.redirect
+    ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
+    : Routed.serving(project.spec.service.name);
+}
+
+function refuseBackend(operator: Operator, project: DeepReadonly<Project>, kept: boolean): DomainCondition | undefined {
+  const backend = findBackend(operator, project);
+  switch (backend.kind) {
+    case 'found':
+      return undefined;
+    case 'no-service':
+      return Routed.serviceNotFound(backend.service, kept);
+    case 'no-port':
+      return Routed.portNotFound(backend.service, backend.port, backend.ports, kept);
+    case 'no-ingress-class':
+      return Routed.ingressClassNotFound(backend.name, kept);
+  }
+}
+
+function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>): Route | {waitsFor: string} {
+  const {namespace, host, domain} = subject;
+  const {service} = project.spec;
+  const name = routeName(namespace, host);
+  const base = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain)};
+  const serving: Route = {...base, backend: {service: service.name, port: service.port}};
+  if (!domain.spec.redirect) return serving;
+  const end = redirectEnd(operator, subject, project);
+  if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {
+    return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
+  }
+  return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
+}
+
+/** Live and itself not redirecting, in the spec and at the ingress: so a swap of two hosts never publishes a loop. */
+function isServing({stores}: Operator, namespace: string, host: string): boolean {
+  const target = stores.domains.get(`${namespace}/${host}`);
+  if (!target || target.spec.redirect) return false;
+  const routed = findCondition(target.status?.conditions, 'Routed');
+  const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
+  return (
+    current &&
+    publishedRoute(routeObjects(stores, {index: INDEX.host, value: `${namespace}/${host}`}))?.kind === 'serve'
+  );
+}

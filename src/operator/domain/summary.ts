@@ -1,0 +1,97 @@
+/** Sums the steps up: Ready, kstatus's Reconciling and Stalled, and the one word for people. Pure. */
+import {type Condition, timestamp} from '../../api/conditions.ts';
+import type {DomainStatus} from '../../api/generated/domain.ts';
+import {
+  type DomainCondition,
+  type DomainConditionType,
+  Ready,
+  Reconciling,
+  STALLED_AT_ONCE,
+  Stalled,
+} from './conditions.ts';
+
+export type DomainState = NonNullable<DomainStatus['state']>;
+
+/** In the order of the reconcile: Accepted, DNSVerified, Claimed, CAAAllowed, CertificateReady, Routed. */
+export type Steps = readonly DomainCondition[];
+
+/** A host that another account holds is told so first: that, not the record, is what a tenant must understand. */
+const BLAME: readonly DomainConditionType[] = [
+  'Accepted',
+  'Claimed',
+  'DNSVerified',
+  'CAAAllowed',
+  'CertificateReady',
+  'Routed',
+];
+
+/** What does not stop traffic, yet wants somebody's attention. */
+const DEGRADING: readonly DomainConditionType[] = ['DNSVerified', 'CAAAllowed'];
+
+export function readyOf(steps: Steps): DomainCondition {
+  const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
+  const lost = step(steps, 'Claimed').status === 'False';
+  if (!lost && essential.every(condition => condition.status === 'True')) {
+    const trouble = degradationOf(steps);
+    return trouble ? {...Ready.yes(trouble.message), reason: trouble.reason} : Ready.yes(step(steps, 'Routed').message);
+  }
+  const blamed =
+    BLAME.map(type => step(steps, type)).find(condition => condition.status === 'False') ??
+    steps.find(condition => condition.status === 'Unknown') ??
+    step(steps, 'Routed');
+  return Ready.no(blamed.reason, blamed.message);
+}
+
+export function stateOf(steps: Steps, ready: DomainCondition, published: boolean): DomainState {
+  if (ready.status === 'True') return degradationOf(steps) ? 'Degraded' : 'Live';
+  if (published) return 'Degraded';
+  if (step(steps, 'Accepted').status !== 'True') return 'Blocked';
+  const proved = step(steps, 'DNSVerified').status === 'True' && step(steps, 'Claimed').status === 'True';
+  return proved ? 'Verified' : 'Unverified';
+}
+
+function degradationOf(steps: Steps): DomainCondition | undefined {
+  const trouble = DEGRADING.map(type => step(steps, type)).find(condition => condition.status === 'False');
+  const certificate = step(steps, 'CertificateReady');
+  return trouble ?? (certificate.reason === 'RenewalFailing' ? certificate : undefined);
+}
+
+export interface Progress {
+  /** Reconciling, or Stalled, or nothing. */
+  readonly conditions: readonly DomainCondition[];
+  /** When Reconciling becomes Stalled by itself. */
+  readonly stallsAtMs?: number;
+}
+
+/**
+ * kstatus. A fault that only a person can mend stalls at once; any other DNS fault is progress for the time that
+ * propagation may take, counted from the last change of the spec, and is checked on all the same.
+ */
+export function progressOf(
+  steps: Steps,
+  ready: DomainCondition,
+  previous: readonly Readonly<Condition>[] | undefined,
+  {generation, propagationSeconds, nowMs}: {generation: number; propagationSeconds: number; nowMs: number},
+): Progress {
+  if (ready.status === 'True') return {conditions: []};
+  if (STALLED_AT_ONCE.has(ready.reason)) return {conditions: [Stalled(ready.reason, ready.message)]};
+  const reconciling: Progress = {conditions: [Reconciling(ready.reason, ready.message)]};
+  const waitsForDns = step(steps, 'Accepted').status === 'True' && step(steps, 'DNSVerified').status === 'False';
+  if (!waitsForDns) return reconciling;
+  const stalled: Progress = {conditions: [Stalled(ready.reason, ready.message)]};
+  const before = previous?.find(({type, observedGeneration}) => observedGeneration === generation && isProgress(type));
+  if (before?.type === 'Stalled') return STALLED_AT_ONCE.has(before.reason) ? reconciling : stalled;
+  const sinceMs = Date.parse(before?.lastTransitionTime ?? timestamp(nowMs));
+  const stallsAtMs = sinceMs + propagationSeconds * 1000;
+  return nowMs >= stallsAtMs ? stalled : {...reconciling, stallsAtMs};
+}
+
+export function isProgress(type: string): boolean {
+  return type === 'Reconciling' || type === 'Stalled';
+}
+
+function step(steps: Steps, type: string): DomainCondition {
+  const found = steps.find(condition => condition.type === type);
+  if (!found) throw new Error(`no step decided ${type}`);
+  return found;
+}

@@ -1,0 +1,105 @@
+/** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
+import type {Decision} from '../../api/conditions.ts';
+import type {Backend} from '../routing/backend.ts';
+
+type Type = 'Ready' | 'Deployed' | 'DomainsReady' | 'Reconciling';
+
+export type ProjectReadyReason =
+  | 'Published'
+  | 'ServiceNotFound'
+  | 'PortNotFound'
+  | 'IngressClassNotFound'
+  | 'CertificateNotReady';
+export type DeployedReason = 'Deployed' | 'NoReadyEndpoint';
+export type DomainsReadyReason =
+  | 'AllLive'
+  | 'NoDomains'
+  | 'WaitingForDomains'
+  | 'HostInOtherProject'
+  | 'HostInOtherDomain';
+
+function condition<Reason extends string>(type: Type) {
+  return (status: 'True' | 'False', reason: Reason, message: string): Decision<Type> => ({
+    type,
+    status,
+    reason,
+    message,
+  });
+}
+
+const ready = condition<ProjectReadyReason>('Ready');
+const deployed = condition<DeployedReason>('Deployed');
+const domainsReady = condition<DomainsReadyReason>('DomainsReady');
+
+export const ProjectReady = {
+  yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
+  certificate: (host: string) =>
+    ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
+  backend: (backend: Exclude<Backend, {kind: 'found'}>) => {
+    switch (backend.kind) {
+      case 'no-service':
+        return ready(
+          'False',
+          'ServiceNotFound',
+          `There is no Service ${backend.service} in this namespace. Create it, or correct spec.service.name.`,
+        );
+      case 'no-port':
+        return ready(
+          'False',
+          'PortNotFound',
+          `Service ${backend.service} has no port ${backend.port}; it has ${backend.ports.join(', ') || 'none'}. Correct spec.service.port, or the Service.`,
+        );
+      case 'no-ingress-class':
+        return ready(
+          'False',
+          'IngressClassNotFound',
+          `The platform's IngressClass ${backend.name} is missing. The platform team must create it, or correct the operator's configuration.`,
+        );
+    }
+  },
+} as const;
+
+export const Deployed = {
+  yes: (since: string) => deployed('True', 'Deployed', `A ready endpoint first stood behind the Service at ${since}.`),
+  no: (service: string) =>
+    deployed(
+      'False',
+      'NoReadyEndpoint',
+      `Service ${service} has never had a ready endpoint. Deploy the project; custom domains start then.`,
+    ),
+} as const;
+
+export const DomainsReady = {
+  none: () => domainsReady('True', 'NoDomains', 'The project lists no custom domains.'),
+  all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
+  waiting: (waiting: readonly string[], total: number) =>
+    domainsReady(
+      'False',
+      'WaitingForDomains',
+      `${waiting.length} of ${total} custom domains wait: ${list(waiting)}. kubectl describe domain HOST says for what.`,
+    ),
+  inOtherProject: (host: string, project: string) =>
+    domainsReady(
+      'False',
+      'HostInOtherProject',
+      `Project ${project}, which is older, lists ${host} too and has it. Take the host out of one of the two Projects.`,
+    ),
+  inOtherDomain: (host: string) =>
+    domainsReady(
+      'False',
+      'HostInOtherDomain',
+      `A Domain ${host} that was made by hand stands in this namespace, and it is not taken over. Delete it (kubectl delete domain ${host}), or take the host out of this Project.`,
+    ),
+} as const;
+
+export const Reconciling = (reason: string, message: string): Decision<Type> => ({
+  type: 'Reconciling',
+  status: 'True',
+  reason,
+  message,
+});
+
+function list(hosts: readonly string[]): string {
+  const shown = hosts.slice(0, 5).join(', ');
+  return hosts.length > 5 ? `${shown} and ${hosts.length - 5} more` : shown;
+}

@@ -1,0 +1,94 @@
+/** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
+import {type Decision, findCondition, timestamp} from '../../api/conditions.ts';
+import {ANNOTATION} from '../../api/names.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {done} from '../../runtime/controller/outcome.ts';
+import {applyIfChanged, applyStatusIfChanged} from '../../runtime/kube/apply.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
+import {buildCertificate} from '../domain/certificate.ts';
+import {ownerOf} from '../domain/owner.ts';
+import {routeName} from '../identity.ts';
+import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
+import {findBackend} from '../routing/backend.ts';
+import {deleteRoutes, publishRoute} from '../routing/publish.ts';
+import {INDEX} from '../stores.ts';
+import {ProjectReady} from './conditions.ts';
+import {deployedAt, projectStatus} from './status.ts';
+
+/** Keys are "namespace/name". */
+export function reconcileProject(operator: Operator): Reconcile {
+  const {stores, identity, clock} = operator;
+  return async (key, {client, signal}) => {
+    if (stores.projects.state !== 'synced') return done();
+    const project = stores.projects.get(key);
+    if (!project || project.metadata.deletionTimestamp) {
+      await deleteRoutes(client, stores, {index: INDEX.project, value: key}, signal);
+      return done();
+    }
+    const {name, namespace = ''} = project.metadata;
+    const defaultHost = identity.defaultHost(name, namespace);
+    const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
+    const ready = await publishDefaultHost(operator, project, defaultHost, client, signal);
+    const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
+    const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
+    await applyStatusIfChanged(client, PROJECT, project, projectStatus(project, facts), {signal});
+    return done();
+  };
+}
+
+/** A successful deploy is a ready endpoint behind the Service, once; the annotation outlives outages and restores. */
+async function noteFirstDeploy(
+  {stores, clock}: Operator,
+  project: DeepReadonly<Project>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const service = `${project.metadata.namespace}/${project.spec.service.name}`;
+  const slices = stores.services.get(service) ? stores.endpointSlices.byIndex(INDEX.service, service) : [];
+  if (!slices.some(slice => (slice.endpoints ?? []).length > 0)) return undefined;
+  const now = timestamp(clock.now());
+  const patch = {metadata: {annotations: {[ANNOTATION.firstDeployedAt]: now}}};
+  await client.patch(PROJECT, objectKey(project), patch, {signal});
+  return now;
+}
+
+async function publishDefaultHost(
+  operator: Operator,
+  project: DeepReadonly<Project>,
+  host: string,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Decision> {
+  const {stores, config, flavour} = operator;
+  const {namespace = '', name: projectName} = project.metadata;
+  const backend = findBackend(operator, project);
+  if (backend.kind !== 'found') return ProjectReady.backend(backend);
+  const {name: service, port} = project.spec.service;
+  const name = routeName(namespace, host);
+  const route = {namespace, name, host, backend: {service, port}, owner: ownerOf(project), project: projectName};
+  const ownCertificate = config.defaultHost.tls === 'certificate';
+  if (ownCertificate && !(await certificateStands(operator, route, client, signal)))
+    return ProjectReady.certificate(host);
+  const objects = flavour.build({...route, ...(ownCertificate && {tlsSecret: name})});
+  await publishRoute(client, stores, {index: INDEX.project, value: keyOf(project)}, objects, signal);
+  return ProjectReady.yes(host);
+}
+
+async function certificateStands(
+  {stores, config}: Operator,
+  intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const key = `${intent.namespace}/${intent.name}`;
+  const existing = stores.certificates.get(key);
+  const {issuerRef} = existing?.spec ?? config.certificates;
+  const hashAnnotation = ANNOTATION.appliedHash;
+  const certificate = buildCertificate({...intent, issuerRef});
+  await applyIfChanged(client, stores.certificates, CERTIFICATE, certificate, {hashAnnotation, signal});
+  return (
+    stores.secrets.get(key) !== undefined && findCondition(existing?.status?.conditions, 'Ready')?.status === 'True'
+  );
+}

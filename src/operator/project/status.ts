@@ -1,0 +1,73 @@
+/** The status of a Project, from what the caches say. Pure. */
+import {type Decision, findCondition, settleConditions} from '../../api/conditions.ts';
+import type {ProjectStatus} from '../../api/generated/project.ts';
+import {ANNOTATION} from '../../api/names.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {isManaged} from '../domain/managed.ts';
+import type {Domain, Project} from '../resources.ts';
+import {Deployed, DomainsReady, Reconciling} from './conditions.ts';
+import {type ListedHost, listedHosts} from './hosts.ts';
+
+export interface ProjectFacts {
+  readonly defaultHost: string;
+  readonly ready: Decision;
+  /** When a ready endpoint first stood; undefined: never. */
+  readonly deployedAt: string | undefined;
+  readonly domainOf: (host: string) => DeepReadonly<Domain> | undefined;
+  readonly nowMs: number;
+}
+
+export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFacts): ProjectStatus {
+  const {defaultHost, ready, deployedAt, domainOf, nowMs} = facts;
+  const hosts = listedHosts(project);
+  const conditions = [
+    ready,
+    deployedAt ? Deployed.yes(deployedAt) : Deployed.no(project.spec.service.name),
+    summarizeDomains(project, hosts, domainOf),
+    ...(ready.status === 'True' ? [] : [Reconciling(ready.reason, ready.message)]),
+  ];
+  const main = project.spec.domains?.primary;
+  const isMainLive = main !== undefined && isReady(ours(project, domainOf(main)));
+  return {
+    observedGeneration: project.metadata.generation ?? 0,
+    defaultHost,
+    url: `https://${isMainLive ? main : defaultHost}/`,
+    ...(hosts.length > 0 && {
+      domains: hosts.map(({host, role}) => {
+        const state = ours(project, domainOf(host))?.status?.state;
+        return {host, role, ...(state && {state})};
+      }),
+    }),
+    conditions: settleConditions(project.status?.conditions, conditions, project.metadata.generation ?? 0, nowMs),
+  };
+}
+
+function summarizeDomains(
+  project: DeepReadonly<Project>,
+  hosts: readonly ListedHost[],
+  domainOf: ProjectFacts['domainOf'],
+): Decision {
+  if (hosts.length === 0) return DomainsReady.none();
+  for (const {host} of hosts) {
+    const domain = domainOf(host);
+    if (!domain || ours(project, domain)) continue;
+    return isManaged(domain)
+      ? DomainsReady.inOtherProject(host, domain.spec.projectRef.name)
+      : DomainsReady.inOtherDomain(host);
+  }
+  const waiting = hosts.filter(({host}) => !isReady(domainOf(host))).map(({host}) => host);
+  return waiting.length === 0 ? DomainsReady.all(hosts.length) : DomainsReady.waiting(waiting, hosts.length);
+}
+
+/** The Domain, where it speaks for this Project. */
+function ours(project: DeepReadonly<Project>, domain: DeepReadonly<Domain> | undefined) {
+  return domain?.spec.projectRef.name === project.metadata.name ? domain : undefined;
+}
+
+function isReady(domain: DeepReadonly<Domain> | undefined): boolean {
+  return findCondition(domain?.status?.conditions, 'Ready')?.status === 'True';
+}
+
+export function deployedAt(project: DeepReadonly<Project>): string | undefined {
+  return project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
+}

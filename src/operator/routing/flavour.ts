@@ -1,0 +1,71 @@
+/**
+ * A flavour knows one kind of ingress: which objects publish a route through it, and what it cannot serve exactly.
+ * All of it is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
+ */
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
+import {hostLabel} from '../identity.ts';
+import type {RedirectStatus} from '../project/hosts.ts';
+
+/** One host as it is to be published. Http always leads to https in one redirect. */
+export interface Route {
+  readonly namespace: string;
+  /** `np-…`; every object of the route is named so, or so with a fixed suffix. */
+  readonly name: string;
+  readonly host: string;
+  /** Secret with the certificate; absent: the ingress controller's own default certificate. */
+  readonly tlsSecret?: string;
+  /** A redirect never reaches it, but an Ingress cannot be written without one. */
+  readonly backend: {readonly service: string; readonly port: number | string};
+  /** Visitors take one hop to `https://{to}/…` from http and from https. Absent: the host serves the backend. */
+  readonly redirect?: {readonly to: string; readonly status: RedirectStatus};
+  readonly owner: OwnerReference;
+  /** Set on the route of a default host. */
+  readonly project?: string;
+}
+
+export interface RouteObject {
+  readonly resource: ResourceType;
+  readonly intent: Intent<KubeObject>;
+}
+
+export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirect'; readonly to: string};
+
+export interface Flavour {
+  readonly name: string;
+  /** The kinds it writes, in the order in which they must stand. */
+  readonly resources: readonly ResourceType[];
+  /** Why the ingress cannot answer with this status exactly, and what to use instead; undefined when it can. */
+  unsupportedStatus(status: RedirectStatus): string | undefined;
+  /** The objects of a route, in the order in which they are to be applied. */
+  build(route: Route): RouteObject[];
+}
+
+const REDIRECT_TO = ANNOTATION.redirectTo;
+
+/** Metadata that every object of a route bears. */
+export function routeMetadata(route: Route, name: string, annotations: Record<string, string> = {}) {
+  return {
+    name,
+    namespace: route.namespace,
+    labels: {
+      [LABEL.managedBy]: 'nameplate',
+      [LABEL.host]: hostLabel(route.host),
+      ...(route.project !== undefined && {[LABEL.project]: route.project}),
+    },
+    annotations: {
+      [ANNOTATION.host]: route.host,
+      ...(route.redirect && {[REDIRECT_TO]: route.redirect.to}),
+      ...annotations,
+    },
+    ownerReferences: [route.owner],
+  };
+}
+
+/** What a host's cached route objects publish now; undefined when nothing is published. */
+export function publishedRoute(objects: readonly DeepReadonly<KubeObject>[]): PublishedRoute | undefined {
+  const ingress = objects.find(object => object.kind === 'Ingress' || object.kind === 'HTTPRoute');
+  if (!ingress) return undefined;
+  const to = ingress.metadata.annotations?.[REDIRECT_TO];
+  return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
+}

@@ -1,0 +1,119 @@
+/** Every cache of the operator, with the indexes by which changes find their keys. */
+import {ANNOTATION, LABEL} from '../api/names.ts';
+import type {Manager} from '../runtime/controller/manager.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import type {ReadonlyStore} from '../runtime/kube/store.ts';
+import {accountId} from './account.ts';
+import {listedHosts} from './project/hosts.ts';
+import * as kinds from './resources.ts';
+
+export interface Stores {
+  readonly projects: ReadonlyStore<kinds.Project>;
+  readonly domains: ReadonlyStore<kinds.Domain>;
+  /** Keyed by host. */
+  readonly claims: ReadonlyStore<kinds.DomainClaim>;
+  readonly namespaces: ReadonlyStore<KubeObject>;
+  readonly services: ReadonlyStore<kinds.Service>;
+  readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
+  readonly ingressClasses: ReadonlyStore<KubeObject>;
+  /** Ours only, as are the route objects and the Secrets. */
+  readonly certificates: ReadonlyStore<kinds.Certificate>;
+  readonly issuers: ReadonlyStore<KubeObject>;
+  readonly clusterIssuers: ReadonlyStore<KubeObject>;
+  /** Metadata only: the operator never reads a private key. */
+  readonly secrets: ReadonlyStore<KubeObject>;
+  /** The flavour's kinds, in the order in which they are applied. */
+  readonly routes: readonly RouteStore[];
+}
+
+export interface RouteStore {
+  readonly resource: ResourceType;
+  readonly store: ReadonlyStore<KubeObject>;
+}
+
+/** Names of the indexes; values are "namespace/…" where the kind is namespaced, unless said otherwise. */
+export const INDEX = {
+  /** Domains by host over all namespaces (value: the host); projects, routes, certificates, secrets by "namespace/host". */
+  host: 'host',
+  namespace: 'namespace',
+  project: 'project',
+  service: 'service',
+  redirectTo: 'redirectTo',
+  /** Domains by "Condition/Reason", over all namespaces: who waits for what. */
+  waitsFor: 'waitsFor',
+  /** Namespaces by account. */
+  account: 'account',
+} as const;
+
+const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
+
+export function createStores(manager: Manager, routeKinds: readonly ResourceType[]): Stores {
+  const stores: Stores = {
+    projects: manager.cache(kinds.PROJECT),
+    domains: manager.cache(kinds.DOMAIN),
+    claims: manager.cache(kinds.DOMAIN_CLAIM),
+    namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true}),
+    services: manager.cache(kinds.SERVICE, {transform: slimService}),
+    endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {transform: slimEndpointSlice}),
+    ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true}),
+    certificates: manager.cache(kinds.CERTIFICATE, OURS),
+    issuers: manager.cache(kinds.ISSUER, {metadataOnly: true}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {metadataOnly: true}),
+    secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
+    routes: routeKinds.map(resource => ({resource, store: manager.cache(resource, OURS)})),
+  };
+  addIndexes(stores);
+  return stores;
+}
+
+function addIndexes(stores: Stores): void {
+  const {projects, domains, namespaces, endpointSlices, certificates, secrets, routes} = stores;
+  projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
+  projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
+  projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
+  domains.addIndex(INDEX.host, domain => [domain.spec.host]);
+  domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
+  domains.addIndex(INDEX.project, domain => [inNamespace(domain, domain.spec.projectRef.name)]);
+  domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
+    spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
+  );
+  domains.addIndex(INDEX.waitsFor, ({status}) =>
+    (status?.conditions ?? []).flatMap(({type, status: state, reason}) =>
+      state === 'True' ? [] : [`${type}/${reason}`],
+    ),
+  );
+  namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
+  endpointSlices.addIndex(INDEX.service, slice => {
+    const service = slice.metadata.labels?.['kubernetes.io/service-name'];
+    return service ? [inNamespace(slice, service)] : [];
+  });
+  for (const store of [certificates, secrets, ...routes.map(route => route.store)]) {
+    store.addIndex(INDEX.host, object => domainKeyOf(object) ?? []);
+    store.addIndex(INDEX.project, object => {
+      const project = object.metadata.labels?.[LABEL.project];
+      return project ? [inNamespace(object, project)] : [];
+    });
+  }
+}
+
+/** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */
+export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
+  const host = object.metadata.annotations?.[ANNOTATION.host];
+  return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;
+}
+
+export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {
+  return `${object.metadata.namespace ?? ''}/${name}`;
+}
+
+function slimService(service: kinds.Service): kinds.Service {
+  const {apiVersion, kind, metadata, spec} = service;
+  return {apiVersion, kind, metadata, spec: {ports: spec?.ports ?? []}};
+}
+
+/** Only whether anything is ready matters; addresses would be most of the memory. */
+function slimEndpointSlice(slice: kinds.EndpointSlice): kinds.EndpointSlice {
+  const ready = slice.endpoints?.some(endpoint => endpoint.conditions?.ready !== false) ?? false;
+  const {apiVersion, kind, metadata} = slice;
+  return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
+}
