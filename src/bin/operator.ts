@@ -22,10 +22,7 @@ const SHUTDOWN_DEADLINE_MS = 25_000;
 async function main(): Promise<number> {
   const {values} = parseArgs({options: {config: {type: 'string'}, kubeconfig: {type: 'string'}}});
   if (!values.config) throw new ConfigError('the command line', [USAGE]);
-  const config = await loadConfig<OperatorConfig>(values.config, {
-    schema: operatorConfigSchema,
-    check: checkOperatorConfig,
-  });
+  const config = await loadConfig<OperatorConfig>(values.config, operatorConfigDefinition);
   const platformKey = await readKeyFile(config.platform.keyFile, 32);
   const logger = createLogger({level: config.log.level, program: 'operator'});
   const registry = new Registry();
