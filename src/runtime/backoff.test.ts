@@ -1,0 +1,17 @@
+import {expect, test} from 'vitest';
+import {backoffMs} from './backoff.ts';
+
+const policy = {initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0.5};
+
+test.each([
+  {failures: 0, random: 0, want: 0},
+  {failures: 1, random: 0, want: 100},
+  {failures: 2, random: 0, want: 200},
+  {failures: 4, random: 0, want: 800},
+  {failures: 5, random: 0, want: 1_000},
+  {failures: 5_000, random: 0, want: 1_000},
+  {failures: 1, random: 0.5, want: 75},
+  {failures: 5, random: 0.999, want: 500.5},
+])('after $failures failures, with random $random: $want ms', ({failures, random, want}) => {
+  expect(backoffMs(policy, failures, () => random)).toBeCloseTo(want);
+});

@@ -1,0 +1,146 @@
+import {beforeEach, describe, expect, test} from 'vitest';
+import {ManualClock} from '../manual-clock.ts';
+import {WorkQueue} from './queue.ts';
+
+let clock: ManualClock;
+let depth: number;
+let waits: number[];
+let queue: WorkQueue;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  waits = [];
+  queue = new WorkQueue(clock, {
+    depth: value => {
+      depth = value;
+    },
+    added: () => undefined,
+    waited: ms => waits.push(ms),
+  });
+});
+
+/** Takes `count` keys and gives each back. */
+async function drain(count: number): Promise<(string | undefined)[]> {
+  const keys: (string | undefined)[] = [];
+  for (let i = 0; i < count; i++) {
+    const key = await queue.take();
+    keys.push(key);
+    if (key !== undefined) queue.done(key);
+  }
+  return keys;
+}
+
+test('keys come in the order in which they were added, each once', async () => {
+  for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key);
+  expect(depth).toBe(3);
+  expect(await drain(3)).toEqual(['a', 'b', 'c']);
+  expect(depth).toBe(0);
+});
+
+test('a taker that came first gets the key that comes later', async () => {
+  const taken = queue.take();
+  queue.add('a');
+  expect(await taken).toBe('a');
+});
+
+test('a key that is being worked on is not handed out again until it is done', async () => {
+  queue.add('a');
+  expect(await queue.take()).toBe('a');
+  queue.add('a');
+  queue.add('a');
+  queue.add('b');
+  expect(await queue.take()).toBe('b');
+  expect(queue.depth).toBe(0);
+  queue.done('a');
+  expect(await drain(1)).toEqual(['a']);
+  expect(queue.depth).toBe(0);
+});
+
+describe('priority', () => {
+  test('low keys come last', async () => {
+    queue.add('low', {lowPriority: true});
+    queue.add('a');
+    queue.add('b');
+    expect(await drain(3)).toEqual(['a', 'b', 'low']);
+  });
+
+  test('a low key that becomes urgent is moved, not doubled', async () => {
+    queue.add('x', {lowPriority: true});
+    queue.add('y', {lowPriority: true});
+    queue.add('y');
+    expect(await drain(2)).toEqual(['y', 'x']);
+    expect(queue.depth).toBe(0);
+  });
+
+  test('an urgent key does not become low', async () => {
+    queue.add('a');
+    queue.add('a', {lowPriority: true});
+    queue.add('b', {lowPriority: true});
+    expect(await drain(2)).toEqual(['a', 'b']);
+  });
+
+  test('added again while worked on, the higher priority counts', async () => {
+    queue.add('a');
+    await queue.take();
+    queue.add('a', {lowPriority: true});
+    queue.add('a');
+    queue.add('low', {lowPriority: true});
+    queue.done('a');
+    expect(await drain(2)).toEqual(['a', 'low']);
+  });
+
+  test('low keys do not starve behind an endless stream of urgent ones', async () => {
+    queue.add('low', {lowPriority: true});
+    const served: (string | undefined)[] = [];
+    for (let i = 0; i < 10; i++) {
+      queue.add(`urgent-${i}`);
+      queue.add(`more-${i}`);
+      served.push(...(await drain(1)));
+    }
+    expect(served).toContain('low');
+  });
+});
+
+describe('delay', () => {
+  test('a key comes when its time has come', async () => {
+    queue.addAfter('a', 100);
+    const taken = queue.take();
+    await clock.advance(99);
+    expect(queue.depth).toBe(0);
+    await clock.advance(1);
+    expect(await taken).toBe('a');
+  });
+
+  test('an earlier time replaces a later one, and one timer serves all', async () => {
+    queue.addAfter('a', 1_000);
+    queue.addAfter('b', 500);
+    queue.addAfter('a', 100);
+    await clock.advance(0);
+    expect(clock.sleepers).toBe(1);
+    await clock.advance(100);
+    expect(await drain(1)).toEqual(['a']);
+    await clock.advance(400);
+    expect(await drain(1)).toEqual(['b']);
+    await clock.advance(1_000);
+    expect(queue.depth).toBe(0);
+    expect(clock.sleepers).toBe(0);
+  });
+});
+
+test('tells how long a key waited', async () => {
+  queue.add('a');
+  await clock.advance(30);
+  await drain(1);
+  expect(waits).toEqual([30]);
+});
+
+test('closed, it hands out nothing, lets takers go and leaves no timer', async () => {
+  const taken = queue.take();
+  queue.addAfter('a', 100);
+  queue.close();
+  expect(await taken).toBeUndefined();
+  expect(await queue.take()).toBeUndefined();
+  await clock.advance(1_000);
+  expect(queue.depth).toBe(0);
+  expect(clock.sleepers).toBe(0);
+});

@@ -1,0 +1,70 @@
+import type {Clock} from './clock.ts';
+
+interface Sleeper {
+  readonly wakeAt: number;
+  readonly wake: () => void;
+}
+
+/** A clock for tests: time stands still until `advance` moves it. */
+export class ManualClock implements Clock {
+  readonly #sleepers = new Set<Sleeper>();
+  #ms: number;
+
+  constructor(startMs = 0) {
+    this.#ms = startMs;
+  }
+
+  /** How many callers sleep now. */
+  get sleepers(): number {
+    return this.#sleepers.size;
+  }
+
+  now(): number {
+    return this.#ms;
+  }
+
+  monotonic(): number {
+    return this.#ms;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    const {promise, resolve, reject} = Promise.withResolvers<void>();
+    const sleeper: Sleeper = {wakeAt: this.#ms + ms, wake: resolve};
+    const abort = (): void => reject(signal?.reason);
+    this.#sleepers.add(sleeper);
+    signal?.addEventListener('abort', abort, {once: true});
+    try {
+      await promise;
+    } finally {
+      this.#sleepers.delete(sleeper);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Moves the time on and wakes, one after another, those whose time has come; what they do at once is done then. */
+  async advance(ms: number): Promise<void> {
+    const target = this.#ms + ms;
+    for (let next = this.#next(target); next; next = this.#next(target)) {
+      this.#ms = next.wakeAt;
+      this.#sleepers.delete(next);
+      next.wake();
+      await settle();
+    }
+    this.#ms = target;
+    await settle();
+  }
+
+  #next(target: number): Sleeper | undefined {
+    let earliest: Sleeper | undefined;
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.wakeAt <= target && (!earliest || sleeper.wakeAt < earliest.wakeAt)) earliest = sleeper;
+    }
+    return earliest;
+  }
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+async function settle(): Promise<void> {
+  await new Promise<void>(resolve => setImmediate(resolve));
+}
