@@ -1,1 +1,68 @@
+# The front door. `make` lists what there is; every target does its own set-up.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+INSTALLED := node_modules/.installed
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 leaves it up)
+	@node test/demo/demo.ts
+
+.PHONY: test
+test: $(INSTALLED) ## everything that is right or wrong: check, integration, end to end
+	@$(MAKE) --no-print-directory static
+	@node test/run.ts
+
 .PHONY: check
+check: $(INSTALLED) static ## the loop of every day: format, lint, types, generated files, unit tests
+	@vitest run --project unit
+
+.PHONY: static
+static: $(INSTALLED)
+	biome check --error-on-warnings .
+	tsc
+	node tools/generate-types.ts --check
+	node tools/generate-values-schema.ts --check
+
+.PHONY: soak
+soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, as long as it takes
+	@SOAK=1 node test/run.ts integration e2e
+
+.PHONY: generate
+generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
+	node tools/generate-types.ts
+	node tools/generate-values-schema.ts
+
+.PHONY: format
+format: $(INSTALLED) ## format, and mend what the linter can
+	biome check --write .
+
+.PHONY: bundle
+bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them
+	rolldown --config tools/bundle.config.ts
+
+.PHONY: cluster-up
+cluster-up: $(INSTALLED) ## a cluster to work with by hand: see test/cluster/README.md
+	@node test/cluster/cli.ts up
+
+.PHONY: cluster-shell
+cluster-shell: $(INSTALLED) ## a shell in which kubectl, curl and the operator from source reach it
+	@node test/cluster/cli.ts shell
+
+.PHONY: cluster-down
+cluster-down: $(INSTALLED) ## remove it without a trace
+	@node test/cluster/cli.ts down
+
+.PHONY: clean
+clean: ## node_modules and dist; the programs of the cluster stay in their cache
+	rm -rf node_modules dist coverage
+
+# Node 26 comes as an npm package, so whatever Node the machine has (20 or later) is enough to begin with.
+$(INSTALLED): package.json package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later (https://nodejs.org)" >&2; exit 1; }
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

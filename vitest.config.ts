@@ -1,0 +1,30 @@
+import {defineConfig} from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      {test: {name: 'unit', include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster}/**/*.test.ts']}},
+      {
+        // Real API servers and DNS servers as processes of this machine.
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        // The full cluster; run inside it by test/run.ts.
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
+          maxWorkers: 1,
+          maxConcurrency: 12,
+        },
+      },
+    ],
+  },
+});
