@@ -3,7 +3,12 @@ import {defineConfig} from 'vitest/config';
 export default defineConfig({
   test: {
     projects: [
-      {test: {name: 'unit', include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster}/**/*.test.ts']}},
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster}/**/*.test.ts'],
+        },
+      },
       {
         // Real API servers and DNS servers as processes of this machine.
         test: {
