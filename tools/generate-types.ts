@@ -6,7 +6,7 @@
  */
 import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {type JSONSchema, compile} from 'json-schema-to-typescript';
+import {compile, type JSONSchema} from 'json-schema-to-typescript';
 import {parse} from 'yaml';
 
 const root = join(import.meta.dirname, '..');

@@ -35,7 +35,7 @@ const setByTheChart = [
 
 const chart = join(import.meta.dirname, '../charts/nameplate');
 const marker =
-  '# From here on generated from src/operator/config-schema.ts (npm run generate): the configuration of the operator.\n';
+  '# From here on generated from src/operator/config-schema.ts (make generate): the configuration of the operator.\n';
 
 /** Generated content by path. */
 export function generateValues(): ReadonlyMap<string, string> {
@@ -146,7 +146,7 @@ function read(path: string): string {
 if (import.meta.main) {
   const stale = staleFiles();
   if (process.argv.includes('--check')) {
-    for (const path of stale) console.error(`${path} is not current: run npm run generate`);
+    for (const path of stale) console.error(`${path} is not current: run make generate`);
     process.exitCode = stale.length === 0 ? 0 : 1;
   } else {
     for (const [path, content] of generateValues()) writeFileSync(path, content);

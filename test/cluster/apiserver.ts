@@ -1,12 +1,22 @@
-import {generateKeyPairSync, randomBytes} from 'node:crypto';
-import {existsSync} from 'node:fs';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
-import {request} from 'node:https';
+import {randomBytes} from 'node:crypto';
+import {readFileSync} from 'node:fs';
+import {mkdtemp, rm} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {type Child, failOnExit, run, startChild} from './children.ts';
-import {ensurePrograms, type Programs} from './programs.ts';
+import {
+  answersReady,
+  apiServerFlags,
+  type ControlPlane,
+  controllerFlags,
+  etcdFlags,
+  serverCertificate,
+  serverUrl,
+  writeKubeconfig,
+  writeSecrets,
+} from './controlplane.ts';
+import {ensurePrograms} from './programs.ts';
 import {until} from './wait.ts';
 
 /** A real kube-apiserver on a real etcd, with the controllers that collect garbage and end namespaces; RBAC is on. */
@@ -51,6 +61,7 @@ const CONTROLLERS = [
   'root-ca-certificate-publisher-controller',
   'serviceaccount-controller',
 ];
+const FEW_CONTROLLERS = [`--controllers=${CONTROLLERS.join(',')}`, '--secure-port=0'];
 
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const programs = await ensurePrograms(['etcd', 'kube'], options.log);
@@ -60,153 +71,76 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     for (const child of children.toReversed()) await child.kill();
     await rm(folder, {recursive: true, force: true});
   };
+  const start = (name: string, flags: readonly string[]) => {
+    const child = startChild(name, [programs.path(name), ...flags], {log: join(folder, `${name}.log`), cwd: folder});
+    children.push(child);
+    return child;
+  };
   try {
-    return await boot(programs, folder, children, stop, options);
+    const plane = await planeOf(folder);
+    const server = await startServer(plane, start, options.flags ?? []);
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeKubeconfig(kubeconfig, plane, plane.token);
+    const client = clientOf(programs.path('kubectl'), plane, kubeconfig);
+    for (const crds of options.crds ?? []) await client.installCrds(crds);
+    start('kube-controller-manager', [...controllerFlags(plane, kubeconfig), ...FEW_CONTROLLERS]);
+    const made = () => client.kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
+    await until('the controllers have made the default service account', made);
+    return {...client, ...server, stop, [Symbol.asyncDispose]: stop};
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function boot(
-  programs: Programs,
-  folder: string,
-  children: Child[],
-  stop: () => Promise<void>,
-  options: ApiServerOptions,
-): Promise<ApiServer> {
-  const [clientPort, peerPort, port] = await freePorts(3);
-  const etcdUrl = `http://127.0.0.1:${clientPort}`;
-  const url = `https://127.0.0.1:${port}`;
-  const kubeconfig = join(folder, 'kubeconfig');
-  const certificate = join(folder, 'certs/apiserver.crt');
+async function planeOf(folder: string): Promise<ControlPlane> {
+  const [port = 0, clientPort = 0, peerPort = 0] = await freePorts(3);
+  const address = '127.0.0.1';
   const token = randomBytes(24).toString('hex');
-  await writeSecrets(folder, token);
-  const start = (name: string, ...flags: string[]) => {
-    const child = startChild(name, [programs.path(name), ...flags], {log: join(folder, `${name}.log`), cwd: folder});
-    children.push(child);
-    return child;
-  };
+  const plane = {folder, bind: address, address, port, etcd: {clientPort, peerPort}, token};
+  await writeSecrets(plane);
+  return plane;
+}
 
-  start('etcd', ...etcdFlags(folder, etcdUrl, `http://127.0.0.1:${peerPort}`));
-  const flags = [...apiServerFlags(folder, etcdUrl, String(port)), ...(options.flags ?? [])];
-  let server = start('kube-apiserver', ...flags);
-  const ready = async () => {
-    const isReady = () => existsSync(certificate) && answersReady(url, certificate, token);
-    const log = join(folder, 'kube-apiserver.log');
-    await Promise.race([until(`${url}/readyz answers`, isReady, {timeoutMs: 60_000}), failOnExit(server, log)]);
-  };
-  await ready();
-  const ca = await readFile(certificate, 'utf8');
-  await writeKubeconfig(kubeconfig, url, ca, token);
+type Start = (name: string, flags: readonly string[]) => Child;
 
-  const kubectl = (...args: string[]) => run([programs.path('kubectl'), '--kubeconfig', kubeconfig, ...args]);
-  const installCrds = async (crds: string) => {
-    await kubectl('apply', '--server-side', '-f', crds);
-    await kubectl('wait', '--for=condition=Established', '--timeout=30s', '-f', crds);
+async function startServer(
+  plane: ControlPlane,
+  start: Start,
+  further: readonly string[],
+): Promise<Pick<ApiServer, 'crash' | 'resume'>> {
+  start('etcd', etcdFlags(plane));
+  let server: Child;
+  const resume = async () => {
+    server = start('kube-apiserver', [...apiServerFlags(plane), '--endpoint-reconciler-type=none', ...further]);
+    const ready = until(`${serverUrl(plane)}/readyz answers`, () => answersReady(plane), {timeoutMs: 60_000});
+    await Promise.race([ready, failOnExit(server, join(plane.folder, 'kube-apiserver.log'))]);
   };
-  for (const crds of options.crds ?? []) await installCrds(crds);
-  start('kube-controller-manager', ...controllerFlags(kubeconfig, folder, certificate));
-  const controllersRun = () => kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
-  await until('the controllers have made the default service account', controllersRun);
+  await resume();
+  return {resume, crash: () => server.kill()};
+}
 
+type Client = Omit<ApiServer, 'crash' | 'resume' | 'stop' | typeof Symbol.asyncDispose>;
+
+function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {
+  const kubectl = (...args: string[]) => run([program, '--kubeconfig', kubeconfig, ...args]);
   return {
     kubeconfig,
-    url,
-    ca,
+    url: serverUrl(plane),
+    ca: readFileSync(serverCertificate(plane), 'utf8'),
     kubectl,
-    apply: manifest =>
-      run([programs.path('kubectl'), '--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], {
-        input: manifest,
-      }),
-    installCrds,
+    apply: input => run([program, '--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], {input}),
+    installCrds: async crds => {
+      await kubectl('apply', '--server-side', '-f', crds);
+      await kubectl('wait', '--for=condition=Established', '--timeout=30s', '-f', crds);
+    },
     kubeconfigFor: async (namespace, serviceAccount) => {
-      const path = join(folder, `${namespace}-${serviceAccount}.kubeconfig`);
-      const issued = await kubectl('create', 'token', serviceAccount, '-n', namespace, '--duration', '24h');
-      await writeKubeconfig(path, url, ca, issued.trim());
+      const path = join(plane.folder, `${namespace}-${serviceAccount}.kubeconfig`);
+      const token = await kubectl('create', 'token', serviceAccount, '-n', namespace, '--duration', '24h');
+      await writeKubeconfig(path, plane, token.trim());
       return path;
     },
-    crash: () => server.kill(),
-    resume: async () => {
-      server = start('kube-apiserver', ...flags);
-      await ready();
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
   };
-}
-
-function etcdFlags(folder: string, client: string, peer: string): string[] {
-  return [
-    `--data-dir=${join(folder, 'etcd')}`,
-    '--unsafe-no-fsync', // the data need not outlive the machine, and tests write much
-    `--listen-client-urls=${client}`,
-    `--advertise-client-urls=${client}`,
-    `--listen-peer-urls=${peer}`,
-  ];
-}
-
-function apiServerFlags(folder: string, etcdUrl: string, port: string): string[] {
-  return [
-    `--etcd-servers=${etcdUrl}`,
-    `--cert-dir=${join(folder, 'certs')}`, // it makes a CA and a certificate of its own there
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
-    '--endpoint-reconciler-type=none',
-    `--secure-port=${port}`,
-    '--service-cluster-ip-range=10.96.0.0/16',
-    `--service-account-key-file=${join(folder, 'service-account.key')}`,
-    `--service-account-signing-key-file=${join(folder, 'service-account.key')}`,
-    '--service-account-issuer=https://kubernetes.default.svc',
-    `--token-auth-file=${join(folder, 'tokens.csv')}`,
-    '--authorization-mode=RBAC',
-  ];
-}
-
-function controllerFlags(kubeconfig: string, folder: string, ca: string): string[] {
-  return [
-    `--kubeconfig=${kubeconfig}`,
-    `--controllers=${CONTROLLERS.join(',')}`,
-    `--service-account-private-key-file=${join(folder, 'service-account.key')}`,
-    `--root-ca-file=${ca}`,
-    '--leader-elect=false',
-    '--secure-port=0',
-  ];
-}
-
-async function writeSecrets(folder: string, token: string): Promise<void> {
-  const {privateKey} = generateKeyPairSync('rsa', {modulusLength: 2048});
-  const pem = privateKey.export({type: 'pkcs1', format: 'pem'});
-  await writeFile(join(folder, 'service-account.key'), pem, {mode: 0o600});
-  await writeFile(join(folder, 'tokens.csv'), `${token},admin,admin,"system:masters"\n`, {mode: 0o600});
-}
-
-/** JSON is YAML. */
-async function writeKubeconfig(path: string, server: string, ca: string, token: string): Promise<void> {
-  const cluster = {server, 'certificate-authority-data': Buffer.from(ca).toString('base64')};
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{name: 'nameplate', cluster}],
-    users: [{name: 'user', user: {token}}],
-    contexts: [{name: 'nameplate', context: {cluster: 'nameplate', user: 'user'}}],
-    'current-context': 'nameplate',
-  };
-  await writeFile(path, JSON.stringify(config, null, 2), {mode: 0o600});
-}
-
-async function answersReady(url: string, certificate: string, token: string): Promise<boolean> {
-  const ca = await readFile(certificate);
-  return new Promise((resolve, reject) => {
-    const headers = {authorization: `Bearer ${token}`};
-    const asked = request(`${url}/readyz`, {ca, headers, agent: false, timeout: 2_000}, answer => {
-      answer.resume();
-      resolve(answer.statusCode === 200);
-    });
-    asked.on('timeout', () => asked.destroy(new Error('no answer within 2 s')));
-    asked.on('error', reject);
-    asked.end();
-  });
 }
 
 /** Held open all at once, so that they differ. */

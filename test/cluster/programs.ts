@@ -35,7 +35,7 @@ const sets = {
     ldflags: ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36'].map(v => `-X ${KUBERNETES_VERSION}.${v}`).join(' '),
     minutes: 7,
   },
-  web: {programs: {web: '.'}, minutes: 0.2},
+  web: {programs: {web: '.', pause: './pause'}, minutes: 0.2},
   pebble: {
     programs: {pebble: `${PEBBLE}/cmd/pebble`},
     assets: {'pebble-certs': {module: PEBBLE, path: 'test/certs'}},

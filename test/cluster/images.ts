@@ -1,0 +1,111 @@
+import {createHash} from 'node:crypto';
+import {existsSync} from 'node:fs';
+import {copyFile, mkdir, mkdtemp, rename, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {dirname, join} from 'node:path';
+import {run} from './children.ts';
+import type {Programs} from './programs.ts';
+
+export type Builder = 'buildah' | 'docker';
+
+/** Images that hold one static binary each. */
+const PROGRAMS = [
+  'pause',
+  'coredns',
+  'cert-manager-controller',
+  'cert-manager-webhook',
+  'cert-manager-cainjector',
+  'cert-manager-acmesolver',
+  'pebble',
+  'traefik',
+  'web',
+] as const;
+
+/** These bind ports below 1024 on the node's network, or read keys that root owns. */
+const ROOT = new Set<string>(['coredns', 'traefik', 'pebble']);
+
+export function imageReference(name: string): string {
+  return `localhost/nameplate/${name}:test`;
+}
+
+/** Archives (of the docker-archive format) of all images the cluster runs; built once for each version of a program. */
+export async function ensureImages(programs: Programs, builder: Builder): Promise<string[]> {
+  const archives: string[] = [];
+  for (const name of PROGRAMS) {
+    const recipe = containerfile(name);
+    const hash = createHash('sha256').update(recipe).digest('hex').slice(0, 8);
+    const binary = programs.path(name);
+    const archive = join(dirname(binary), '../images', `${name}-${hash}.tar`);
+    if (!existsSync(archive)) await buildFromBinary(name, binary, recipe, archive, builder);
+    archives.push(archive);
+  }
+  return archives;
+}
+
+/** The user is a number, because the kubelet cannot tell that a name is not root's. */
+function containerfile(name: string): string {
+  const user = ROOT.has(name) ? '' : 'USER 65532:65532\n';
+  return `FROM scratch\nCOPY ${name} /${name}\n${user}ENTRYPOINT ["/${name}"]\n`;
+}
+
+async function buildFromBinary(
+  name: string,
+  binary: string,
+  recipe: string,
+  archive: string,
+  builder: Builder,
+): Promise<void> {
+  const context = await mkdtemp(join(tmpdir(), 'nameplate-image-'));
+  try {
+    await copyFile(binary, join(context, name));
+    await writeFile(join(context, 'Containerfile'), recipe);
+    await buildArchive({context, file: join(context, 'Containerfile'), name, archive, builder});
+  } finally {
+    await rm(context, {recursive: true, force: true});
+  }
+}
+
+export interface ArchiveBuild {
+  readonly context: string;
+  readonly file: string;
+  readonly name: string;
+  /** Where the archive goes; it appears there when it is complete. */
+  readonly archive: string;
+  readonly builder: Builder;
+  /** Archive of an image that the build argument BASE names. */
+  readonly base?: {readonly archive: string; readonly name: string};
+}
+
+export async function buildArchive(build: ArchiveBuild): Promise<void> {
+  await mkdir(dirname(build.archive), {recursive: true});
+  const unfinished = `${build.archive}.${process.pid}`;
+  if (build.builder === 'docker') await buildByDocker(build, unfinished);
+  else await buildByBuildah(build, unfinished);
+  await rename(unfinished, build.archive);
+}
+
+async function buildByDocker({context, file, name}: ArchiveBuild, output: string): Promise<void> {
+  await run(['docker', 'build', '--quiet', '--file', file, '--tag', imageReference(name), context]);
+  await run(['docker', 'save', '--output', output, imageReference(name)]);
+}
+
+/** The store is a folder of its own, so that nothing is left in the machine's. */
+async function buildByBuildah({context, file, name, base}: ArchiveBuild, output: string): Promise<void> {
+  const store = await mkdtemp(join(tmpdir(), 'nameplate-buildah-'));
+  const buildah = ['buildah', '--root', `${store}/root`, '--runroot', `${store}/run`, '--storage-driver', 'vfs'];
+  const baseArguments = base ? ['--build-arg', `BASE=${imageReference(base.name)}`] : [];
+  try {
+    if (base) await run([...buildah, 'pull', '--quiet', `docker-archive:${base.archive}`]);
+    const bud = ['bud', '--isolation', 'chroot', '--layers=false', '--quiet', ...baseArguments];
+    await run([...buildah, ...bud, '--file', file, '--tag', imageReference(name), context]);
+    await run([
+      ...buildah,
+      'push',
+      '--quiet',
+      imageReference(name),
+      `docker-archive:${output}:${imageReference(name)}`,
+    ]);
+  } finally {
+    await rm(store, {recursive: true, force: true});
+  }
+}

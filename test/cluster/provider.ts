@@ -1,0 +1,62 @@
+import {run, which} from './children.ts';
+import type {Programs} from './programs.ts';
+import {kind} from './provider/kind.ts';
+import {namespaces} from './provider/namespaces.ts';
+import type {StateFolder} from './state.ts';
+
+export interface CreateOptions {
+  state: StateFolder;
+  programs: Programs;
+  log: (line: string) => void;
+  signal: AbortSignal;
+}
+
+/** A way to run a single-node Kubernetes whose network holds the fixed addresses of state.ts. */
+export interface Provider {
+  readonly name: 'kind' | 'namespaces';
+  /** Ensures what the machine must have; installs it or throws an error that names it. */
+  prepare(log: (line: string) => void): Promise<void>;
+  /** Builds image archives: `buildah`, or `docker`. */
+  readonly builder: 'buildah' | 'docker';
+  /** Returns with the node Ready, `state.kubeconfig` written, the addresses up. */
+  create(options: CreateOptions): Promise<void>;
+  /** The folder of the zone files, as programs started through `enter` see it. */
+  zones(state: StateFolder): string;
+  loadImages(state: StateFolder, archives: readonly string[]): Promise<void>;
+  /** The command prefix that puts a program into the cluster's network . */
+  enter(state: StateFolder): readonly string[];
+  isRunning(state: StateFolder): Promise<boolean>;
+  /** Ends everything and removes every trace; harmless where nothing is left. */
+  delete(state: StateFolder): Promise<void>;
+}
+
+export const providers = {kind, namespaces} as const;
+
+/** kind where a Docker engine answers, namespaces for root on Linux; NAMEPLATE_PROVIDER=kind|namespaces decides otherwise. */
+export async function pickProvider(): Promise<Provider> {
+  const wanted = process.env.NAMEPLATE_PROVIDER;
+  if (wanted === 'kind' || wanted === 'namespaces') return providers[wanted];
+  if (wanted) throw new Error(`NAMEPLATE_PROVIDER is "${wanted}"; it may be "kind" or "namespaces"`);
+  const docker = await dockerAnswers();
+  if (docker && which('kind')) return kind;
+  if (process.platform === 'linux' && process.getuid?.() === 0) return namespaces;
+  throw new Error(
+    [
+      'no way to run a Kubernetes here. One of these is needed:',
+      docker
+        ? '- kind beside the Docker engine that answers: `go install sigs.k8s.io/kind@latest`'
+        : '- a Docker engine that answers `docker version` (https://docs.docker.com/engine/install), and kind (https://kind.sigs.k8s.io)',
+      process.platform === 'linux'
+        ? '- root: run the same command with sudo; nothing outside of namespaces of its own is changed'
+        : `- Linux and root; this is ${process.platform}`,
+    ].join('\n'),
+  );
+}
+
+async function dockerAnswers(): Promise<boolean> {
+  if (!which('docker')) return false;
+  return run(['docker', 'version', '--format', '{{.Server.Version}}']).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,53 @@
+import {existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {until} from '../wait.ts';
+
+const ROOT = '/sys/fs/cgroup';
+
+/** The parents of cgroups: one for version 2, one for each hierarchy for version 1. */
+function hierarchies(): string[] {
+  if (existsSync(join(ROOT, 'cgroup.controllers'))) return [ROOT];
+  return readdirSync(ROOT, {withFileTypes: true})
+    .filter(entry => entry.isDirectory() && existsSync(join(ROOT, entry.name, 'cgroup.procs')))
+    .map(entry => join(ROOT, entry.name));
+}
+
+/** Makes the cgroup under which the kubelet keeps its pods; it must be there before the kubelet starts. */
+export function makeCgroup(name: string): void {
+  for (const parent of hierarchies()) {
+    const folder = join(parent, name);
+    mkdirSync(folder, {recursive: true});
+    const cpus = join(folder, 'cpuset.cpus');
+    if (parent !== ROOT && existsSync(cpus)) copyCpuset(parent, folder);
+    if (parent === ROOT) writeFileSync(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io');
+  }
+}
+
+/** A cpuset of version 1 starts empty and takes no process until it has CPUs and memory nodes. */
+function copyCpuset(parent: string, folder: string): void {
+  for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+    const value = readFileIfThere(join(parent, file));
+    if (value) writeFileSync(join(folder, file), value);
+  }
+}
+
+function readFileIfThere(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+}
+
+/** The kernel refuses to remove a cgroup for a moment after its last process is gone. */
+export async function removeCgroup(name: string): Promise<void> {
+  for (const parent of hierarchies()) {
+    const folder = join(parent, name);
+    await until(`${folder} is removed`, () => removeTree(folder) || !existsSync(folder), {timeoutMs: 20_000});
+  }
+}
+
+function removeTree(folder: string): boolean {
+  if (!existsSync(folder)) return true;
+  for (const entry of readdirSync(folder, {withFileTypes: true})) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  }
+  rmdirSync(folder);
+  return true;
+}

@@ -1,0 +1,41 @@
+import {run, which} from '../children.ts';
+
+/** Program → the Debian package that has it. The CNI plugins are looked for by their own path. */
+const NEEDED = {
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  tini: 'tini',
+  containerd: 'containerd',
+  runc: 'runc',
+  '/usr/lib/cni/ptp': 'containernetworking-plugins',
+  iptables: 'iptables',
+  conntrack: 'conntrack',
+  ip: 'iproute2',
+  mount: 'mount',
+  buildah: 'buildah',
+  curl: 'curl',
+  dig: 'bind9-dnsutils',
+} as const;
+
+/** Installs what is missing by apt, saying so, or throws an error that names it. */
+export async function ensurePackages(log: (line: string) => void): Promise<void> {
+  const missing = missingPackages();
+  if (missing.length === 0) return;
+  const command = `apt-get install --no-install-recommends ${missing.join(' ')}`;
+  if (!which('apt-get')) {
+    throw new Error(`missing on this machine: ${missing.join(', ')} (names of Debian packages); please install them`);
+  }
+  log(`installing Debian packages: ${command}`);
+  const env = {...process.env, DEBIAN_FRONTEND: 'noninteractive'};
+  await run(['apt-get', 'update', '-qq'], {env});
+  await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...missing], {env});
+  const still = missingPackages();
+  if (still.length > 0) throw new Error(`still missing after \`${command}\`: ${still.join(', ')}`);
+}
+
+function missingPackages(): string[] {
+  const missing = Object.entries(NEEDED).filter(
+    ([program]) => !which(program, program.startsWith('/') ? '/' : undefined),
+  );
+  return [...new Set(missing.map(([, name]) => name))];
+}

@@ -1,0 +1,135 @@
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
+import {delimiter, join} from 'node:path';
+import {run} from './children.ts';
+import type {ClusterInfo} from './cluster.ts';
+import {ensureImages} from './images.ts';
+import {allProgramSets, ensurePrograms, type Programs} from './programs.ts';
+import type {Provider} from './provider.ts';
+import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
+import {until} from './wait.ts';
+
+const MANIFESTS = join(import.meta.dirname, 'manifests');
+
+export interface UpOptions {
+  provider: Provider;
+  state: StateFolder;
+  log: (line: string) => void;
+  signal: AbortSignal;
+}
+
+interface Context extends UpOptions {
+  programs: Programs;
+  /** Runs a command inside the cluster and returns its stdout. */
+  inside(argv: readonly string[], input?: string): Promise<string>;
+  kubectl(...args: string[]): Promise<string>;
+}
+
+/** Brings a cluster up, complete and ready, and returns what `connect` reads. Leaves nothing when it fails or is aborted. */
+export async function up(options: UpOptions): Promise<ClusterInfo> {
+  const {provider, state, log, signal} = options;
+  const step = stepper(log);
+  await provider.prepare(log);
+  const programs = await ensurePrograms(allProgramSets(), log);
+  const archives = await step('images', () => ensureImages(programs, provider.builder));
+  await provider.delete(state); // what an interrupted `up` or a reboot left behind
+  try {
+    await mkdir(state.logs, {recursive: true});
+    await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));
+    const context = contextOf(options, programs);
+    await step('zone files', () =>
+      context.inside([process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)]),
+    );
+    await step('images into the node', () => provider.loadImages(state, archives));
+    await step('DNS', () => installDns(context));
+    await step('cert-manager', () => installCertManager(context));
+    await step('CA, Pebble and Traefik', () => installIngress(context));
+    const info = await step('ACME issuer', () => installAcmeIssuer(context));
+    await writeFile(state.info, JSON.stringify(info, null, 2));
+    return info;
+  } catch (error) {
+    await provider.delete(state);
+    throw signal.aborted ? (signal.reason as Error) : error;
+  }
+}
+
+/** The environment of programs that run inside the cluster. */
+export function environment(state: StateFolder, programs: Programs): NodeJS.ProcessEnv {
+  const path = [...programs.folders, process.env.PATH ?? ''].join(delimiter);
+  return {...process.env, PATH: path, KUBECONFIG: state.kubeconfig, NAMEPLATE_CLUSTER: state.info};
+}
+
+function contextOf(options: UpOptions, programs: Programs): Context {
+  const {provider, state, signal} = options;
+  const env = environment(state, programs);
+  const inside = (argv: readonly string[], input = '') =>
+    run([...provider.enter(state), ...argv], {env, input, signal});
+  return {...options, programs, inside, kubectl: (...args) => inside(['kubectl', ...args])};
+}
+
+/** Prints every step with its time. */
+function stepper(log: (line: string) => void): <T>(what: string, work: () => Promise<T>) => Promise<T> {
+  return async (what, work) => {
+    const start = performance.now();
+    const result = await work();
+    log(`[cluster] ${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    return result;
+  };
+}
+
+async function installDns({kubectl}: Context): Promise<void> {
+  await kubectl('apply', '-f', join(MANIFESTS, 'dns.yaml'), '-f', join(MANIFESTS, 'cluster-dns.yaml'));
+  await kubectl('-n', 'dns', 'wait', '--for=condition=Available', '--timeout=120s', 'deployment', '--all');
+  await kubectl('-n', 'kube-system', 'rollout', 'status', '--timeout=120s', 'deployment/coredns');
+}
+
+async function installCertManager({inside, kubectl, programs}: Context): Promise<void> {
+  const chart = programs.asset('cert-manager-chart');
+  const values = join(MANIFESTS, 'cert-manager-values.yaml');
+  const where = ['--namespace', 'cert-manager', '--create-namespace'];
+  await inside(['helm', 'install', 'cert-manager', chart, ...where, '--values', values]);
+  await kubectl('-n', 'cert-manager', 'wait', '--for=condition=Available', '--timeout=180s', 'deployment', '--all');
+}
+
+async function installIngress({kubectl, programs, signal}: Context): Promise<void> {
+  // The webhook is trusted once the injector has written its CA into the configuration; until then it refuses.
+  const issuers = () => kubectl('apply', '-f', join(MANIFESTS, 'issuers.yaml'));
+  await until('the webhook of cert-manager is trusted', issuers, {timeoutMs: 60_000, intervalMs: 500, signal});
+  await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
+  for (const certificate of ['cert-manager/selfca', 'pebble/pebble', 'traefik/platform']) {
+    const [namespace = '', name = ''] = certificate.split('/');
+    await kubectl('-n', namespace, 'wait', '--for=condition=Ready', '--timeout=60s', `certificate/${name}`);
+  }
+  await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'), '-f', join(MANIFESTS, 'traefik.yaml'));
+  await kubectl('-n', 'pebble', 'rollout', 'status', '--timeout=120s', 'deployment/pebble');
+  await kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
+}
+
+async function installAcmeIssuer({inside, kubectl, provider, state}: Context): Promise<ClusterInfo> {
+  const roots = {acme: join(state.root, 'acme-root.pem'), fast: join(state.root, 'fast-root.pem')};
+  const bundle = await kubectl('-n', 'cert-manager', 'get', 'secret', 'selfca', '-o', 'jsonpath={.data.tls\\.crt}');
+  await writeFile(roots.fast, Buffer.from(bundle, 'base64'));
+  const acmeRoot = ['curl', '-sS', '--fail', '--cacert', roots.fast, `https://${ADDRESSES.pebble}:15000/roots/0`];
+  await writeFile(roots.acme, await inside(acmeRoot));
+
+  const issuer = (await readFile(join(MANIFESTS, 'acme-issuer.yaml'), 'utf8')).replace('CA_BUNDLE', bundle);
+  await inside(['kubectl', 'apply', '-f', '-'], issuer);
+  await kubectl('wait', '--for=condition=Ready', '--timeout=60s', 'clusterissuer/pebble', 'clusterissuer/selfca');
+  return {
+    name: state.name,
+    provider: provider.name,
+    kubeconfig: state.kubeconfig,
+    ingress: {address: ADDRESSES.ingress, className: 'traefik'},
+    dns: {
+      resolver: ADDRESSES.resolver,
+      root: ADDRESSES.root,
+      ns1: ADDRESSES.ns1,
+      ns2: ADDRESSES.ns2,
+      ca: ADDRESSES.ca,
+    },
+    zones: provider.zones(state),
+    roots,
+    issuers: {acme: 'pebble', fast: 'selfca'},
+    baseDomain: BASE_DOMAIN,
+    targetDomain: TARGET_DOMAIN,
+  };
+}

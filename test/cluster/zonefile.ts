@@ -1,0 +1,66 @@
+/** The text of a zone file: one record a line, every name absolute, the SOA first. Pure. */
+
+export interface ZoneRecord {
+  /** Absolute, without the trailing dot. */
+  readonly name: string;
+  readonly ttl: number;
+  readonly type: string;
+  /** As in a zone file. */
+  readonly value: string;
+}
+
+export interface ZoneFile {
+  readonly zone: string;
+  readonly primary: string;
+  readonly serial: number;
+  readonly records: readonly ZoneRecord[];
+}
+
+const NEGATIVE_TTL = 1;
+
+export function formatZone({zone, primary, serial, records}: ZoneFile): string {
+  const soa = `${dotted(zone)} ${NEGATIVE_TTL} IN SOA ${dotted(primary)} hostmaster.${dotted(zone)} ${serial} 60 60 600 ${NEGATIVE_TTL}`;
+  const lines = records.map(({name, ttl, type, value}) => `${dotted(name)} ${ttl} IN ${type} ${value}`);
+  return `${[soa, ...lines].join('\n')}\n`;
+}
+
+export function parseZone(text: string): ZoneFile {
+  const [soa = '', ...lines] = text.trimEnd().split('\n');
+  const [zone = '', , , , primary = '', , serial] = soa.split(' ');
+  const records = lines.map(line => {
+    const [name = '', ttl, , type = '', ...value] = line.split(' ');
+    return {name: undotted(name), ttl: Number(ttl), type, value: value.join(' ')};
+  });
+  return {zone: undotted(zone), primary: undotted(primary), serial: Number(serial), records};
+}
+
+/** A value as a person writes it, in the form that a zone file wants: absolute names, quoted strings of at most 255 bytes. */
+export function formatValue(type: string, value: string): string {
+  switch (type) {
+    case 'CNAME':
+    case 'DNAME':
+    case 'NS':
+      return dotted(value);
+    case 'MX': {
+      const [preference = '', host = ''] = value.split(' ');
+      return `${preference} ${dotted(host)}`;
+    }
+    case 'TXT':
+      return value.startsWith('"') ? value : quoted(value);
+    default:
+      return value;
+  }
+}
+
+function quoted(text: string): string {
+  const parts = text.match(/[\s\S]{1,255}/g) ?? [''];
+  return parts.map(part => `"${part.replace(/["\\]/g, '\\$&')}"`).join(' ');
+}
+
+function dotted(name: string): string {
+  return name.endsWith('.') ? name : `${name}.`;
+}
+
+export function undotted(name: string): string {
+  return name.replace(/\.$/, '').toLowerCase();
+}
