@@ -40,7 +40,8 @@ type Step = Cut | {readonly kind: 'same'} | {readonly kind: 'silent'; readonly s
 /**
  * Finds the zone that a name lies in and all its name servers, from the root down, label by label (as in RFC 9156): the
  * parent's word is asked anew in every verdict, so a changed delegation shows at once. Only the zones of registries and
- * the addresses of name servers outlive a verdict.
+ * the addresses of name servers outlive a verdict. A tenant's servers that do not answer about NS records are taken for
+ * the name's servers all the same: some answer nothing but addresses, and the rest shows when they are asked.
  */
 export function createDelegations({transport, roots, port, clock}: DelegationOptions): Directory {
   const root: Authority = {zone: '.', servers: roots, recursive: false};
@@ -53,22 +54,30 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
     let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
     for (const next of path.slice(0, known < 0 ? path.length : known).reverse()) {
-      const step = await askForCut(authority, next, session);
-      if (step.kind === 'silent') return fault(authority.zone, step.silent, session);
-      if (step.kind === 'cut') {
-        authority = await delegate(authority.zone, next, step, session, depth);
-        if (isPublicSuffix(next)) {
-          suffixes.set(next, authority, cacheMs(step.ttl));
-        } else {
-          session.authorities.set(next, authority);
-          const child = await askForCut(authority, next, session);
-          if (child.kind === 'silent') return fault(next, child.silent, session);
-          if (child.kind === 'cut') authority = await unite(authority, child, session, depth);
-        }
-      }
+      const step: Step = session.mute.has(authority.zone) ? {kind: 'same'} : await askForCut(authority, next, session);
+      if (step.kind === 'silent' && isRegistry(authority.zone)) return fault(authority.zone, step.silent, session);
+      if (step.kind === 'cut') authority = await descend(authority, next, step, session, depth);
       session.authorities.set(next, authority);
     }
     return {ok: true, authority};
+  }
+
+  async function descend(
+    parent: Authority,
+    zone: string,
+    cut: Cut,
+    session: Session,
+    depth: number,
+  ): Promise<Authority> {
+    const parentView = await delegate(parent.zone, zone, cut, session, depth);
+    session.authorities.set(zone, parentView);
+    if (isRegistry(zone)) {
+      suffixes.set(zone, parentView, cacheMs(cut.ttl));
+      return parentView;
+    }
+    const child = await askForCut(parentView, zone, session);
+    if (child.kind === 'silent' && child.silent.every(({silence}) => silence === 'timeout')) session.mute.add(zone);
+    return child.kind === 'cut' ? unite(parentView, child, session, depth) : parentView;
   }
 
   function authorityOf(name: string, session: Session): Authority | undefined {
@@ -140,6 +149,11 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   return {transport, find: (name, session) => find(name, session)};
+}
+
+/** The root and the zones of registries: when all their servers are silent, there is no way further down. */
+function isRegistry(zone: string): boolean {
+  return zone === '.' || isPublicSuffix(zone);
 }
 
 /** A referral to `zone`, or the zone's own NS set where one server holds parent and child. */

@@ -30,6 +30,8 @@ export class Session {
   #heard = false;
   /** For each name whose zone is known: the authority. Fresh in every verdict, so that a mended delegation shows at once. */
   readonly authorities = new Map<string, Authority>();
+  /** Zones whose servers have let a question about cuts time out: they are not asked another one. */
+  readonly mute = new Set<string>();
 
   constructor(options: SessionOptions) {
     this.#transport = options.transport;

@@ -9,7 +9,7 @@ import {cachedElsewhere} from './message.ts';
 import {observe} from './observe.ts';
 import {Session} from './session.ts';
 import type {Targets} from './targets.ts';
-import type {ProofQuestion, Verdict} from './verdict.ts';
+import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
 
 /** Together the 60 questions that a verdict may ask of strangers' servers. */
 const PROOF_BUDGET = 44;
@@ -44,10 +44,16 @@ export async function verifyQuestion(
     attempt = await tryDirectory(question, deps.fallback, deps, deadline);
   }
   const judgement = await confirmed(question, attempt.judgement, deps, deadline);
-  attempt.session.grant(CAA_BUDGET);
-  const caa = await checkCaa(question, attempt.directory, attempt.session, deps.clock);
+  const caa = await caaOf(question, attempt, deps.clock);
   signal.throwIfAborted();
   return {...judgement, ...observe(attempt.evidence), caa};
+}
+
+/** Where no server answers about the host, none is asked about its CAA records: a CA would not get an answer either. */
+function caaOf(question: ProofQuestion, {evidence, directory, session}: Attempt, clock: Clock): Promise<CaaVerdict> {
+  const heard = evidence.kind === 'heard' && evidence.answers.some(answer => answer.ok);
+  session.grant(heard ? CAA_BUDGET : -session.remaining);
+  return checkCaa(question, directory, session, clock);
 }
 
 interface Attempt {
