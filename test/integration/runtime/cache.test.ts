@@ -1,0 +1,273 @@
+import {Registry} from 'prom-client';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {Delta, Store} from '../../../src/runtime/kube/store.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {until} from '../../cluster/wait.ts';
+import {type Fault, type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, World} from './world.ts';
+
+let api: ApiServer;
+let proxy: FaultProxy;
+let world: World;
+/** Straight to the API server. */
+let direct: KubeClient;
+/** Through the proxy. */
+let client: KubeClient;
+let namespace: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startApiServer();
+  proxy = await startFaultProxy(api);
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await api?.stop();
+});
+
+beforeEach(async () => {
+  world = new World();
+  direct = world.client(api.kubeconfig);
+  client = world.client(proxy.kubeconfig);
+  proxy.intercept = () => undefined;
+  proxy.seen.length = 0;
+  namespace = await world.namespace(direct, `cache-${++count}`);
+});
+
+afterEach(() => world.end());
+
+/** What the server holds and what the store holds, as "name@resourceVersion". */
+async function expectEqualToServer(store: Store<ConfigMap>): Promise<void> {
+  const list = async (): Promise<string[]> => {
+    const names: string[] = [];
+    for await (const page of direct.list(CONFIG_MAP, {namespace})) names.push(...page.items.map(describeVersion));
+    return names.sort();
+  };
+  await until('the cache equals the server', async () => {
+    const held = [...store.list()].map(describeVersion).sort();
+    return JSON.stringify(held) === JSON.stringify(await list());
+  });
+}
+
+function describeVersion({
+  metadata,
+}: {
+  readonly metadata: {readonly name: string; readonly resourceVersion?: string};
+}): string {
+  return `${metadata.name}@${metadata.resourceVersion}`;
+}
+
+function record(store: Store<ConfigMap>): string[] {
+  const told: string[] = [];
+  store.subscribe((delta: Delta<ConfigMap>) => {
+    if (delta.object.metadata.name !== 'kube-root-ca.crt') told.push(`${delta.type} ${delta.object.metadata.name}`);
+  });
+  return told;
+}
+
+const isWatch = (seen: Seen): boolean => seen.query.get('watch') === 'true';
+const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEvents') === 'true';
+
+test('a cache follows what happens, each change once', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'before'));
+  const store = await world.cache(client, CONFIG_MAP, {namespace});
+  const told = record(store);
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
+  await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
+  await until('the deletion arrives', () => told.includes('deleted x'));
+  expect(told).toEqual(['added before', 'added x', 'updated x', 'deleted x']);
+  const held = store.get(`${namespace}/before`);
+  expect(held).toMatchObject({apiVersion: 'v1', kind: 'ConfigMap'});
+  expect(held?.metadata).not.toHaveProperty('managedFields');
+  await expectEqualToServer(store);
+});
+
+test('metadata only: no content crosses the wire into the cache', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x', {secret: 'value'}));
+  const store = await world.cache(client, CONFIG_MAP, {namespace, metadataOnly: true});
+  const held = store.get(`${namespace}/x`);
+  expect(held).toMatchObject({apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'x'}});
+  expect(held).not.toHaveProperty('data');
+});
+
+test('where the server refuses WatchList, the cache lists page by page', async () => {
+  const refusal = {kind: 'Status', code: 422, reason: 'Invalid', message: 'sendInitialEvents is forbidden'};
+  proxy.intercept = seen =>
+    isInitial(seen) ? {kind: 'answer', status: 422, body: JSON.stringify(refusal)} : undefined;
+  await Promise.all(Array.from({length: 12}, (_, i) => direct.create(CONFIG_MAP, configMap(namespace, `x${i}`))));
+  const store = await world.cache(client, CONFIG_MAP, {namespace});
+  await direct.create(CONFIG_MAP, configMap(namespace, 'later'));
+  await until('the later one arrives', () => store.get(`${namespace}/later`));
+  await expectEqualToServer(store);
+  expect(proxy.seen.filter(isInitial)).toHaveLength(1);
+});
+
+describe('after a fault on the wire the cache equals the server again, without a hot loop', () => {
+  const status = (code: number, reason: string) => JSON.stringify({kind: 'Status', code, reason, message: reason});
+  const errorEvent = (code: number, reason: string): string =>
+    `${JSON.stringify({type: 'ERROR', object: {kind: 'Status', code, reason, message: reason}})}\n`;
+
+  test.each<{name: string; fault: Fault; relists: boolean}>([
+    {name: 'connection reset', fault: {kind: 'reset'}, relists: false},
+    {name: 'stream ended at once', fault: {kind: 'answer', status: 200, body: ''}, relists: false},
+    {name: 'half a line', fault: {kind: 'answer', status: 200, body: '{"type":"MODIFIED","obj'}, relists: false},
+    {name: 'not JSON', fault: {kind: 'answer', status: 200, body: '<html>\n'}, relists: false},
+    {name: '500', fault: {kind: 'answer', status: 500, body: status(500, 'InternalError')}, relists: false},
+    {name: '503 of a proxy', fault: {kind: 'answer', status: 503, body: 'no upstream'}, relists: false},
+    {
+      name: '429 with Retry-After',
+      fault: {kind: 'answer', status: 429, headers: {'retry-after': '1'}, body: status(429, 'TooManyRequests')},
+      relists: false,
+    },
+    {name: '410', fault: {kind: 'answer', status: 410, body: status(410, 'Expired')}, relists: true},
+    {name: 'ERROR event 410', fault: {kind: 'answer', status: 200, body: errorEvent(410, 'Expired')}, relists: true},
+    {name: 'ERROR event 500', fault: {kind: 'answer', status: 200, body: errorEvent(500, 'Internal')}, relists: false},
+  ])('$name', async ({fault, relists}) => {
+    await direct.create(CONFIG_MAP, configMap(namespace, 'kept'));
+    await direct.create(CONFIG_MAP, configMap(namespace, 'lost'));
+    const store = await world.cache(client, CONFIG_MAP, {namespace});
+    const told = record(store);
+    proxy.intercept = seen => (isWatch(seen) ? fault : undefined);
+    proxy.seen.length = 0;
+    proxy.disconnect();
+    await direct.create(CONFIG_MAP, configMap(namespace, 'new'));
+    await direct.delete(CONFIG_MAP, {namespace, name: 'lost'});
+    await until('three watches have met the fault', () => proxy.seen.filter(isWatch).length >= 3);
+    const [first, , third] = proxy.seen.filter(isWatch);
+    // 50 and 100 ms, halved at most by jitter; the Retry-After of a second counts twice.
+    expect((third?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(fault.kind === 'answer' && fault.headers ? 1_900 : 70);
+    proxy.seen.length = 0;
+    proxy.intercept = () => undefined;
+    await expectEqualToServer(store);
+    expect(told).toHaveLength(4);
+    expect(told.slice(0, 2).sort()).toEqual(['added kept', 'added lost']);
+    expect(told.slice(2).sort()).toEqual(['added new', 'deleted lost']);
+    expect(proxy.seen.some(isInitial)).toBe(relists);
+  });
+
+  test('500 on the first list', async () => {
+    let failures = 0;
+    proxy.intercept = () => (++failures <= 3 ? {kind: 'answer', status: 500, body: 'broken'} : undefined);
+    const store = await world.cache(client, CONFIG_MAP, {namespace});
+    await expectEqualToServer(store);
+    expect(failures).toBeGreaterThan(3);
+  });
+
+  test('the first list cut in the middle', async () => {
+    await Promise.all(Array.from({length: 20}, (_, i) => direct.create(CONFIG_MAP, configMap(namespace, `x${i}`))));
+    let cuts = 0;
+    proxy.intercept = seen => (isInitial(seen) && ++cuts <= 2 ? {kind: 'cut', afterBytes: 2_000 * cuts} : undefined);
+    const store = await world.cache(client, CONFIG_MAP, {namespace});
+    await expectEqualToServer(store);
+    expect(cuts).toBeGreaterThan(2);
+  });
+
+  test('a watch that falls silent', async () => {
+    const store = await world.cache(client, CONFIG_MAP, {namespace, idleTimeoutMs: 1_000});
+    proxy.intercept = seen => (isWatch(seen) ? {kind: 'hold', until: new Promise(() => undefined)} : undefined);
+    proxy.disconnect();
+    await until('a watch has fallen silent', () => proxy.seen.filter(isWatch).length > 1);
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    proxy.intercept = () => undefined;
+    await until('the object arrives', () => store.get(`${namespace}/x`));
+  });
+});
+
+test('deleted and made again while the watch was down: both are told', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'first'}));
+  const store = await world.cache(client, CONFIG_MAP, {namespace});
+  const told = record(store);
+  proxy.intercept = () => ({kind: 'reset'});
+  proxy.disconnect();
+  await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'second'}));
+  // The watch cannot go on from where it was, so only the new list tells what happened.
+  const expired = {kind: 'answer', status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}'} as const;
+  proxy.intercept = seen => (isWatch(seen) && !isInitial(seen) ? expired : undefined);
+  await until('the second life is cached', () => store.get(`${namespace}/x`)?.data?.life === 'second');
+  expect(told).toEqual(['added x', 'deleted x', 'added x']);
+});
+
+test('a subscriber that throws stops neither the cache nor the others', async () => {
+  const store = await world.cache(client, CONFIG_MAP, {namespace});
+  store.subscribe(() => {
+    throw new Error('boom');
+  });
+  const told = record(store);
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  await direct.create(CONFIG_MAP, configMap(namespace, 'y'));
+  await until('both are told', () => told.length === 2);
+  await expectEqualToServer(store);
+});
+
+test('a transform that throws leaves the object whole', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'bad', {a: '1'}));
+  await direct.create(CONFIG_MAP, configMap(namespace, 'good', {a: '1'}));
+  const store = await world.cache(client, CONFIG_MAP, {
+    namespace,
+    transform: object => {
+      if (object.metadata.name === 'bad') throw new Error('boom');
+      const {data: _, ...rest} = object;
+      return rest;
+    },
+  });
+  expect(store.get(`${namespace}/bad`)?.data).toEqual({a: '1'});
+  expect(store.get(`${namespace}/good`)?.data).toBeUndefined();
+});
+
+test('a kind that is not installed counts as settled, is found once it is, and lost when it goes', async () => {
+  const GADGET: ResourceType<KubeObject> = {
+    group: 'test.nameplate.dev',
+    version: 'v1',
+    plural: 'gadgets',
+    kind: 'Gadget',
+    namespaced: true,
+  };
+  const registry = new Registry();
+  const store = await world.cache(client, GADGET, {registry});
+  expect(store.state).toBe('missing');
+  await api.apply(JSON.stringify(gadgetCrd()));
+  await until('the kind is found', () => store.state === 'synced', {timeoutMs: 30_000});
+  const gadget = {apiVersion: 'test.nameplate.dev/v1', kind: 'Gadget', metadata: {name: 'g', namespace}};
+  await direct.create(GADGET, gadget);
+  await until('the object arrives', () => store.size === 1);
+  await api.kubectl('delete', 'crd', 'gadgets.test.nameplate.dev');
+  await until('the kind is lost', () => store.state === 'missing' && store.size === 0, {timeoutMs: 30_000});
+});
+
+function gadgetCrd(): object {
+  const schema = {openAPIV3Schema: {type: 'object'}};
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {name: 'gadgets.test.nameplate.dev'},
+    spec: {
+      group: 'test.nameplate.dev',
+      scope: 'Namespaced',
+      names: {plural: 'gadgets', singular: 'gadget', kind: 'Gadget'},
+      versions: [{name: 'v1', served: true, storage: true, schema}],
+    },
+  };
+}
+
+// Last: it takes the API server away from under everything.
+test('the API server is killed and started again: the cache catches up with what happened meanwhile', async () => {
+  const straight = await world.cache(direct, CONFIG_MAP, {namespace});
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  await until('the object arrives', () => straight.get(`${namespace}/x`));
+  const told = record(straight);
+  await api.crash();
+  await expect(direct.get(CONFIG_MAP, {namespace, name: 'x'})).rejects.toThrow(/ECONNREFUSED/);
+  await api.resume();
+  await until('the server takes writes', async () => {
+    await direct.apply(CONFIG_MAP, configMap(namespace, 'y'));
+    return true;
+  });
+  await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
+  await expectEqualToServer(straight);
+  expect(told).toEqual(['added x', 'added y', 'deleted x']);
+});

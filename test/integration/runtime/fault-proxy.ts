@@ -1,0 +1,118 @@
+import {readFile, writeFile} from 'node:fs/promises';
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
+import {Agent, request} from 'node:https';
+import type {AddressInfo} from 'node:net';
+import type {ApiServer} from '../../cluster/apiserver.ts';
+
+/** A request that reached the proxy; `at` on the monotonic clock. */
+export interface Seen {
+  readonly at: number;
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly userAgent: string;
+}
+
+/**
+ * What happens to a request instead of being passed on.
+ * - `answer`: this status, headers and body.
+ * - `reset`: the connection is closed without an answer.
+ * - `cut`: the real answer, closed without an end after so many bytes.
+ * - `hold`: the real answer, each chunk of it once the promise has resolved; the head comes at once.
+ * - `silence`: no answer, ever.
+ */
+export type Fault =
+  | {readonly kind: 'answer'; readonly status: number; readonly headers?: Record<string, string>; readonly body: string}
+  | {readonly kind: 'reset'}
+  | {readonly kind: 'cut'; readonly afterBytes: number}
+  | {readonly kind: 'hold'; readonly until: Promise<void>}
+  | {readonly kind: 'silence'};
+
+/** A wire that misbehaves: an HTTP proxy before a real API server, for faults that it cannot be made to show itself. */
+export interface FaultProxy {
+  /** Path of a kubeconfig that leads through the proxy. */
+  readonly kubeconfig: string;
+  readonly seen: Seen[];
+  /** Decides on each request; by default everything passes. */
+  intercept: (request: Seen) => Fault | undefined;
+  /** Closes all connections to clients, as a restarting load balancer would. */
+  disconnect(): void;
+  stop(): Promise<void>;
+}
+
+export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
+  const agent = new Agent({keepAlive: true, ca: api.ca});
+  const server = createServer((incoming, answer) => {
+    const url = new URL(incoming.url ?? '/', api.url);
+    const userAgent = incoming.headers['user-agent'] ?? '';
+    const at = performance.now();
+    const seen = {at, method: incoming.method ?? '', path: url.pathname, query: url.searchParams, userAgent};
+    proxy.seen.push(seen);
+    handle(proxy.intercept(seen), incoming, answer, url, agent);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const kubeconfig = `${api.kubeconfig}-through-${(server.address() as AddressInfo).port}`;
+  await writeKubeconfig(api.kubeconfig, kubeconfig, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const proxy: FaultProxy = {
+    kubeconfig,
+    seen: [],
+    intercept: () => undefined,
+    disconnect: () => server.closeAllConnections(),
+    stop: async () => {
+      server.closeAllConnections();
+      agent.destroy();
+      await new Promise<void>(resolve => server.close(() => resolve()));
+    },
+  };
+  return proxy;
+}
+
+function handle(
+  fault: Fault | undefined,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  url: URL,
+  agent: Agent,
+): void {
+  if (fault?.kind === 'reset') incoming.socket.destroy();
+  else if (fault?.kind === 'answer') answer.writeHead(fault.status, fault.headers).end(fault.body);
+  else if (fault?.kind !== 'silence') passOn(fault, incoming, answer, url, agent);
+}
+
+function passOn(
+  fault: Fault | undefined,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  url: URL,
+  agent: Agent,
+): void {
+  const upstream = request(url, {method: incoming.method ?? 'GET', headers: incoming.headers, agent}, response => {
+    answer.writeHead(response.statusCode ?? 502, response.headers);
+    answer.flushHeaders();
+    relay(fault, response, answer).catch(() => answer.destroy());
+  });
+  upstream.on('error', () => answer.destroy());
+  answer.on('close', () => upstream.destroy());
+  incoming.pipe(upstream);
+}
+
+async function relay(fault: Fault | undefined, response: IncomingMessage, answer: ServerResponse): Promise<void> {
+  let left = fault?.kind === 'cut' ? fault.afterBytes : Number.POSITIVE_INFINITY;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (fault?.kind === 'hold') await fault.until;
+    answer.write(chunk.subarray(0, left));
+    left -= chunk.length;
+    if (left <= 0) {
+      // Let what was written reach the client before the connection is closed under it.
+      setImmediate(() => answer.socket?.destroySoon());
+      return;
+    }
+  }
+  answer.end();
+}
+
+async function writeKubeconfig(from: string, to: string, server: string): Promise<void> {
+  const config = JSON.parse(await readFile(from, 'utf8')) as {clusters: {cluster: Record<string, unknown>}[]};
+  for (const entry of config.clusters) entry.cluster = {server, 'insecure-skip-tls-verify': true};
+  await writeFile(to, JSON.stringify(config));
+}
