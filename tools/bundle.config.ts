@@ -10,7 +10,8 @@ function program(name: string): RolldownOptions {
   return {
     input: `${root}src/bin/${name}.ts`,
     platform: 'node',
-    treeshake: {moduleSideEffects: id => !id.includes('/node_modules/@kubernetes/client-node/dist/gen/')},
+    // A dependency means the package of this name, and would get Node's deprecated module, with a warning at each start.
+    resolve: {alias: {punycode: 'punycode/punycode.js'}},
     output: {file: `${root}dist/${name}.mjs`, format: 'esm', codeSplitting: false, minify: false},
   };
 }
