@@ -47,7 +47,9 @@ export async function up(options: UpOptions): Promise<ClusterInfo> {
     await writeFile(state.info, JSON.stringify(info, null, 2));
     return info;
   } catch (error) {
-    await provider.delete(state);
+    if (process.env.NAMEPLATE_KEEP_FAILED && !signal.aborted)
+      log('[cluster] kept for a look, as NAMEPLATE_KEEP_FAILED asks');
+    else await provider.delete(state);
     throw signal.aborted ? (signal.reason as Error) : error;
   }
 }
