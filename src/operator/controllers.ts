@@ -60,7 +60,8 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const waitingFor = (...reasons: string[]) =>
     new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
-  const issuers = () => waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing');
+  const issuers = () =>
+    waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => domainAndWhoWaits(stores, delta, waitingFor))

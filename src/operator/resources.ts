@@ -66,6 +66,11 @@ export interface Certificate extends KubeObject {
   };
 }
 
+/** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
+export interface Issuer extends KubeObject {
+  status?: {conditions?: CertificateCondition[]};
+}
+
 export const PROJECT: ResourceType<Project> = {
   group: GROUP,
   version: VERSION,
@@ -130,14 +135,14 @@ export const CERTIFICATE: ResourceType<Certificate> = {
   kind: 'Certificate',
   namespaced: true,
 };
-export const ISSUER: ResourceType = {
+export const ISSUER: ResourceType<Issuer> = {
   group: 'cert-manager.io',
   version: 'v1',
   plural: 'issuers',
   kind: 'Issuer',
   namespaced: true,
 };
-export const CLUSTER_ISSUER: ResourceType = {
+export const CLUSTER_ISSUER: ResourceType<Issuer> = {
   group: 'cert-manager.io',
   version: 'v1',
   plural: 'clusterissuers',

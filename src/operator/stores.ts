@@ -18,8 +18,8 @@ export interface Stores {
   readonly ingressClasses: ReadonlyStore<KubeObject>;
   /** Ours only, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
-  readonly issuers: ReadonlyStore<KubeObject>;
-  readonly clusterIssuers: ReadonlyStore<KubeObject>;
+  readonly issuers: ReadonlyStore<kinds.Issuer>;
+  readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
   /** Metadata only: the operator never reads a private key. */
   readonly secrets: ReadonlyStore<KubeObject>;
   /** The flavour's kinds, in the order in which they are applied. */
@@ -57,8 +57,8 @@ export function createStores(manager: Manager, routeKinds: readonly ResourceType
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {transform: slimEndpointSlice}),
     ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true}),
     certificates: manager.cache(kinds.CERTIFICATE, OURS),
-    issuers: manager.cache(kinds.ISSUER, {metadataOnly: true}),
-    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {metadataOnly: true}),
+    issuers: manager.cache(kinds.ISSUER, {transform: slimIssuer}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
     routes: routeKinds.map(resource => ({resource, store: manager.cache(resource, OURS)})),
   };
@@ -109,6 +109,11 @@ export function inNamespace(object: DeepReadonly<KubeObject>, name: string): str
 function slimService(service: kinds.Service): kinds.Service {
   const {apiVersion, kind, metadata, spec} = service;
   return {apiVersion, kind, metadata, spec: {ports: spec?.ports ?? []}};
+}
+
+function slimIssuer(issuer: kinds.Issuer): kinds.Issuer {
+  const {apiVersion, kind, metadata, status} = issuer;
+  return {apiVersion, kind, metadata, status: {conditions: status?.conditions ?? []}};
 }
 
 /** Only whether anything is ready matters; addresses would be most of the memory. */

@@ -47,7 +47,11 @@ export type CertificateState =
   | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
 
 /** What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. */
-export function assessCertificate(certificate: DeepReadonly<Certificate>, secretExists: boolean): CertificateState {
+export function assessCertificate(
+  certificate: DeepReadonly<Certificate>,
+  secretExists: boolean,
+  issuerTrouble = '',
+): CertificateState {
   const {conditions, lastFailureTime} = certificate.status ?? {};
   const issuing = findCondition(conditions, 'Issuing');
   const ready = findCondition(conditions, 'Ready')?.status === 'True' && secretExists;
@@ -56,8 +60,8 @@ export function assessCertificate(certificate: DeepReadonly<Certificate>, secret
   if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};
   if (failed) return {kind: 'failed', why, rateLimited: /\b429\b|rateLimited|too many/i.test(why)};
   const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
-  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${issuing.message}` : '';
-  return {kind: 'issuing', sinceMs: since ? Date.parse(since) : 0, progress};
+  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${issuing.message}.` : '';
+  return {kind: 'issuing', sinceMs: since ? Date.parse(since) : 0, progress: progress + issuerTrouble};
 }
 
 /** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */

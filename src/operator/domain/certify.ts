@@ -1,5 +1,5 @@
 /** The certificate step: asks for a certificate once everything before it stands, and says how it goes. */
-import {timestamp} from '../../api/conditions.ts';
+import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -44,14 +44,14 @@ export async function certify(
   const {config, stores} = operator;
   if (stores.certificates.state === 'missing') return {condition: CertificateReady.certManagerMissing(), usable: false};
   const {certificate} = subject;
-  const blocker = gate.holds ? (gate.proved ? (gate.caaAllowed ? undefined : 'CAA') : 'DNS') : 'the claim';
+  const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
   const issuerRef = certificate?.spec.issuerRef ?? config.certificates.issuerRef;
-  const missing = missingIssuer(operator, subject, issuerRef);
+  const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
-  if (!certificate) return {condition: CertificateReady.issuing(''), usable: false};
-  const state = assessCertificate(certificate, subject.secret !== undefined);
+  if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
+  const state = assessCertificate(certificate, subject.secret !== undefined, trouble);
   if (!blocker && wantsFreshAttempt(operator, subject, state)) {
     await startFreshAttempt(operator, certificate, client, signal);
     return {
@@ -61,6 +61,12 @@ export async function certify(
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
   return judge(operator, subject, certificate, state);
+}
+
+function firstBlocker({proved, holds, caaAllowed}: Gate): string | undefined {
+  if (!proved) return 'DNS';
+  if (!holds) return 'the claim';
+  return caaAllowed ? undefined : 'CAA';
 }
 
 async function ensureCertificate(
@@ -78,14 +84,26 @@ async function ensureCertificate(
   });
 }
 
-function missingIssuer(
+interface IssuerVerdict {
+  readonly missing?: DomainCondition;
+  /** What keeps the issuer from issuing, as its Ready condition says; '' where nothing does. */
+  readonly trouble: string;
+}
+
+function judgeIssuer(
   {stores}: Operator,
   {namespace}: Subject,
   {kind = 'Issuer', name, group = 'cert-manager.io'}: DeepReadonly<Certificate['spec']['issuerRef']>,
-): DomainCondition | undefined {
-  if (group !== 'cert-manager.io') return undefined; // an external issuer: its kind is not ours to know
+): IssuerVerdict {
+  if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is not ours to know
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
-  return found ? undefined : CertificateReady.issuerNotFound(kind, name);
+  if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
+  const ready = findCondition(found.status?.conditions, 'Ready');
+  const trouble =
+    ready?.status === 'False'
+      ? ` The platform's ${kind} ${name} is not ready, which the platform team must mend: ${ready.message ?? ready.reason}.`
+      : '';
+  return {trouble};
 }
 
 /** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */

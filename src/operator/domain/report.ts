@@ -1,6 +1,6 @@
 /** The one status write at the end of a reconcile, and only if something changed. */
 import {isDeepStrictEqual} from 'node:util';
-import {type Condition, settleConditions, timestamp} from '../../api/conditions.ts';
+import {type Condition, findCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -14,6 +14,9 @@ import {requiredRecords} from './verify.ts';
 
 /** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
 const EVIDENCE_PAUSE_MS = 30_000;
+
+/** Reasons of a Domain that is on its way as it should be. */
+const UNEVENTFUL: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Propagating', 'Issuing', 'TargetNotLive']);
 
 export interface Findings {
   readonly steps: Steps;
@@ -47,9 +50,21 @@ export class Reporter {
       return waits ? [...wakeAtMs, dueMs] : wakeAtMs;
     }
     const {changed} = await applyStatusIfChanged(client, DOMAIN, domain, status, {signal});
-    if (changed) this.#writtenAtMs.set(key, nowMs);
+    if (changed) {
+      this.#writtenAtMs.set(key, nowMs);
+      announce(operator, domain, status);
+    }
     return wakeAtMs;
   }
+}
+
+/** An Event for each change that a person would want to see in `kubectl describe`. */
+function announce({events}: Operator, domain: Subject['domain'], status: DomainStatus): void {
+  const ready = findCondition(status.conditions, 'Ready');
+  const last = findCondition(domain.status?.conditions, 'Ready');
+  if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
+  const type = ready.reason === 'Live' || UNEVENTFUL.has(ready.reason) ? 'Normal' : 'Warning';
+  events.event(domain, type, ready.reason, 'Reconcile', ready.message);
 }
 
 function statusOf(
