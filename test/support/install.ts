@@ -1,0 +1,39 @@
+/** The operator in the test cluster: image, namespace, and the chart's release. */
+import {join} from 'node:path';
+import type {Cluster} from '../cluster/cluster.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** Paths are relative to the repository. */
+export const RELEASE = {
+  name: 'nameplate',
+  namespace: 'nameplate-system',
+  chart: 'charts/nameplate',
+  values: 'test/support/values.yaml',
+} as const;
+
+const NAMESPACE = `
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${RELEASE.namespace}
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+`;
+
+/**
+ * Installs or upgrades the chart and returns when its pods are ready. The image must be loaded. `settings` are Helm's
+ * `--set` arguments, such as `config.certificates.issuerRef.name=selfca`.
+ */
+export async function installOperator({apply, helm}: Cluster, settings: readonly string[] = []): Promise<void> {
+  const {name, namespace, chart, values} = RELEASE;
+  await apply(NAMESPACE);
+  const files = [join(ROOT, chart), '--namespace', namespace, '--values', join(ROOT, values)];
+  const changes = settings.flatMap(setting => ['--set', setting]);
+  await helm('upgrade', '--install', name, ...files, ...changes, '--wait', '--timeout', '120s');
+}
+
+/** The pod that holds the lease. */
+export async function leaderPod({kubectl}: Pick<Cluster, 'kubectl'>): Promise<string> {
+  const {name, namespace} = RELEASE;
+  return kubectl('-n', namespace, 'get', 'lease', name, '-o', 'jsonpath={.spec.holderIdentity}');
+}
