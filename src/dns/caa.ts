@@ -53,20 +53,28 @@ function obstacleIn(record: CaaRecord, identity: Identity): Obstacle | undefined
 
 /** Judges the relevant set: the first CAA set that is not empty on the way from the host up. */
 export function judgeCaa(host: string, relevant: readonly CaaRecord[], identity: Identity): CaaVerdict {
-  const ca = identity.caaIdentities.join(' or ');
   const critical = relevant.find(record => record.critical && !KNOWN_TAGS.has(record.tag));
   if (critical !== undefined) return forbiddenByCritical(host, critical);
   const issue = relevant.filter(record => record.tag === 'issue');
   const [first] = issue;
   if (first === undefined) return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
-  const judged = issue.map(record => ({record, obstacle: obstacleIn(record, identity)}));
-  const allowing = judged.find(({obstacle}) => obstacle === undefined);
-  if (allowing !== undefined) {
-    const record = formatRecord(allowing.record);
-    return {outcome: 'allowed', message: `${record} allows ${ca} to issue for ${host}.`, record};
+  const obstacles: {readonly record: CaaRecord; readonly obstacle: Obstacle}[] = [];
+  for (const record of issue) {
+    const obstacle = obstacleIn(record, identity);
+    if (obstacle === undefined) return allowed(host, record, identity);
+    obstacles.push({record, obstacle});
   }
-  const nearest = judged.find(({obstacle}) => obstacle !== 'other-issuer') ?? {record: first, obstacle: 'other-issuer'};
-  return forbidden(host, nearest.record, nearest.obstacle, identity);
+  // The record that nearly allows says more than those of other CAs.
+  const {record, obstacle} = obstacles.find(each => each.obstacle !== 'other-issuer') ?? {
+    record: first,
+    obstacle: 'other-issuer',
+  };
+  return forbidden(host, record, obstacle, identity);
+}
+
+function allowed(host: string, allowing: CaaRecord, {caaIdentities}: Identity): CaaVerdict {
+  const record = formatRecord(allowing);
+  return {outcome: 'allowed', message: `${record} allows ${caaIdentities.join(' or ')} to issue for ${host}.`, record};
 }
 
 function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
@@ -78,25 +86,20 @@ function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
   };
 }
 
-function forbidden(
-  host: string,
-  offending: CaaRecord,
-  obstacle: Obstacle | string | undefined,
-  identity: Identity,
-): CaaVerdict {
+function forbidden(host: string, offending: CaaRecord, obstacle: Obstacle, identity: Identity): CaaVerdict {
   const record = formatRecord(offending);
   const ca = identity.caaIdentities[0] ?? '';
   const methods = (identity.caaValidationMethods ?? DEFAULT_METHODS).join(',');
-  const because: Record<string, string> = {
-    'other-account': `is limited to another ACME account`,
+  const because: Record<Obstacle, string> = {
+    'other-issuer': `does not allow ${ca}`,
+    'other-account': 'is limited to another ACME account',
     'other-method': `does not allow the validation method ${methods}`,
     malformed: 'is malformed and allows nobody',
   };
-  const reason = because[obstacle ?? ''] ?? `does not allow ${ca}`;
   const add = `${offending.name}. CAA 0 issue "${ca}"`;
   return {
     outcome: 'forbidden',
-    message: `The CAA record ${record} ${reason}, so no certificate can be issued for ${host}. Add ${add}.`,
+    message: `The CAA record ${record} ${because[obstacle]}, so no certificate can be issued for ${host}. Add ${add}.`,
     record,
   };
 }

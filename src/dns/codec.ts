@@ -173,7 +173,8 @@ function readRecord(data: Reader, type: QueryType | undefined, base: RecordBase)
       return {type, ...base, text};
     }
     case 'CAA': {
-      const critical = (data.u8() & 0x80) !== 0;
+      // Bit 0 is what some zones hold by a misreading of the RFC; Let's Encrypt takes it for critical too.
+      const critical = (data.u8() & 0x81) !== 0;
       const tag = latin1(data.bytes(data.u8())).toLowerCase();
       return {type, ...base, critical, tag, value: latin1(data.rest())};
     }

@@ -72,7 +72,8 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const parentView = await delegate(parent.zone, zone, cut, session, depth);
     session.authorities.set(zone, parentView);
     if (isRegistry(zone)) {
-      suffixes.set(zone, parentView, cacheMs(cut.ttl));
+      const complete = parentView.servers.every(server => server.endpoints.length > 0);
+      if (complete) suffixes.set(zone, parentView, cacheMs(cut.ttl));
       return parentView;
     }
     const child = await askForCut(parentView, zone, session);

@@ -3,6 +3,7 @@ import type {Logger} from 'pino';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import {type Endpoint, formatEndpoint, mayAskAddress, parseEndpoint, rangesOf} from './addresses.ts';
 import type {Clock} from './clock.ts';
+import {canonicalAddress} from './codec.ts';
 import type {DnsConfig} from './config.ts';
 import {createDelegations} from './delegation.ts';
 import {createRecursiveDirectory, type Directory} from './directory.ts';
@@ -95,7 +96,7 @@ function among(endpoints: readonly Endpoint[]): (endpoint: Endpoint) => boolean 
 function systemRecursives(): Endpoint[] {
   const lines = readResolvConf().split('\n');
   const addresses = lines.flatMap(line => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? []);
-  return addresses.filter(address => !address.includes('%')).map(address => parseEndpoint(address));
+  return addresses.filter(text => canonicalAddress(text) !== undefined).map(text => parseEndpoint(text));
 }
 
 function readResolvConf(): string {

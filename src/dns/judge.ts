@@ -64,7 +64,8 @@ function judgeOpinions(given: Case): Fold {
 }
 
 function judgeWrong(given: Case, wrong: readonly Opinion[]): Fold {
-  const {zone, apex} = given.evidence;
+  const {zone, apex, recursive} = given.evidence;
+  const undelegated = !recursive && (zone === '.' || isPublicSuffix(zone));
   const worst = WRONG.map(kind => wrong.find(opinion => opinion.kind === kind)).find(opinion => opinion !== undefined);
   switch (worst?.kind) {
     case 'foreign':
@@ -74,7 +75,7 @@ function judgeWrong(given: Case, wrong: readonly Opinion[]): Fold {
     case 'elsewhere':
       return negative(given, 'RecordMismatch', say.mismatch(given, worst));
     default:
-      return zone === '.' || isPublicSuffix(zone)
+      return undelegated
         ? negative(given, 'DelegationBroken', say.notDelegated(given))
         : negative(given, 'RecordMissing', say.missing(given));
   }

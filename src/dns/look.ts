@@ -4,7 +4,7 @@ import {serverLabel} from './directory.ts';
 import {type Heard, hear, NXDOMAIN, negativeTtl, type Silence} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
 
-const MAX_ENDPOINTS = 12;
+const MAX_ENDPOINTS = 10;
 
 /** What one address of one name server says about one name. */
 export type ServerAnswer = ServerRecords | ServerSilence;
@@ -40,7 +40,9 @@ export async function lookEverywhere(
   types: readonly [QueryType, ...QueryType[]],
   session: Session,
 ): Promise<ServerAnswer[]> {
-  const share = Math.min(MAX_ENDPOINTS, Math.floor(session.remaining / types.length));
+  // One question to each server is kept back: for the TXT record, or the next name of a chain.
+  const later = types.length > 1 ? authority.servers.length : 0;
+  const share = Math.min(MAX_ENDPOINTS, Math.floor((session.remaining - later) / types.length));
   const chosen = endpointsOf(authority.servers).slice(0, Math.max(share, 1));
   const asked = chosen.map(({server, endpoint}) => look(authority, server, endpoint, name, types, session));
   const unasked = authority.servers.filter(server => chosen.every(choice => choice.server !== server));

@@ -55,7 +55,7 @@ function serversOf(answers: readonly {readonly server: string}[]): string {
 }
 
 function silentList(silent: readonly SilentServer[]): string {
-  return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`));
+  return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
 }
 
 /** The record to create, and what to type into a provider's form. */
@@ -186,7 +186,7 @@ function deletion(opinion: Opinion): string {
 export function propagating(given: Case, right: readonly Opinion[], wrong: readonly Opinion[]): string {
   const answers = wrong.map(({answer}) => answer);
   return (
-    `${serversOf(right.map(({answer}) => answer))} has the right record; ` +
+    `The right record is at ${serversOf(right.map(({answer}) => answer))}, but ` +
     `${serversOf(answers)} still answers ${describeAnswers(answers)}. ` +
     `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
   );
@@ -237,7 +237,7 @@ export function proofPropagating(
   lacking: readonly ServerAnswer[],
 ): string {
   return (
-    `${serversOf(having)} has the TXT record of ${question.txtName}; ${serversOf(lacking)} does not have it yet. ` +
+    `The TXT record of ${question.txtName} is at ${serversOf(having)}, but not yet at ${serversOf(lacking)}. ` +
     `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree.`
   );
 }

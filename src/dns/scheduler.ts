@@ -161,7 +161,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   async function check(entry: Entry, signal: AbortSignal): Promise<void> {
     const {generation, request: token, subject} = entry;
     entry.running = true;
-    const hurried = entry.count;
+    entry.count++;
     try {
       const verdict = await options.verify(subject.question, signal);
       if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, token);
@@ -169,10 +169,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
       if (!signal.aborted) options.onError(entry.key, error);
     }
     entry.running = false;
-    entry.count = Math.max(entry.count, hurried) + 1;
     if (entries.get(entry.key) !== entry) return;
-    const again = entry.generation !== generation || entry.request !== token;
-    schedule(entry, again ? pendingDelay(0, checks, random()) : nextDelay(entry));
+    schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
   }
 
   function record(entry: Entry, verdict: Verdict, token: string | undefined): void {
@@ -203,6 +201,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   }
 
   function nextDelay(entry: Entry): number {
+    if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
     const verified = entry.result?.verdict.verified ?? false;
     return verified ? steadyDelay(entry.subject.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());

@@ -10,6 +10,7 @@ import {observe} from './observe.ts';
 import {Session} from './session.ts';
 import type {Targets} from './targets.ts';
 import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
+import {canonicalName} from './wire-names.ts';
 
 /** Together the 60 questions that a verdict may ask of strangers' servers. */
 const PROOF_BUDGET = 44;
@@ -31,10 +32,11 @@ export interface VerifyDependencies {
 
 /** One verdict. Faults of DNS are verdicts; it rejects only when the signal aborts. */
 export async function verifyQuestion(
-  question: ProofQuestion,
+  asked: ProofQuestion,
   deps: VerifyDependencies,
   signal: AbortSignal,
 ): Promise<Verdict> {
+  const question = canonicalQuestion(asked);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
   const first = deps.authoritative ?? deps.fallback;
   if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
@@ -47,6 +49,12 @@ export async function verifyQuestion(
   const caa = await caaOf(question, attempt, deps.clock);
   signal.throwIfAborted();
   return {...judgement, ...observe(attempt.evidence), caa};
+}
+
+function canonicalQuestion(question: ProofQuestion): ProofQuestion {
+  const canonical = (name: string) => canonicalName(name) ?? name;
+  const {host, target, txtName} = question;
+  return {...question, host: canonical(host), target: canonical(target), txtName: canonical(txtName)};
 }
 
 /** Where no server answers about the host, none is asked about its CAA records: a CA would not get an answer either. */

@@ -78,11 +78,13 @@ export function isWithin(name: string, zone: string): boolean {
   return zone === '.' || selfAndAncestors(name).includes(zone);
 }
 
-/** Bytes of a stranger as printable ASCII, cut to `limit` characters. */
+/** A stranger's text, one character a byte, as printable ASCII cut to `limit` characters. */
 export function escapeText(text: string, limit = 255): string {
   const escaped = text.replace(/[^\x20-\x7e]|["\\]/gu, character => {
     if (character === '"' || character === '\\') return `\\${character}`;
-    return [...new TextEncoder().encode(character)].map(byte => `\\${String(byte).padStart(3, '0')}`).join('');
+    const code = character.codePointAt(0) ?? 0;
+    const bytes = code <= 0xff ? [code] : [...new TextEncoder().encode(character)];
+    return bytes.map(byte => `\\${String(byte).padStart(3, '0')}`).join('');
   });
   return escaped.length <= limit ? escaped : `${escaped.slice(0, limit - 3)}...`;
 }

@@ -313,6 +313,25 @@ const rows: readonly Row[] = [
     want: {reason: 'ConflictingRecord', agreed: true},
   },
   {
+    case: 'no record, as a resolver has it',
+    zone: {at: ab, records: ''},
+    config: {mode: 'recursive'},
+    want: {reason: 'RecordMissing', agreed: true},
+  },
+  {
+    case: 'more TXT records than a datagram holds',
+    zone: {
+      at: ab,
+      records: [
+        ALIAS,
+        ...Array.from({length: 40}, (_, n) => `_nameplate TXT "${n}${'x'.repeat(90)}"`),
+        `_nameplate TXT "${TOKEN}"`,
+      ].join('\n'),
+    },
+    host: '@',
+    want: {reason: 'Verified', proof: 'address-txt'},
+  },
+  {
     case: 'a right record that a resolver does not have yet',
     zone: {at: ab, records: CNAME, instead: {recursive: 'shop A 192.0.2.7'}},
     config: {mode: 'auto'},
@@ -355,11 +374,11 @@ beforeAll(async () => {
     const name = zoneOf(index);
     return {name, ...rest, ...(delegation && {delegation: delegation.replaceAll('ZONE', `${name}.`)})};
   });
-  const edge = {name: 'edge-np.test', at: ab, records: 'acct A 192.0.2.10\nacct AAAA 2001:db8::10'};
-  const right = {name: 'right.test', at: ab, records: CNAME};
-  const there = {name: 'there.test', at: ['c'], records: 'x CNAME x.back.test.'};
-  const forbidding = {name: 'forbidding.test', at: ab, records: 'other CAA 0 issue ";"\nother A 192.0.2.3'};
-  const back = {name: 'back.test', at: ['d'], records: 'x CNAME x.there.test.'};
+  const edge: ZoneSpec = {name: 'edge-np.test', at: ab, records: 'acct A 192.0.2.10\nacct AAAA 2001:db8::10'};
+  const right: ZoneSpec = {name: 'right.test', at: ab, records: CNAME};
+  const there: ZoneSpec = {name: 'there.test', at: ['c'], records: 'x CNAME x.back.test.'};
+  const forbidding: ZoneSpec = {name: 'forbidding.test', at: ab, records: 'other CAA 0 issue ";"\nother A 192.0.2.3'};
+  const back: ZoneSpec = {name: 'back.test', at: ['d'], records: 'x CNAME x.there.test.'};
   world = await startWorld([...zones, edge, right, there, back, forbidding]);
 });
 afterAll(() => world?.stop());
