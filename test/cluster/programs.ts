@@ -18,7 +18,6 @@ interface SetSpec {
 const KUBERNETES = 'k8s.io/kubernetes/cmd';
 const KUBERNETES_VERSION = 'k8s.io/component-base/version';
 const CERT_MANAGER = 'github.com/cert-manager/cert-manager';
-const PEBBLE = 'github.com/letsencrypt/pebble/v2';
 const TRAEFIK = 'github.com/traefik/traefik/v3';
 
 const sets = {
@@ -36,11 +35,7 @@ const sets = {
     minutes: 7,
   },
   web: {programs: {web: '.', pause: './pause'}, minutes: 0.2},
-  pebble: {
-    programs: {pebble: `${PEBBLE}/cmd/pebble`},
-    assets: {'pebble-certs': {module: PEBBLE, path: 'test/certs'}},
-    minutes: 0.3,
-  },
+  pebble: {programs: {pebble: 'github.com/letsencrypt/pebble/v2/cmd/pebble'}, minutes: 0.3},
   coredns: {programs: {coredns: '.'}, minutes: 1.5},
   certmanager: {
     programs: {

@@ -72,7 +72,11 @@ async function create({state, programs, signal}: CreateOptions): Promise<void> {
 
 async function loadImages(state: StateFolder, archives: readonly string[]): Promise<void> {
   const ctr = [...namespaces.enter(state), 'ctr', '-a', containerdSocket(state), '-n', 'k8s.io'];
-  for (const archive of archives) await run([...ctr, 'images', 'import', archive]);
+  const queue = [...archives];
+  const importAll = async () => {
+    for (let archive = queue.shift(); archive; archive = queue.shift()) await run([...ctr, 'images', 'import', archive]);
+  };
+  await Promise.all([importAll(), importAll(), importAll()]);
 }
 
 async function remove(state: StateFolder): Promise<void> {

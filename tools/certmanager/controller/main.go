@@ -51,6 +51,7 @@ func main() {
 	controllers := pflag.StringSlice("controllers", []string{"*"}, "controllers to run; -name switches one off")
 	minBackoff := pflag.Duration("certificate-request-minimum-backoff-duration", time.Hour, "first pause after a failed request")
 	maxBackoff := pflag.Duration("certificate-request-maximum-backoff-duration", 32*time.Hour, "longest pause")
+	checkRetry := pflag.Duration("dns01-check-retry-period", 10*time.Second, "pause between self checks, of HTTP-01 too")
 	pflag.String("leader-election-namespace", "", "accepted for the chart's sake: one replica needs no election")
 	pflag.Parse()
 	must(logf.ValidateAndApply(logging))
@@ -75,7 +76,7 @@ func main() {
 			HTTP01SolverResourceRequestMemory: resource.MustParse("64Mi"),
 			HTTP01SolverResourceLimitsCPU:     resource.MustParse("100m"),
 			HTTP01SolverResourceLimitsMemory:  resource.MustParse("64Mi"),
-			DNS01CheckRetryPeriod:             10 * time.Second,
+			DNS01CheckRetryPeriod:             *checkRetry,
 		},
 		IngressShimOptions: controller.IngressShimOptions{
 			DefaultIssuerKind:                 "Issuer",
