@@ -1,0 +1,314 @@
+/** The chart, installed by Helm into a real API server. No pod runs here; that is for the full cluster. */
+import {cp, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {parse} from 'yaml';
+import type {OperatorConfig} from '../../../src/operator/config.ts';
+import {operatorConfigDefinition} from '../../../src/operator/config-schema.ts';
+import {parseConfig} from '../../../src/process/load-config.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const chart = join(root, 'charts/nameplate');
+const namespace = 'nameplate-system';
+const release = ['nameplate', chart, '--namespace', namespace, '--values', join(root, 'examples/values.yaml')];
+const keySecret = 'nameplate-platform-key';
+
+let server: ApiServer;
+let helmProgram: string;
+let folder: string;
+
+beforeAll(async () => {
+  helmProgram = (await ensurePrograms(['helm'])).path('helm');
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-chart-'));
+  server = await startApiServer();
+  await server.apply(`
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${namespace}
+  labels: {pod-security.kubernetes.io/enforce: restricted}
+`);
+});
+
+afterAll(async () => {
+  await server?.stop();
+  if (folder) await rm(folder, {recursive: true});
+});
+
+/** With state of its own, so that the user's repositories and plugins have no part in it. */
+function helm(...args: readonly string[]): Promise<string> {
+  const home = ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map(name => `${name}=${folder}`);
+  return run(['env', ...home, helmProgram, '--kubeconfig', server.kubeconfig, ...args]);
+}
+
+function install(...args: readonly string[]): Promise<string> {
+  return helm('upgrade', '--install', ...release, ...args);
+}
+
+function template(...args: readonly string[]): Promise<string> {
+  return helm('template', ...release, ...args);
+}
+
+async function get<T>(...args: readonly string[]): Promise<T> {
+  return JSON.parse(await server.kubectl('get', ...args, '-n', namespace, '-o', 'json')) as T;
+}
+
+interface Secret {
+  readonly metadata: {readonly uid: string};
+  readonly data: Readonly<Record<string, string>>;
+}
+
+function platformKey(): Promise<Secret> {
+  return get<Secret>('secret', keySecret);
+}
+
+describe('an installation', () => {
+  let notes: string;
+
+  beforeAll(async () => {
+    notes = await install();
+  });
+
+  test('says what to do next', () => {
+    expect(notes).toContain('*.apps.example.net');
+    expect(notes).toContain('*.edge.example.net');
+    expect(notes).toContain('kubectl label namespace NAMESPACE nameplate.dev/plan=pro');
+    expect(notes).toContain('kubectl get projects,domains');
+  });
+
+  test('gives the operator a configuration that it accepts', async () => {
+    const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate');
+    const config = parseConfig<OperatorConfig>(
+      data['nameplate.yaml'] ?? '',
+      'nameplate.yaml',
+      operatorConfigDefinition,
+    );
+    expect(config).toMatchObject({
+      platform: {baseDomain: 'apps.example.net', keyFile: '/etc/nameplate/key/platform.key'},
+      controller: {leaderElection: {leaseName: 'nameplate', namespace}},
+    });
+  });
+
+  test('makes a platform key of 32 bytes', async () => {
+    const {data} = await platformKey();
+    expect(Buffer.from(data['platform.key'] ?? '', 'base64')).toHaveLength(32);
+  });
+
+  test('runs pods that Pod Security "restricted" admits', async () => {
+    const {spec} = await get<{spec: {template: {metadata: object; spec: object}}}>('deployment', 'nameplate');
+    const pod = {apiVersion: 'v1', kind: 'Pod', ...spec.template};
+    const file = join(folder, 'pod.json');
+    await writeFile(file, JSON.stringify({...pod, metadata: {...pod.metadata, name: 'operator', namespace}}));
+    await expect(server.kubectl('create', '--dry-run=server', '-f', file)).resolves.toContain('pod/operator created');
+  });
+
+  test('serves the kinds that users apply', async () => {
+    await server.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'helm.sh/chart');
+    await server.kubectl('apply', '-f', join(root, 'examples/tenant.yaml'));
+    for (const example of ['project.yaml', 'domain.yaml']) {
+      await server.kubectl('apply', '--dry-run=server', '-f', join(root, 'examples', example));
+    }
+  });
+
+  test('an upgrade leaves the key alone and rolls the pods when the configuration changes', async () => {
+    const checksum = async () => {
+      const {spec} = await get<{spec: {template: {metadata: {annotations: Record<string, string>}}}}>(
+        'deployment',
+        'nameplate',
+      );
+      return spec.template.metadata.annotations['checksum/config'];
+    };
+    const before = {key: await platformKey(), checksum: await checksum()};
+    await install();
+    expect(await checksum()).toBe(before.checksum);
+    await install('--set', 'config.log.level=debug');
+    expect(await checksum()).not.toBe(before.checksum);
+    expect(await platformKey()).toMatchObject({metadata: {uid: before.key.metadata.uid}, data: before.key.data});
+  });
+
+  test('a rendering without sight of the cluster cannot change the key', async () => {
+    const before = await platformKey();
+    const rendered = join(folder, 'key-secret.yaml');
+    await writeFile(rendered, await template('--show-only', 'templates/key-secret.yaml'));
+    await expect(server.kubectl('apply', '-f', rendered)).rejects.toThrow(/immutable/);
+    await expect(server.kubectl('apply', '--server-side', '--force-conflicts', '-f', rendered)).rejects.toThrow(
+      /immutable/,
+    );
+    expect(await platformKey()).toEqual(before);
+  });
+
+  test('an upgrade upgrades the CRDs, from a packaged chart too', async () => {
+    const copy = join(folder, 'nameplate');
+    await cp(chart, copy, {recursive: true, dereference: true});
+    const crd = join(copy, 'files/crds/projects.nameplate.dev.yaml');
+    await writeFile(crd, (await readFile(crd, 'utf8')).replace('shortNames: [proj]', 'shortNames: [newer]'));
+    await helm('package', copy, '--destination', folder);
+    const archive = join(folder, 'nameplate-0.1.0.tgz');
+    await helm('upgrade', 'nameplate', archive, ...release.slice(2));
+    const shortNames = () =>
+      server.kubectl('get', 'crd', 'projects.nameplate.dev', '-o', 'jsonpath={.spec.names.shortNames[*]}');
+    expect(await shortNames()).toBe('newer');
+    await helm('package', chart, '--destination', folder);
+    await helm('upgrade', 'nameplate', archive, ...release.slice(2));
+    expect(await shortNames()).toBe('proj');
+  });
+
+  test('uninstalling keeps the key, the CRDs and what tenants made; installing again finds them', async () => {
+    await server.kubectl('apply', '-f', join(root, 'examples/project.yaml'));
+    const before = await platformKey();
+    await helm('uninstall', 'nameplate', '--namespace', namespace);
+    await expect(server.kubectl('get', 'deployment,configmap', 'nameplate', '-n', namespace)).rejects.toThrow(
+      /not found/,
+    );
+    await expect(server.kubectl('get', 'project', 'shop', '-n', 'acme-shop')).resolves.toContain('shop');
+    await install();
+    expect(await platformKey()).toMatchObject({metadata: {uid: before.metadata.uid}, data: before.data});
+  });
+});
+
+describe('rights', () => {
+  const operator = `system:serviceaccount:${namespace}:nameplate`;
+
+  beforeAll(async () => {
+    await install();
+    await server.kubectl('create', 'namespace', 'tenant');
+    await server.kubectl('create', 'rolebinding', 'tenant', '--clusterrole=edit', '--user=tenant', '-n', 'tenant');
+    const granted = async () => (await allowed('tenant', 'tenant', 'create nameplate.dev domains')) === 'yes';
+    await until('the role edit includes ours', granted);
+  });
+
+  test.each([
+    ['patch nameplate.dev projects', 'yes'],
+    ['patch nameplate.dev projects/status', 'yes'],
+    ['patch nameplate.dev domains/status', 'yes'],
+    ['update nameplate.dev domainclaims', 'yes'],
+    ['patch nameplate.dev domainclaims', 'no'],
+    ['create nameplate.dev projects', 'no'],
+    ['delete nameplate.dev projects', 'no'],
+    ['create cert-manager.io certificates', 'yes'],
+    ['patch cert-manager.io certificates/status', 'yes'],
+    ['create acme.cert-manager.io orders', 'no'],
+    ['create acme.cert-manager.io challenges', 'no'],
+    ['patch cert-manager.io clusterissuers', 'no'],
+    ['patch core services', 'no'],
+    ['get core secrets', 'no'],
+    ['create core secrets', 'no'],
+    ['update core secrets', 'no'],
+    ['create core pods', 'no'],
+    ['update coordination.k8s.io leases nameplate', 'no'],
+  ])("in a tenant's namespace, may the operator %s? %s", async (right, want) => {
+    expect(await allowed(operator, 'tenant', right)).toBe(want);
+  });
+
+  test.each([
+    ['update coordination.k8s.io leases nameplate', 'yes'],
+    ['update coordination.k8s.io leases other', 'no'],
+    ['get core secrets', 'no'],
+    ['get core configmaps', 'no'],
+  ])('in its own namespace, may the operator %s? %s', async (right, want) => {
+    expect(await allowed(operator, namespace, right)).toBe(want);
+  });
+
+  test.each([
+    ['create nameplate.dev domains', 'yes'],
+    ['delete nameplate.dev projects', 'yes'],
+    ['patch nameplate.dev domains/status', 'no'],
+    ['get nameplate.dev domainclaims', 'no'],
+    ['update nameplate.dev domainclaims', 'no'],
+  ])('with the role edit, may a tenant %s? %s', async (right, want) => {
+    expect(await allowed('tenant', 'tenant', right)).toBe(want);
+  });
+});
+
+/** `right`: verb, group, resource with or without subresource, and the name of an object where it matters. */
+async function allowed(user: string, where: string, right: string): Promise<'yes' | 'no'> {
+  const [verb, group, kind = '', name] = right.split(' ');
+  const [resource, subresource] = kind.split('/');
+  const file = join(folder, `review-${user.replaceAll(':', '-')}-${right.replaceAll(/[ /]/g, '-')}.json`);
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: {
+      user,
+      groups: user.startsWith('system:serviceaccount:') ? ['system:serviceaccounts', 'system:authenticated'] : [],
+      resourceAttributes: {verb, group: group === 'core' ? '' : group, resource, subresource, name, namespace: where},
+    },
+  };
+  await writeFile(file, JSON.stringify(review));
+  const answer = await server.kubectl('create', '-f', file, '-o', 'jsonpath={.status.allowed}');
+  return answer === 'true' ? 'yes' : 'no';
+}
+
+describe('values', () => {
+  test.each([
+    [['--set', 'config.platform.baseDomain='], /config\.platform\.baseDomain is needed/],
+    [['--set', 'config.certificates.issuerRef.name='], /config\.certificates\.issuerRef\.name is needed/],
+    [['--set', 'config.controller.leaderElection.enabled=false'], /replicas must be 1/],
+    [['--set', 'config.dns.checks.inflight=4'], /inflight/],
+    [['--set', 'config.controller.workers=0'], /workers/],
+    [['--set', 'replica=3'], /replica/],
+    [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is needed/],
+  ])('%s is refused by name', async (args, message) => {
+    await expect(template(...args)).rejects.toThrow(message);
+  });
+
+  test("a key of one's own is mounted, and none is made", async () => {
+    const rendered = await template('--set', 'platformKey.existingSecret=mine,platformKey.secretKey=key');
+    expect(rendered).not.toContain('kind: Secret\n');
+    expect(rendered).toContain('secretName: mine');
+    expect(rendered).toContain('keyFile: /etc/nameplate/key/key');
+  });
+
+  test('a digest wins over the tag', async () => {
+    const rendered = await template('--set', 'image.repository=r/nameplate,image.tag=v1,image.digest=sha256:ab');
+    expect(rendered).toContain('image: r/nameplate@sha256:ab\n');
+  });
+
+  test('the CRDs can be left to somebody else', async () => {
+    expect(await template('--set', 'crds.enabled=false')).not.toContain('kind: CustomResourceDefinition');
+  });
+
+  test('one replica needs no disruption budget', async () => {
+    expect(await template('--set', 'replicas=1')).not.toContain('kind: PodDisruptionBudget');
+  });
+
+  test('all options together make what the API server accepts', async () => {
+    const values = join(folder, 'all.yaml');
+    await writeFile(values, allOptions);
+    const rendered = await template('--values', values, '--set', 'crds.enabled=false');
+    const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
+    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(1);
+    // Its kind is the Prometheus operator's, which is not installed here; the key was tried above.
+    const others = objects.filter(({kind}) => kind !== undefined && !['ServiceMonitor', 'Secret'].includes(kind));
+    const file = join(folder, 'all-rendered.yaml');
+    await writeFile(file, others.map(({text}) => text).join('---\n'));
+    await server.kubectl('apply', '--dry-run=server', '--server-side', '--force-conflicts', '-f', file);
+  });
+});
+
+const allOptions = `
+imagePullSecrets: [{name: registry}]
+serviceAccount: {name: operator, annotations: {owner: platform}}
+metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}
+networkPolicy:
+  enabled: true
+  metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
+  extraEgress: [{ports: [{port: 5353, protocol: UDP}]}]
+env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
+podAnnotations: {a: b}
+podLabels: {team: platform}
+nodeSelector: {kubernetes.io/os: linux}
+tolerations: [{key: infra, operator: Exists}]
+affinity: {nodeAffinity: {}}
+priorityClassName: system-cluster-critical
+fullnameOverride: custom
+config:
+  plans: {free: null, gold: {customDomains: true, maxDomains: 100}}
+  defaultPlan: gold
+  dns: {rootServers: [198.41.0.4], recursives: ['9.9.9.9:53']}
+`;
