@@ -1,0 +1,135 @@
+/** Requests as visitors make them: each on a connection of its own, TLS verified against the CA's root, redirects only seen. */
+import {readFile} from 'node:fs/promises';
+import {type IncomingMessage, request as requestHttp} from 'node:http';
+import {request as requestHttps} from 'node:https';
+import {setTimeout as pause} from 'node:timers/promises';
+import type {TLSSocket} from 'node:tls';
+import type {ClusterInfo} from '../cluster/cluster.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly location: string | undefined;
+  readonly body: string;
+  /** Of the certificate that was shown; undefined over http. */
+  readonly certificate: {readonly issuer: string; readonly serial: string; readonly names: string} | undefined;
+}
+
+export interface RequestOptions {
+  readonly method?: string;
+  /** Take any certificate, to see which one is shown. */
+  readonly anyCertificate?: boolean;
+}
+
+export interface Visit {
+  /** Every answer on the way, the last one first to be no redirect. */
+  readonly answers: readonly Answer[];
+  readonly last: Answer;
+}
+
+/** What a continuous run of requests met, in order. */
+export interface Observation {
+  readonly visits: readonly {readonly url: string; readonly outcome: Visit | Error}[];
+}
+
+export interface Visitor {
+  request(url: string, options?: RequestOptions): Promise<Answer>;
+  /** As a browser without a cache: follows redirects, of which there may be three. */
+  visit(url: string): Promise<Visit>;
+  /** Visits the URLs over and over until `stop`, which returns everything met. */
+  observe(...urls: string[]): {stop(): Promise<Observation>};
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_REDIRECTS = 3;
+const OBSERVE_PAUSE_MS = 50;
+
+/** A visitor whose every connection goes to the ingress, whatever DNS says, so that what was removed can be asked for. */
+export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
+  const ca = await Promise.all([roots.acme, roots.fast].map(file => readFile(file, 'utf8')));
+  const request = (url: string, options: RequestOptions = {}) =>
+    requestOnce(url, {...options, ca, address: ingress.address});
+  return {
+    request,
+    visit: url => visit(url, request),
+    observe: (...urls) => observe(urls, url => visit(url, request)),
+  };
+}
+
+interface Connection extends RequestOptions {
+  readonly address: string;
+  readonly ca: readonly string[];
+}
+
+async function requestOnce(url: string, connection: Connection): Promise<Answer> {
+  const {protocol, hostname, pathname, search} = new URL(url);
+  const {promise, resolve, reject} = Promise.withResolvers<IncomingMessage>();
+  const common = {
+    host: connection.address,
+    path: pathname + search,
+    method: connection.method ?? 'GET',
+    headers: {host: hostname},
+    agent: false,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  } as const;
+  const tls = {
+    servername: hostname,
+    ca: [...connection.ca],
+    rejectUnauthorized: !connection.anyCertificate,
+  };
+  const outgoing = protocol === 'https:' ? requestHttps({...common, ...tls}, resolve) : requestHttp(common, resolve);
+  outgoing.on('error', cause => reject(new Error(`${url}: ${cause.message}`, {cause}))).end();
+  const response = await promise;
+  const certificate = certificateOf(response);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return {
+    status: response.statusCode ?? 0,
+    location: response.headers.location,
+    body: Buffer.concat(chunks).toString(),
+    certificate,
+  };
+}
+
+function certificateOf({socket}: IncomingMessage): Answer['certificate'] {
+  if (!('getPeerCertificate' in socket)) return undefined;
+  const {issuer, serialNumber, subjectaltname = ''} = (socket as TLSSocket).getPeerCertificate();
+  return {issuer: String(issuer.CN), serial: serialNumber, names: subjectaltname};
+}
+
+async function visit(start: string, request: Visitor['request']): Promise<Visit> {
+  const answers: Answer[] = [];
+  for (let url = start; ; ) {
+    const last = await request(url);
+    answers.push(last);
+    if (last.location === undefined) return {answers, last};
+    if (answers.length > MAX_REDIRECTS) throw new Error(`${start}: more than ${MAX_REDIRECTS} redirects: a loop`);
+    url = new URL(last.location, url).href;
+  }
+}
+
+function observe(urls: readonly string[], visitOne: (url: string) => Promise<Visit>) {
+  const stopping = new AbortController();
+  const visits: {url: string; outcome: Visit | Error}[] = [];
+  const run = async (url: string) => {
+    while (!stopping.signal.aborted) {
+      visits.push({url, outcome: await visitOne(url).catch((error: Error) => error)});
+      await pause(OBSERVE_PAUSE_MS, undefined, {signal: stopping.signal}).catch(() => {}); // a rate, not a wait
+    }
+  };
+  const runs = Promise.all(urls.map(run));
+  return {
+    stop: async () => {
+      stopping.abort();
+      await runs;
+      return {visits};
+    },
+  };
+}
+
+/** The visits that did not end in a 200, as lines for an assertion that this is empty. */
+export function failuresOf({visits}: Observation): string[] {
+  return visits.flatMap(({url, outcome}) => {
+    if (outcome instanceof Error) return [outcome.message];
+    return outcome.last.status === 200 ? [] : [`${url}: ${outcome.answers.map(({status}) => status).join(', ')}`];
+  });
+}

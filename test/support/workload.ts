@@ -1,0 +1,56 @@
+/** What really runs for a tenant in the e2e tests, beside the objects of objects.ts; and kinds that the operator does not know. */
+import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
+
+export interface Deployment extends KubeObject {
+  spec?: {replicas?: number; [field: string]: unknown};
+  status?: {readyReplicas?: number; updatedReplicas?: number; observedGeneration?: number};
+}
+export interface Pod extends KubeObject {
+  status?: {phase?: string; conditions?: {type: string; status: string}[]};
+}
+
+const kindOf = <T extends KubeObject>(group: string, kind: string, version = 'v1'): ResourceType<T> => ({
+  group,
+  version,
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  namespaced: true,
+});
+
+export const DEPLOYMENT: ResourceType<Deployment> = kindOf('apps', 'Deployment');
+export const POD: ResourceType<Pod> = kindOf('', 'Pod');
+export const CERTIFICATE_REQUEST = kindOf('cert-manager.io', 'CertificateRequest');
+export const ORDER = kindOf('acme.cert-manager.io', 'Order');
+
+/** Marks the namespaces of tenants, so that a later run in the same cluster finds what an earlier one left. */
+export const TENANT_LABEL = 'test.nameplate.dev/tenant';
+/** Every tenant has an Issuer of this name of its own, so that a test can take it away. */
+export const ISSUER_NAME = 'certificates';
+
+export function issuer(namespace: string, spec: Record<string, unknown>) {
+  return {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata: {namespace, name: ISSUER_NAME}, spec};
+}
+
+export function runningService(namespace: string, name: string) {
+  const ports = [{name: 'http', port: 80, targetPort: 8080}];
+  return {apiVersion: 'v1', kind: 'Service', metadata: {namespace, name}, spec: {selector: {app: name}, ports}};
+}
+
+/** The web server of tools/web, which answers with `text=` and its name. */
+export function deployment(namespace: string, name: string) {
+  const container = {
+    name: 'web',
+    image: 'localhost/nameplate/web:test',
+    imagePullPolicy: 'Never',
+    env: [{name: 'TEXT', value: name}],
+    readinessProbe: {httpGet: {path: '/healthz', port: 8080}, periodSeconds: 1},
+  };
+  const spec = {
+    selector: {matchLabels: {app: name}},
+    template: {
+      metadata: {labels: {app: name}},
+      spec: {containers: [container], terminationGracePeriodSeconds: 0, enableServiceLinks: false},
+    },
+  };
+  return {apiVersion: 'apps/v1', kind: 'Deployment', metadata: {namespace, name}, spec};
+}
