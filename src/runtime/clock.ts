@@ -19,6 +19,10 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   sleep: async (ms, signal) => {
-    await delay(ms, undefined, signal ? {signal} : {});
+    try {
+      await delay(ms, undefined, signal ? {signal} : {});
+    } catch {
+      throw signal?.reason; // Where Node throws an AbortError that only mentions it.
+    }
   },
 };

@@ -49,7 +49,7 @@ export async function applyStatusIfChanged<T extends KubeObject & {status?: unkn
 ): Promise<ApplyResult<T>> {
   if (isDeepStrictEqual(read.status, plain(status))) return {changed: false, object: read};
   const {name, namespace, uid} = read.metadata;
-  // The uid: an object of that name made since is not the one that this status speaks of, and conflicts.
+  // With the uid: the server refuses it for an object made since under the same name, of which this status does not speak.
   const metadata = {name, ...(namespace !== undefined && {namespace}), ...(uid !== undefined && {uid})};
   const intent: unknown = {apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, status};
   const object = await client.applyStatus(resource, intent as Intent<T>, options);

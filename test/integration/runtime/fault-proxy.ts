@@ -1,7 +1,7 @@
 import {readFile, writeFile} from 'node:fs/promises';
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
 import {Agent, request} from 'node:https';
-import type {AddressInfo} from 'node:net';
+import type {AddressInfo, Socket} from 'node:net';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 
 /** A request that reached the proxy; `at` on the monotonic clock. */
@@ -37,6 +37,8 @@ export interface FaultProxy {
   intercept: (request: Seen) => Fault | undefined;
   /** Closes all connections to clients, as a restarting load balancer would. */
   disconnect(): void;
+  /** How many connections clients hold open now. */
+  connections(): number;
   stop(): Promise<void>;
 }
 
@@ -50,6 +52,11 @@ export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
     proxy.seen.push(seen);
     handle(proxy.intercept(seen), incoming, answer, url, agent);
   });
+  const sockets = new Set<Socket>();
+  server.on('connection', socket => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const kubeconfig = `${api.kubeconfig}-through-${(server.address() as AddressInfo).port}`;
   await writeKubeconfig(api.kubeconfig, kubeconfig, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -58,6 +65,7 @@ export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
     seen: [],
     intercept: () => undefined,
     disconnect: () => server.closeAllConnections(),
+    connections: () => sockets.size,
     stop: async () => {
       server.closeAllConnections();
       agent.destroy();

@@ -1,0 +1,142 @@
+import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/kube/apply.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {Store} from '../../../src/runtime/kube/store.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {until} from '../../cluster/wait.ts';
+import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE, World} from './world.ts';
+
+const HASH = 'test.dev/applied-hash';
+
+let api: ApiServer;
+let proxy: FaultProxy;
+let world: World;
+let client: KubeClient;
+let store: Store<ConfigMap>;
+let namespace: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startApiServer();
+  proxy = await startFaultProxy(api);
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await api?.stop();
+});
+
+beforeEach(async () => {
+  world = new World();
+  client = world.client(proxy.kubeconfig);
+  namespace = await world.namespace(client, `apply-${++count}`);
+  store = await world.cache(client, CONFIG_MAP, {namespace});
+});
+
+afterEach(() => world.end());
+
+/** Applies, waits until the cache shows it, and tells how many writes crossed the wire. */
+async function apply(intent: Partial<ConfigMap>): Promise<ApplyResult<ConfigMap> & {writes: number}> {
+  const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, ...intent};
+  proxy.seen.length = 0;
+  const result = await applyIfChanged(client, store, CONFIG_MAP, whole as Intent<ConfigMap>, {hashAnnotation: HASH});
+  const writes = proxy.seen.filter(seen => seen.method !== 'GET').length;
+  await cacheShows(result.object.metadata.resourceVersion ?? '');
+  return {...result, writes};
+}
+
+async function cacheShows(resourceVersion: string): Promise<void> {
+  await until('the cache shows it', () => store.get(`${namespace}/x`)?.metadata.resourceVersion === resourceVersion);
+}
+
+async function foreignEdit(patch: Record<string, unknown>): Promise<void> {
+  const edited = await client.patch(CONFIG_MAP, {namespace, name: 'x'}, patch);
+  await cacheShows(edited.metadata.resourceVersion ?? '');
+}
+
+test('an unchanged object costs no request', async () => {
+  expect(await apply({data: {a: '1', b: '2'}})).toMatchObject({changed: true, writes: 1});
+  expect(await apply({data: {b: '2', a: '1'}})).toMatchObject({changed: false, writes: 0});
+});
+
+test('a field that we no longer want is removed', async () => {
+  await apply({data: {a: '1', b: '2'}});
+  const {changed, object} = await apply({data: {a: '1'}});
+  expect(changed).toBe(true);
+  expect(object.data).toEqual({a: '1'});
+});
+
+test('a foreign edit of what we set is put back, once', async () => {
+  await apply({data: {a: '1'}});
+  await foreignEdit({data: {a: 'theirs'}});
+  const {changed, object} = await apply({data: {a: '1'}});
+  expect(changed).toBe(true);
+  expect(object.data).toEqual({a: '1'});
+  expect(await apply({data: {a: '1'}})).toMatchObject({changed: false, writes: 0});
+});
+
+test('a foreign removal of what we set is put back', async () => {
+  await apply({data: {a: '1'}, metadata: {namespace, name: 'x', labels: {ours: 'yes'}}});
+  await foreignEdit({metadata: {labels: {ours: null}}});
+  const {changed, object} = await apply({data: {a: '1'}, metadata: {namespace, name: 'x', labels: {ours: 'yes'}}});
+  expect(changed).toBe(true);
+  expect(object.metadata.labels).toEqual({ours: 'yes'});
+});
+
+test('what others set beside ours is theirs', async () => {
+  await apply({data: {a: '1'}});
+  await foreignEdit({data: {theirs: '1'}, metadata: {annotations: {'other.dev/x': 'y'}}});
+  const {changed, object, writes} = await apply({data: {a: '1'}});
+  expect({changed, writes}).toEqual({changed: false, writes: 0});
+  expect(object.data).toEqual({a: '1', theirs: '1'});
+});
+
+test('an owner reference stands beside those of others', async () => {
+  const owner = async (name: string) => {
+    const {metadata} = await client.create(CONFIG_MAP, configMap(namespace, name));
+    return {apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid ?? ''};
+  };
+  const [ours, theirs] = [await owner('ours'), await owner('theirs')];
+  const metadata = {namespace, name: 'x', ownerReferences: [ours]};
+  const {object} = await apply({metadata});
+  const both = await client.replace(CONFIG_MAP, {
+    ...object,
+    metadata: {...object.metadata, ownerReferences: [theirs, ours]},
+  });
+  await cacheShows(both.metadata.resourceVersion ?? '');
+  expect(await apply({metadata})).toMatchObject({changed: false, writes: 0});
+});
+
+interface Phased extends KubeObject {
+  status?: {phase?: string; conditions?: {type: string; status: string}[]};
+}
+
+test('a status is written when it differs and only then, and loses what we no longer say', async () => {
+  const kind: ResourceType<Phased> = NAMESPACE;
+  const read = async (): Promise<Phased> => {
+    const object = await client.get(kind, {name: namespace});
+    if (!object) throw new Error('it exists');
+    return object;
+  };
+  const conditions = [{type: 'Test', status: 'True'}];
+  const first = await applyStatusIfChanged(client, kind, await read(), {phase: 'Active', conditions});
+  expect(first.changed).toBe(true);
+  expect(first.object.status).toEqual({phase: 'Active', conditions: [expect.objectContaining({type: 'Test'})]});
+  const written = await read();
+  const same = await applyStatusIfChanged(client, kind, written, structuredClone(written.status ?? {}));
+  expect(same.changed).toBe(false);
+  const less = await applyStatusIfChanged(client, kind, written, {phase: 'Active'});
+  expect(less.object.status).toEqual({phase: 'Active'});
+});
+
+test('a status is not written to an object that was made again under the same name', async () => {
+  const read = await client.get(NAMESPACE, {name: namespace});
+  if (!read) throw new Error('it exists');
+  const gone: Phased = {...read, metadata: {...read.metadata, uid: '00000000-0000-0000-0000-000000000000'}};
+  const kind: ResourceType<Phased> = NAMESPACE;
+  await expect(applyStatusIfChanged(client, kind, gone, {phase: 'Active', conditions: []})).rejects.toThrow(
+    /metadata.uid/,
+  );
+});

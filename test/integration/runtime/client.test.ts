@@ -1,0 +1,212 @@
+import {readFile, writeFile} from 'node:fs/promises';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts';
+import {
+  FencedError,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  TransportError,
+} from '../../../src/runtime/kube/errors.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
+import {CONFIG_MAP, configMap, World} from './world.ts';
+
+let api: ApiServer;
+let proxy: FaultProxy;
+let world: World;
+let client: KubeClient;
+let namespace: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startApiServer();
+  proxy = await startFaultProxy(api);
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await api?.stop();
+});
+
+beforeEach(async () => {
+  world = new World();
+  proxy.intercept = () => undefined;
+  proxy.seen.length = 0;
+  client = world.client(proxy.kubeconfig);
+  namespace = await world.namespace(client, `client-${++count}`);
+});
+
+afterEach(() => world.end());
+
+async function errorOf(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => expect.unreachable('the call should fail'),
+    (error: unknown) => error,
+  );
+}
+
+test('what does not exist is undefined, and deleting it is fine', async () => {
+  expect(await client.get(CONFIG_MAP, {namespace, name: 'nope'})).toBeUndefined();
+  expect(await client.delete(CONFIG_MAP, {namespace, name: 'nope'})).toBe(false);
+});
+
+test('of several creators one wins', async () => {
+  const results = await Promise.allSettled(
+    [1, 2, 3, 4].map(() => client.create(CONFIG_MAP, configMap(namespace, 'x'))),
+  );
+  expect(results.filter(result => result.status === 'fulfilled')).toHaveLength(1);
+  expect(results.filter(result => result.status === 'rejected' && isAlreadyExists(result.reason))).toHaveLength(3);
+});
+
+test('a replace at an old resourceVersion is a conflict', async () => {
+  const first = await client.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const second = await client.replace(CONFIG_MAP, {...first, data: {a: '1'}});
+  expect(second.data).toEqual({a: '1'});
+  expect(isConflict(await errorOf(client.replace(CONFIG_MAP, {...first, data: {a: '2'}})))).toBe(true);
+});
+
+test('a delete with the uid of an earlier life is a conflict', async () => {
+  const first = await client.create(CONFIG_MAP, configMap(namespace, 'x'));
+  await client.delete(CONFIG_MAP, {namespace, name: 'x'});
+  await client.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const uid = first.metadata.uid ?? '';
+  expect(isConflict(await errorOf(client.delete(CONFIG_MAP, {namespace, name: 'x'}, {preconditions: {uid}})))).toBe(
+    true,
+  );
+});
+
+test('a list comes in pages, all of one moment', async () => {
+  await Promise.all(Array.from({length: 25}, (_, i) => client.create(CONFIG_MAP, configMap(namespace, `x${i}`))));
+  const sizes: number[] = [];
+  const versions = new Set<string>();
+  for await (const page of client.list(CONFIG_MAP, {namespace, pageSize: 10})) {
+    sizes.push(page.items.length);
+    versions.add(page.resourceVersion);
+    for (const item of page.items) expect(item.kind).toBe('ConfigMap');
+  }
+  // The namespace brings one of its own sooner or later.
+  expect(sizes.slice(0, 2)).toEqual([10, 10]);
+  expect(versions.size).toBe(1);
+});
+
+test('what the schema forbids is invalid, with the fields named', async () => {
+  const error = await errorOf(client.create(CONFIG_MAP, configMap(namespace, 'NOT A NAME')));
+  expect(isInvalid(error)).toBe(true);
+  expect(error).toMatchObject({causes: [expect.objectContaining({field: 'metadata.name'})]});
+});
+
+test('a merge patch removes with null', async () => {
+  await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: '1', b: '2'}));
+  const patched = await client.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: null}});
+  expect(patched.data).toEqual({b: '2'});
+});
+
+test('every call has a deadline, and gives up when its caller does', async () => {
+  proxy.intercept = () => ({kind: 'silence'});
+  const late = await errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}, {timeoutMs: 200}));
+  expect(late).toBeInstanceOf(TransportError);
+  expect(String(late)).toMatch(/no answer within 200 ms/);
+  const abort = new AbortController();
+  const abandoned = errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}, {signal: abort.signal}));
+  abort.abort(new Error('enough'));
+  expect(await abandoned).toMatchObject({message: 'enough'});
+});
+
+test('an answer cut in the middle is no answer', async () => {
+  await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: 'x'.repeat(10_000)}));
+  proxy.intercept = () => ({kind: 'cut', afterBytes: 5_000});
+  expect(await errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}))).toBeInstanceOf(TransportError);
+});
+
+test('a text answer of something on the way is an error that shows it', async () => {
+  proxy.intercept = () => ({kind: 'answer', status: 502, headers: {'retry-after': '7'}, body: 'bad gateway'});
+  const error = await errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}));
+  expect(error).toMatchObject({status: 502, retryAfterMs: 7_000, message: expect.stringContaining('bad gateway')});
+});
+
+test('many watches leave room for requests, and requests share a few connections', async () => {
+  const watches = Array.from({length: 30}, () => world.cache(client, CONFIG_MAP, {namespace}));
+  await Promise.all(watches);
+  const calls = Array.from({length: 200}, (_, i) => client.get(CONFIG_MAP, {namespace, name: `x${i}`}));
+  await Promise.all(calls);
+  expect(proxy.connections() - 30).toBeLessThanOrEqual(8);
+});
+
+test('a closed gate lets no write out, not even one that waited for a free connection', async () => {
+  const {promise: release, resolve: open} = Promise.withResolvers<void>();
+  proxy.intercept = seen => (seen.method === 'GET' ? {kind: 'hold', until: release} : undefined);
+  let allowedMs = 60_000;
+  client.setWriteGate(() => allowedMs);
+  // Eight slow reads occupy the connections; the write queues up behind them.
+  const reads = Array.from({length: 8}, () => client.get(CONFIG_MAP, {namespace, name: 'x'}));
+  await expect.poll(() => proxy.seen.filter(seen => seen.method === 'GET').length).toBe(8);
+  const write = errorOf(client.create(CONFIG_MAP, configMap(namespace, 'late')));
+  allowedMs = 0;
+  open();
+  await Promise.all(reads);
+  expect(await write).toBeInstanceOf(FencedError);
+  expect(await errorOf(client.create(CONFIG_MAP, configMap(namespace, 'later')))).toBeInstanceOf(FencedError);
+  const writes = proxy.seen.filter(seen => seen.path.endsWith('/configmaps') && seen.method === 'POST');
+  expect(writes).toEqual([]);
+  // Reads, and the lease, are not subject to it.
+  expect(await client.get(CONFIG_MAP, {namespace, name: 'late'})).toBeUndefined();
+  await client.ungated().create(CONFIG_MAP, configMap(namespace, 'lease'));
+});
+
+test('a recording client tells of each write that succeeded', async () => {
+  const writes: WriteRecord[] = [];
+  const recording = client.recording(write => writes.push(write));
+  const created = await recording.create(CONFIG_MAP, configMap(namespace, 'x'));
+  await errorOf(recording.create(CONFIG_MAP, configMap(namespace, 'x')));
+  await recording.delete(CONFIG_MAP, {namespace, name: 'x'});
+  await recording.delete(CONFIG_MAP, {namespace, name: 'x'});
+  expect(writes).toEqual([
+    {resource: CONFIG_MAP, key: `${namespace}/x`, object: created},
+    {resource: CONFIG_MAP, key: `${namespace}/x`, deletedUid: created.metadata.uid},
+  ]);
+});
+
+test('tokens of an exec plugin are fetched anew when they expire', async () => {
+  const config = JSON.parse(await readFile(api.kubeconfig, 'utf8')) as {
+    users: {name: string; user: {token?: string; exec?: object}}[];
+  };
+  const [entry] = config.users;
+  if (!entry) throw new Error('the kubeconfig has a user');
+  const file = `${api.kubeconfig}-token`;
+  const credential = (token: string) =>
+    JSON.stringify({
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: {token, expirationTimestamp: new Date(0).toISOString()},
+    });
+  await writeFile(file, credential('wrong'));
+  const good = entry.user.token ?? '';
+  entry.user = {exec: {apiVersion: 'client.authentication.k8s.io/v1', command: 'cat', args: [file]}};
+  const kubeconfig = `${api.kubeconfig}-exec`;
+  await writeFile(kubeconfig, JSON.stringify(config));
+  const rotating = world.client(kubeconfig);
+  expect(await errorOf(rotating.get(CONFIG_MAP, {namespace, name: 'x'}))).toMatchObject({status: 401});
+  await writeFile(file, credential(good));
+  expect(await rotating.get(CONFIG_MAP, {namespace, name: 'x'})).toBeUndefined();
+});
+
+test('a service account may do what its roles allow, over TLS with the CA of the kubeconfig', async () => {
+  await api.kubectl('create', 'serviceaccount', 'limited', '-n', namespace);
+  const limited = world.client(await api.kubeconfigFor(namespace, 'limited'));
+  expect(isForbidden(await errorOf(limited.get(CONFIG_MAP, {namespace, name: 'x'})))).toBe(true);
+});
+
+test('requests are counted under the name that dashboards know', async () => {
+  const registry = new Registry();
+  const options = {kubeconfig: api.kubeconfig, userAgent: 'test', fieldManager: 'test', registry};
+  const counted = createKubeClient({...options, logger: pino({level: 'silent'})});
+  await counted.get(CONFIG_MAP, {namespace, name: 'x'});
+  await counted.close();
+  const text = await registry.getSingleMetricAsString('rest_client_requests_total');
+  expect(text).toMatch(/rest_client_requests_total\{code="404",method="GET",host="127.0.0.1:\d+"\} 1/);
+});

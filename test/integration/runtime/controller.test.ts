@@ -1,0 +1,298 @@
+import {Registry} from 'prom-client';
+import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {systemClock} from '../../../src/runtime/clock.ts';
+import type {Controller, ControllerOptions, Reconcile} from '../../../src/runtime/controller/controller.ts';
+import {createManager, type Manager, type ManagerEnd} from '../../../src/runtime/controller/manager.ts';
+import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
+import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
+import type {ReadonlyStore} from '../../../src/runtime/kube/store.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {until} from '../../cluster/wait.ts';
+import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, logger, World} from './world.ts';
+
+let api: ApiServer;
+let proxy: FaultProxy;
+let world: World;
+let direct: KubeClient;
+let client: KubeClient;
+let registry: Registry;
+let namespace: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startApiServer();
+  proxy = await startFaultProxy(api);
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await api?.stop();
+});
+
+beforeEach(async () => {
+  world = new World();
+  proxy.intercept = () => undefined;
+  proxy.seen.length = 0;
+  registry = new Registry();
+  direct = world.client(api.kubeconfig);
+  client = world.client(proxy.kubeconfig);
+  namespace = await world.namespace(direct, `controller-${++count}`);
+});
+
+afterEach(() => world.end());
+
+interface Running {
+  readonly manager: Manager;
+  readonly controller: Controller;
+  readonly store: ReadonlyStore<ConfigMap>;
+  readonly end: Promise<ManagerEnd>;
+  stop(): void;
+}
+
+/** A manager with one controller on the ConfigMaps of the namespace. */
+function run(reconcile: Reconcile, options: Partial<ControllerOptions> & {shutdownGraceMs?: number} = {}): Running {
+  const {shutdownGraceMs = 5_000, ...rest} = options;
+  const identity = {identity: 'test', reportingController: 'test.dev/controller'};
+  const manager = createManager({client, clock: systemClock, logger, registry, shutdownGraceMs, ...identity});
+  const store = manager.cache(CONFIG_MAP, {namespace});
+  const named = (key: string) => !key.endsWith('/kube-root-ca.crt');
+  const controller = manager
+    .controller({name: 'test', reconcile, ...rest})
+    .watch(store, ({object}) => [keyOf(object as ConfigMap)].filter(named));
+  const stop = new AbortController();
+  const end = manager.start(AbortSignal.any([stop.signal, world.signal]));
+  world.background(end);
+  return {manager, controller, store, end, stop: () => stop.abort()};
+}
+
+async function metric(name: string): Promise<string> {
+  return await registry.getSingleMetricAsString(name);
+}
+
+test('every object is reconciled at the start, and again when it changes', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const keys: string[] = [];
+  run(async key => {
+    keys.push(key);
+    return done();
+  });
+  await until('x is reconciled', () => keys.length === 1);
+  await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
+  await until('x is reconciled again', () => keys.length === 2);
+  expect(keys).toEqual([`${namespace}/x`, `${namespace}/x`]);
+});
+
+describe('outcomes', () => {
+  test('a reconcile that throws is tried again, with growing pauses, and harms no other key', async () => {
+    const attempts: {at: number; failures: number}[] = [];
+    const others: string[] = [];
+    run(
+      async (key, {failures}) => {
+        if (!key.endsWith('/bad')) {
+          others.push(key);
+          return done();
+        }
+        attempts.push({at: performance.now(), failures});
+        if (attempts.length < 5) throw new TypeError('undefined is not a function');
+        return done();
+      },
+      {backoff: {initialMs: 20, maxMs: 1_000, factor: 2, jitter: 0}},
+    );
+    await direct.create(CONFIG_MAP, configMap(namespace, 'bad'));
+    await until('the fifth attempt is made', () => attempts.length === 5);
+    await direct.create(CONFIG_MAP, configMap(namespace, 'good'));
+    await until('the other key is served', () => others.length === 1);
+    expect(attempts.map(attempt => attempt.failures)).toEqual([0, 1, 2, 3, 4]);
+    expect((attempts[4]?.at ?? 0) - (attempts[0]?.at ?? 0)).toBeGreaterThanOrEqual(20 + 40 + 80 + 160 - 5);
+    expect(await metric('controller_runtime_reconcile_panics_total')).toContain('{controller="test"} 4');
+    expect(await metric('controller_runtime_reconcile_total')).toContain('{controller="test",result="error"} 4');
+  });
+
+  test('a terminal failure is not tried again until something changes', async () => {
+    let attempts = 0;
+    run(
+      async () => {
+        attempts += 1;
+        return attempts === 1 ? retry(new Error('passes')) : terminal(new Error('stays'));
+      },
+      {backoff: {initialMs: 1, maxMs: 1, factor: 1, jitter: 0}},
+    );
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    await until('it has failed for good', async () =>
+      (await metric('controller_runtime_terminal_reconcile_errors_total')).includes('{controller="test"} 1'),
+    );
+    expect(await metric('workqueue_depth')).toContain('{name="test"} 0');
+    expect(attempts).toBe(2);
+    await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
+    await until('the change is looked at', () => attempts === 3);
+  });
+
+  test('after: again without a change', async () => {
+    const times: number[] = [];
+    run(async () => {
+      times.push(performance.now());
+      return times.length < 3 ? after(100) : done();
+    });
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    await until('the third time', () => times.length === 3);
+    expect((times[2] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(195);
+  });
+});
+
+test('one key is never worked on twice at once, while others are', async () => {
+  const running = new Map<string, number>();
+  let reconciles = 0;
+  let most = 0;
+  run(
+    async (key, {signal}) => {
+      running.set(key, (running.get(key) ?? 0) + 1);
+      reconciles += 1;
+      expect(running.get(key)).toBe(1);
+      most = Math.max(most, running.size);
+      await systemClock.sleep(20, signal);
+      running.delete(key);
+      return done();
+    },
+    {workers: 3},
+  );
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  await Promise.all(names.map(name => direct.create(CONFIG_MAP, configMap(namespace, name))));
+  for (let i = 0; i < 10; i++) {
+    await Promise.all(names.map(name => direct.patch(CONFIG_MAP, {namespace, name}, {data: {i: `${i}`}})));
+  }
+  await until('all is quiet', () => running.size === 0 && reconciles >= names.length);
+  expect(most).toBe(3);
+  expect(await metric('controller_runtime_reconcile_errors_total')).not.toContain('controller="test"');
+});
+
+test('a reconcile does not act on a cache older than its own writes', async () => {
+  const isWatch = (seen: Seen) => seen.query.get('watch') === 'true' && !seen.query.has('sendInitialEvents');
+  const {promise: released, resolve: release} = Promise.withResolvers<void>();
+  const created: string[] = [];
+  let blind = 0;
+  // Makes a child when the cache shows none: on an old cache it would make a second one.
+  const reconcile: Reconcile = async (key, context) => {
+    const {name} = parseKey(key);
+    if (name !== 'parent') return done();
+    if (running.store.get(formatKey({namespace, name: 'child'}))) return done();
+    if (created.length > 0) blind += 1;
+    const child = configMap(namespace, 'child', {n: `${created.length}`});
+    created.push((await context.client.apply(CONFIG_MAP, child)).metadata.resourceVersion ?? '');
+    return done();
+  };
+  const running = run(reconcile);
+  await until('the cache is filled', () => running.store.state === 'synced');
+  // From here on the watch tells nothing until it is released.
+  proxy.intercept = seen => (isWatch(seen) ? {kind: 'hold', until: released} : undefined);
+  proxy.disconnect();
+  await until('the watch is silent', () => proxy.seen.some(isWatch));
+  running.controller.enqueue(`${namespace}/parent`);
+  await until('the child is made', () => created.length === 1);
+  running.controller.enqueue(`${namespace}/parent`);
+  await until('the stale cache is noticed', async () =>
+    (await metric('controller_runtime_reconcile_errors_total')).includes('{controller="test"} 1'),
+  );
+  expect(running.store.get(`${namespace}/child`)).toBeUndefined();
+  release();
+  await until('the cache shows the child', () => running.store.get(`${namespace}/child`));
+  await until('the key is settled', async () => (await metric('workqueue_depth')).includes('{name="test"} 0'));
+  expect({created: created.length, blind}).toEqual({created: 1, blind: 0});
+});
+
+describe('shutdown', () => {
+  test('waits for the reconciles that run, and starts no more', async () => {
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    await direct.create(CONFIG_MAP, configMap(namespace, 'y'));
+    const finished: string[] = [];
+    const {promise: go, resolve: proceed} = Promise.withResolvers<void>();
+    let started = 0;
+    const {end, stop} = run(
+      async key => {
+        started += 1;
+        await go;
+        finished.push(key);
+        return done();
+      },
+      {workers: 1},
+    );
+    await until('one is being worked on', () => started === 1);
+    stop();
+    proceed();
+    expect(await end).toEqual({reason: 'shutdown'});
+    expect({started, finished: finished.length}).toEqual({started: 1, finished: 1});
+  });
+
+  test('tells those that take longer than the grace to stop', async () => {
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    let reason: unknown;
+    let started = false;
+    const {end, stop} = run(
+      async (_key, {signal}) => {
+        started = true;
+        await systemClock.sleep(60_000, signal).catch((error: unknown) => {
+          reason = error;
+        });
+        return done();
+      },
+      {shutdownGraceMs: 50},
+    );
+    await until('it runs', () => started);
+    stop();
+    expect(await end).toEqual({reason: 'shutdown'});
+    expect(String(reason)).toMatch(/grace is over/);
+  });
+});
+
+test('a reconcile that overruns its deadline is told to stop and tried again', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const reasons: unknown[] = [];
+  run(
+    async (_key, {signal}) => {
+      if (reasons.length === 2) return done();
+      await systemClock.sleep(60_000, signal).catch((error: unknown) => reasons.push(error));
+      return retry(signal.reason);
+    },
+    {reconcileTimeoutMs: 50},
+  );
+  await until('twice', () => reasons.length === 2);
+  expect(String(reasons[0])).toMatch(/DeadlineError/);
+});
+
+test('a part that fails ends the program and says why', async () => {
+  const identity = {identity: 'test', reportingController: 'test.dev/controller'};
+  const manager = createManager({client, clock: systemClock, logger, registry, ...identity});
+  manager.run({name: 'broken', run: () => Promise.reject(new Error('boom'))});
+  expect(await manager.start(world.signal)).toMatchObject({reason: 'failed', error: {message: 'boom'}});
+});
+
+test('health: not ready until the caches have settled', async () => {
+  proxy.intercept = () => ({kind: 'reset'});
+  const {manager} = run(async () => done());
+  await until('it has tried', () => proxy.seen.length > 0);
+  expect(manager.health()).toMatchObject({ready: false, live: true});
+  proxy.intercept = () => undefined;
+  await until('it is ready', () => manager.health().ready);
+  expect(manager.health()).toMatchObject({ready: true, live: true, leader: true});
+});
+
+test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {
+  const about = await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const {manager} = run(async () => done());
+  for (let i = 0; i < 5; i++) manager.events.event(about, 'Warning', 'Broken', 'Mend', 'it broke');
+  for (let i = 0; i < 60; i++)
+    manager.events.event(about, 'Normal', 'Chatter', 'Talk', `line ${i} ${'→'.repeat(1_000)}`);
+  await manager.events.flush();
+  const notes: string[] = [];
+  for await (const page of direct.list(EVENT, {namespace})) {
+    for (const event of page.items) {
+      notes.push(event.note?.slice(0, 8) ?? '');
+      expect(event.regarding).toMatchObject({kind: 'ConfigMap', name: 'x', namespace, uid: about.metadata.uid});
+    }
+  }
+  expect(notes.filter(note => note === 'it broke')).toHaveLength(1);
+  expect(notes).toHaveLength(25);
+  expect(await metric('event_recorder_events_total')).toContain('{result="merged"} 4');
+});

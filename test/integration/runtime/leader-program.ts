@@ -1,0 +1,50 @@
+/**
+ * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME`. Says on
+ * stdout when it is ready and why it ended.
+ */
+import {Registry} from 'prom-client';
+import {systemClock} from '../../../src/runtime/clock.ts';
+import {createManager} from '../../../src/runtime/controller/manager.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {CONFIG_MAP, logger} from './world.ts';
+
+const [kubeconfig = '', namespace = '', name = ''] = process.argv.slice(2);
+const registry = new Registry();
+const client = createKubeClient({kubeconfig, userAgent: name, fieldManager: name, registry, logger});
+const manager = createManager({
+  client,
+  clock: systemClock,
+  logger,
+  registry,
+  identity: name,
+  reportingController: 'test.dev/leader',
+  leaderElection: {
+    lease: {namespace, name: 'test'},
+    leaseDurationMs: 3_000,
+    renewDeadlineMs: 2_000,
+    retryPeriodMs: 400,
+  },
+});
+const store = manager.cache(CONFIG_MAP, {namespace});
+for (const writer of ['a', 'b', 'c', 'd']) {
+  manager.run({
+    name: `writer ${writer}`,
+    run: async signal => {
+      for (let i = 0; !signal.aborted; i++) {
+        const patch = {data: {[writer]: `${name} ${i}`}};
+        await client.patch(CONFIG_MAP, {namespace, name: 'x'}, patch, {signal}).catch(() => undefined);
+        await systemClock.sleep(5, signal).catch(() => undefined);
+      }
+    },
+  });
+}
+
+const stop = new AbortController();
+process.on('SIGTERM', () => stop.abort());
+store.settled().then(
+  () => process.stdout.write('ready\n'),
+  () => undefined,
+);
+const end = await manager.start(stop.signal);
+process.stdout.write(`end ${end.reason}\n`);
+await client.close();
