@@ -62,7 +62,7 @@ export type ManagerEnd =
   | {readonly reason: 'failed'; readonly error: unknown};
 
 /**
- * Holds a program together. Caches start on every replica (a warm standby); controllers and leader-only runnables run
+ * Holds a program together. Add caches, controllers and runnables, then start it. Caches start on every replica (a warm standby); controllers and leader-only runnables run
  * while this process leads and after their caches have settled. When the signal aborts, running reconciles finish
  * within the grace, then the lease is released. When the lease is lost, writes are refused from that moment.
  */
@@ -73,7 +73,7 @@ export interface Manager {
   controller(options: ControllerOptions): Controller;
   run(runnable: Runnable): void;
   health(): Health;
-  /** Call once. Resolves when everything has stopped. */
+  /** Once. Resolves when everything has stopped. */
   start(signal: AbortSignal): Promise<ManagerEnd>;
 }
 
@@ -94,6 +94,7 @@ class ProcessManager implements Manager {
   readonly #controllers: ReconcileLoop[] = [];
   readonly #runnables: Runnable[] = [];
   #leading = false;
+  #started = false;
 
   constructor(options: ManagerOptions) {
     const {client, clock, logger, registry, identity, reportingController, leaderElection} = options;
@@ -116,6 +117,7 @@ class ProcessManager implements Manager {
   }
 
   cache<T extends KubeObject>(resource: ResourceType<T>, options: CacheOptions<T> = {}): ReadonlyStore<T> {
+    this.#mustNotHaveStarted();
     const {client, clock, logger, registry} = this.#options;
     const random = this.#random;
     const reflector = new Reflector<T>({...options, client, resource, clock, logger, registry, random});
@@ -124,6 +126,7 @@ class ProcessManager implements Manager {
   }
 
   controller(options: ControllerOptions): Controller {
+    this.#mustNotHaveStarted();
     const {client, clock, logger, registry} = this.#options;
     const storesOf = (resource: ResourceType): Store<KubeObject>[] => {
       const name = resourceName(resource);
@@ -135,6 +138,7 @@ class ProcessManager implements Manager {
   }
 
   run(runnable: Runnable): void {
+    this.#mustNotHaveStarted();
     this.#runnables.push(runnable);
   }
 
@@ -154,6 +158,8 @@ class ProcessManager implements Manager {
   }
 
   async start(signal: AbortSignal): Promise<ManagerEnd> {
+    this.#mustNotHaveStarted();
+    this.#started = true;
     // What runs on every replica ends last, the caches among it: reconciles read them to their end.
     const everywhere = new AbortController();
     const stop = new AbortController();
@@ -182,6 +188,11 @@ class ProcessManager implements Manager {
     signal.removeEventListener('abort', onSignal);
     if (failure) return {reason: 'failed', error: failure.error};
     return {reason: kept ? 'shutdown' : 'lease-lost'};
+  }
+
+  /** What is added later would never run. */
+  #mustNotHaveStarted(): void {
+    if (this.#started) throw new Error('the manager has started already');
   }
 
   /** What only the leader does, until `stop` or `lost`. */

@@ -15,6 +15,8 @@ export interface AddOptions {
 
 /** While urgent keys keep coming, every eighth turn goes to a low one, so that nothing starves. */
 const LOW_TURN = 8;
+/** Timers hold 31 bits; after this long we look again. */
+const MAX_SLEEP_MS = 3_600_000;
 
 /**
  * A work queue of keys, after client-go's: a key is in it once however often it is added; a key that is being worked on
@@ -121,7 +123,8 @@ export class WorkQueue {
     this.#alarm?.abort.abort();
     const alarm = {dueAt, abort: new AbortController()};
     this.#alarm = alarm;
-    this.#clock.sleep(Math.min(dueAt - this.#clock.monotonic(), MAX_SLEEP_MS), alarm.abort.signal).then(
+    const ms = Math.min(Math.max(0, dueAt - this.#clock.monotonic()), MAX_SLEEP_MS);
+    this.#clock.sleep(ms, alarm.abort.signal).then(
       () => this.#ring(),
       () => undefined, // Superseded by an earlier one, or closed.
     );
@@ -133,6 +136,3 @@ export class WorkQueue {
     this.#setAlarm();
   }
 }
-
-/** Timers hold 31 bits; after this long we look again. */
-const MAX_SLEEP_MS = 3_600_000;

@@ -133,7 +133,7 @@ export class LeaderElector {
   }
 
   async #tryAcquire(signal: AbortSignal): Promise<boolean> {
-    const {client, lease, clock, identity} = this.#options;
+    const {client, lease, clock} = this.#options;
     const startedAt = clock.monotonic();
     const current = await client.get(LEASE, lease, this.#deadline(signal));
     if (current && !this.#isFree(current)) return false;
@@ -147,7 +147,6 @@ export class LeaderElector {
       throw error;
     }
     this.#mayWriteUntil = startedAt + this.#renewDeadlineMs;
-    this.#logger.debug({identity}, 'lease taken');
     return true;
   }
 

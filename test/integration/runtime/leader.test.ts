@@ -127,20 +127,15 @@ test('SIGSTOP past the lease: woken up, the old leader writes nothing more and e
 
 test('cut off from the API: the leader stops writing before another may begin', async () => {
   const [leader] = await leaderAndStandby();
-  let cutAt = 0;
-  const lateWrites: number[] = [];
-  proxy.intercept = seen => {
-    if (seen.userAgent !== 'first') return undefined;
-    if (isWrite(seen)) lateWrites.push(seen.at - cutAt);
-    return {kind: 'reset'};
-  };
-  cutAt = performance.now();
+  proxy.intercept = seen => (seen.userAgent === 'first' ? {kind: 'reset'} : undefined);
+  const cutAt = performance.now();
   proxy.disconnect();
   await takeover(cutAt);
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
+  // It went on trying for a while, as it may; what did not arrive counts too.
+  expect(writesOf('first').some(seen => seen.at > cutAt)).toBe(true);
   expect(turns()).toEqual(['first', 'second']);
-  expect(lateWrites.length).toBeGreaterThan(0);
 });
 
 test('the lease tells who leads since when', async () => {
