@@ -1,3 +1,5 @@
+import {isIPv4, isIPv6} from 'node:net';
+
 /** The text of a zone file: one record a line, every name absolute, the SOA first. Pure. */
 
 export interface ZoneRecord {
@@ -19,7 +21,7 @@ export interface ZoneFile {
 const NEGATIVE_TTL = 1;
 
 export function formatZone({zone, primary, serial, records}: ZoneFile): string {
-  const soa = `${dotted(zone)} ${NEGATIVE_TTL} IN SOA ${dotted(primary)} hostmaster.${dotted(zone)} ${serial} 60 60 600 ${NEGATIVE_TTL}`;
+  const soa = `${dotted(zone)} ${NEGATIVE_TTL} IN SOA ${dotted(primary)} hostmaster.dns.test. ${serial} 60 60 600 ${NEGATIVE_TTL}`;
   const lines = records.map(({name, ttl, type, value}) => `${dotted(name)} ${ttl} IN ${type} ${value}`);
   return `${[soa, ...lines].join('\n')}\n`;
 }
@@ -34,8 +36,12 @@ export function parseZone(text: string): ZoneFile {
   return {zone: undotted(zone), primary: undotted(primary), serial: Number(serial), records};
 }
 
-/** A value as a person writes it, in the form that a zone file wants: absolute names, quoted strings of at most 255 bytes. */
+/**
+ * A value as a person writes it, in the form that a zone file wants: absolute names, quoted strings of at most 255 bytes.
+ * Throws for one that is malformed, since the server would then refuse the whole zone.
+ */
 export function formatValue(type: string, value: string): string {
+  if (!isWellFormed(type, value)) throw new Error(`${JSON.stringify(value)} is no value for a record of type ${type}`);
   switch (type) {
     case 'CNAME':
     case 'DNAME':
@@ -49,6 +55,26 @@ export function formatValue(type: string, value: string): string {
       return value.startsWith('"') ? value : quoted(value);
     default:
       return value;
+  }
+}
+
+function isWellFormed(type: string, value: string): boolean {
+  if (value === '' || value.includes('\n')) return false;
+  switch (type) {
+    case 'A':
+      return isIPv4(value);
+    case 'AAAA':
+      return isIPv6(value);
+    case 'CNAME':
+    case 'DNAME':
+    case 'NS':
+      return !/\s/.test(value);
+    case 'MX':
+      return /^\d+ \S+$/.test(value);
+    case 'CAA':
+      return /^\d+ [a-z0-9]+ "[^"]*"$/.test(value);
+    default:
+      return true;
   }
 }
 

@@ -19,7 +19,7 @@ export interface SetOptions {
 
 /** Edits the DNS that the cluster's inhabitants see. Every promise resolves when the servers concerned serve the change. */
 export interface Zones {
-  /** Replaces all records of a name and type. The zone is the longest one that fits. */
+  /** Replaces all records of a name and type, in the longest zone that fits; throws for a malformed value. */
   set(name: string, type: string, values: string | readonly string[], options?: SetOptions): Promise<void>;
   /** Removes a name's records, of one type or all. */
   remove(name: string, type?: string, options?: Pick<SetOptions, 'server'>): Promise<void>;
@@ -42,6 +42,8 @@ const READERS: Record<Folder, readonly string[]> = {
   ca: [ADDRESSES.ca],
 };
 
+type Change = (records: readonly ZoneRecord[]) => ZoneRecord[];
+
 const NAME_SERVERS = ['ns1.dns.test', 'ns2.dns.test'];
 const TLD_SERVER = 'a.tld-servers.test';
 const ROOT_SERVER = 'a.root-servers.test';
@@ -60,29 +62,20 @@ export function openZones(root: string): Zones {
     return undefined;
   };
 
-  const edit = async (folder: Folder, zone: string, change: (records: readonly ZoneRecord[]) => ZoneRecord[]) => {
+  /** The lock is held while the file is written, not while the servers take it up: edits of one zone wait together. */
+  const edit = async (folder: Folder, zone: string, change: Change): Promise<void> => {
     const path = pathOf(folder, zone);
     await mkdir(join(root, 'locks'), {recursive: true});
-    await withLock(join(root, 'locks', `${folder}-${zone}`), async () => {
+    const after = await withLock(join(root, 'locks', `${folder}-${zone}`), async () => {
       const before = existsSync(path) ? parseZone(await readFile(path, 'utf8')) : emptyZone(folder, zone);
-      const after = {...before, serial: before.serial + 1, records: change(before.records)};
-      await writeAtomically(root, path, formatZone(after));
-      try {
-        await Promise.all(READERS[folder].map(address => served(address, after)));
-      } catch (cause) {
-        await writeAtomically(root, path, formatZone({...before, serial: before.serial + 2}));
-        throw new Error(`the change of ${zone} on ${folder} was not taken up; is one of its values malformed?`, {
-          cause,
-        });
-      }
+      const changed = {...before, serial: before.serial + 1, records: change(before.records)};
+      await writeAtomically(root, path, formatZone(changed));
+      return changed;
     });
+    await Promise.all(READERS[folder].map(address => served(address, after)));
   };
 
-  const editName = async (
-    name: string,
-    server: ZoneServer | undefined,
-    change: (records: readonly ZoneRecord[]) => ZoneRecord[],
-  ) => {
+  const editName = async (name: string, server: ZoneServer | undefined, change: Change) => {
     const folders = server ? [server] : (['ns1', 'ns2'] as const);
     await Promise.all(
       folders.map(folder => {

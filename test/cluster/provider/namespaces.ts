@@ -22,7 +22,7 @@ export const namespaces: Provider = {
   create,
   zones: () => ZONES,
   loadImages,
-  enter: state => ['nsenter', `--target=${firstProcess(state).pid}`, '--net', '--mount', '--pid', '--'],
+  enter,
   isRunning: async state => existsSync(processFile(state)) && isSame(firstProcess(state)),
   delete: remove,
 };
@@ -70,11 +70,18 @@ async function create({state, programs, signal}: CreateOptions): Promise<void> {
   await Promise.race([ready, ended]);
 }
 
+/** Entering another mount namespace leaves one in its root folder; `env` goes back to where the command was given. */
+function enter(state: StateFolder): readonly string[] {
+  const nsenter = ['nsenter', `--target=${firstProcess(state).pid}`, '--net', '--mount', '--pid'];
+  return [...nsenter, '--', 'env', `--chdir=${process.cwd()}`];
+}
+
 async function loadImages(state: StateFolder, archives: readonly string[]): Promise<void> {
   const ctr = [...namespaces.enter(state), 'ctr', '-a', containerdSocket(state), '-n', 'k8s.io'];
   const queue = [...archives];
   const importAll = async () => {
-    for (let archive = queue.shift(); archive; archive = queue.shift()) await run([...ctr, 'images', 'import', archive]);
+    for (let archive = queue.shift(); archive; archive = queue.shift())
+      await run([...ctr, 'images', 'import', archive]);
   };
   await Promise.all([importAll(), importAll(), importAll()]);
 }
