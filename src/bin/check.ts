@@ -1,13 +1,12 @@
 /** `nameplate check`: the operator's own DNS verdict about a host, from where the command runs. */
-import {setTimeout as sleep} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import type {Clock} from '../dns/clock.ts';
 import {type DnsConfig, defaultDnsConfig} from '../dns/config.ts';
 import {createDns} from '../dns/dns.ts';
 import {parseHost} from '../dns/names.ts';
 import type {ProofQuestion, Verdict} from '../dns/verdict.ts';
+import {systemClock} from '../runtime/clock.ts';
 
 const USAGE = `Usage: nameplate check HOST --target TARGET [options]
 
@@ -27,12 +26,6 @@ Exit code: 0 right, 1 something to change, 2 wrong usage, 3 cannot be told now (
 `;
 
 const EXIT = {right: 0, wrong: 1, usage: 2, unclear: 3} as const;
-
-const clock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  sleep: (ms, signal) => sleep(ms, undefined, {signal}),
-};
 
 interface Command {
   readonly question: ProofQuestion;
@@ -128,7 +121,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return EXIT.right;
   }
   const {question, config, json} = command;
-  const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock});
+  const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
   const verdict = await dns.verify(question, AbortSignal.timeout(config.verdictTimeoutMs * 2));
   process.stdout.write(
     json ? `${JSON.stringify({host: question.host, ...verdict}, null, 2)}\n` : printed(question, verdict),

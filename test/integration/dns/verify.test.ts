@@ -1,10 +1,10 @@
-import {setTimeout as sleep} from 'node:timers/promises';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type DnsConfig, defaultDnsConfig} from '../../../src/dns/config.ts';
 import {createDns} from '../../../src/dns/dns.ts';
 import type {ProofQuestion, Verdict} from '../../../src/dns/verdict.ts';
+import {systemClock} from '../../../src/runtime/clock.ts';
 import {addressOf, ROOT, startWorld, type World, type ZoneSpec} from './world.ts';
 
 const TARGET = 'acct.edge-np.test';
@@ -384,11 +384,6 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 function dnsOf(config: Partial<DnsConfig> = {}) {
-  const clock = {
-    now: Date.now,
-    monotonic: () => performance.now(),
-    sleep: (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal && {signal}),
-  };
   return createDns(
     {
       ...defaultDnsConfig,
@@ -399,7 +394,7 @@ function dnsOf(config: Partial<DnsConfig> = {}) {
       ...(config.mode && config.mode !== 'authoritative' && {recursives: [`${addressOf('recursive')}:${world.port}`]}),
       ...config,
     },
-    {logger: pino({level: 'silent'}), registry: new Registry(), clock, port: world.port},
+    {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock, port: world.port},
   );
 }
 

@@ -1,0 +1,156 @@
+import {createSocket, type RemoteInfo} from 'node:dgram';
+import {createServer} from 'node:net';
+import dnsPacket from 'dns-packet';
+import {afterEach, describe, expect, test} from 'vitest';
+import {createTransport, type Query} from './transport.ts';
+
+/** What a server does with a query: the datagrams that it sends back, one after another. */
+type Behaviour = (query: Buffer, tries: number) => Uint8Array[];
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** Only for what no real server can be made to do. */
+async function serve(behaviour: Behaviour, overTcp?: (query: Buffer) => Uint8Array): Promise<Query> {
+  const socket = createSocket('udp4');
+  let tries = 0;
+  socket.on('message', (message, from: RemoteInfo) => {
+    tries++;
+    for (const datagram of behaviour(message, tries)) socket.send(datagram, from.port, from.address);
+  });
+  await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', resolve));
+  closers.push(() => socket.close());
+  const {port} = socket.address();
+  if (overTcp !== undefined) await serveTcp(port, overTcp);
+  return {endpoint: {address: '127.0.0.1', port}, name: 'shop.example.com', type: 'A', recursionDesired: false};
+}
+
+async function serveTcp(port: number, answer: (query: Buffer) => Uint8Array): Promise<void> {
+  const server = createServer(socket => {
+    socket.on('error', () => {});
+    socket.once('data', chunk => {
+      const reply = Buffer.from(answer(Buffer.from(chunk).subarray(2)));
+      const framed = Buffer.concat([Buffer.from([reply.length >> 8, reply.length & 0xff]), reply]);
+      // In two parts: TCP has no borders between messages.
+      socket.write(framed.subarray(0, 1), () => socket.end(framed.subarray(1)));
+    });
+  });
+  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve));
+  closers.push(() => server.close());
+}
+
+function answer(query: Buffer, address: string, change: {id?: number; name?: string; flags?: number} = {}): Buffer {
+  const {id, questions} = dnsPacket.decode(query);
+  const name = change.name ?? questions?.[0]?.name ?? '';
+  return dnsPacket.encode({
+    type: 'response',
+    id: change.id ?? id ?? 0,
+    flags: change.flags ?? dnsPacket.AUTHORITATIVE_ANSWER,
+    questions: [{name, type: 'A'}],
+    answers: [{name, type: 'A', ttl: 60, data: address}],
+  });
+}
+
+const transport = createTransport({mayAsk: ({address}) => address === '127.0.0.1', timeoutMs: 150});
+const never = new AbortController().signal;
+const RIGHT = {ok: true, message: {answers: [{address: '192.0.2.1'}]}};
+
+describe('the answer is taken', () => {
+  test('when it comes', async () => {
+    const query = await serve(message => [answer(message, '192.0.2.1')]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('at the second try', async () => {
+    const query = await serve((message, tries) => (tries < 2 ? [] : [answer(message, '192.0.2.1')]));
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('after garbage, a wrong id and a wrong question', async () => {
+    const query = await serve(message => {
+      const id = message.readUInt16BE(0);
+      return [
+        Buffer.from('garbage'),
+        answer(message, '192.0.2.66', {id: (id + 1) & 0xffff}),
+        answer(message, '192.0.2.66', {name: 'other.example.com'}),
+        message,
+        answer(message, '192.0.2.1'),
+      ];
+    });
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('over TCP when it is truncated', async () => {
+    const truncated = dnsPacket.AUTHORITATIVE_ANSWER | dnsPacket.TRUNCATED_RESPONSE;
+    const query = await serve(
+      message => [answer(message, '192.0.2.66', {flags: truncated})],
+      message => answer(message, '192.0.2.1'),
+    );
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('without EDNS, from a server that does not know it', async () => {
+    const query = await serve(message => {
+      const edns = (dnsPacket.decode(message).additionals ?? []).length > 0;
+      return [edns ? answer(message, '192.0.2.66', {flags: 1}) : answer(message, '192.0.2.1')];
+    });
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('whatever its case', async () => {
+    const query = await serve(message => [answer(message, '192.0.2.1', {name: 'SHOP.Example.com'})]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+});
+
+describe('there is no answer', () => {
+  test('in silence', async () => {
+    const query = await serve(() => []);
+    expect(await transport.query(query, never)).toMatchObject({ok: false, failure: 'timeout'});
+  });
+  test('in garbage', async () => {
+    const query = await serve(message => [Buffer.concat([message.subarray(0, 2), Buffer.from([0x84, 0, 0, 1])])]);
+    expect(await transport.query(query, never)).toMatchObject({ok: false, failure: 'malformed'});
+  });
+  test('where nobody listens', async () => {
+    const query = await serve(() => []);
+    await closers.pop()?.();
+    expect(await transport.query(query, never)).toMatchObject({ok: false, failure: 'unreachable'});
+  });
+  test('when truncation has no TCP behind it', async () => {
+    const query = await serve(message => [answer(message, '192.0.2.66', {flags: dnsPacket.TRUNCATED_RESPONSE})]);
+    expect(await transport.query(query, never)).toMatchObject({ok: false, failure: 'unreachable'});
+  });
+  test('from an address that may not be asked, and nothing is sent', async () => {
+    let received = 0;
+    const query = await serve(() => {
+      received++;
+      return [];
+    });
+    const closed = createTransport({mayAsk: () => false, timeoutMs: 50});
+    expect(await closed.query(query, never)).toMatchObject({ok: false, failure: 'forbidden'});
+    expect(received).toBe(0);
+  });
+  test('for a name that cannot exist', async () => {
+    const query = await serve(() => []);
+    const name = `${'a'.repeat(64)}.com`;
+    expect(await transport.query({...query, name}, never)).toMatchObject({ok: false, failure: 'malformed'});
+  });
+  test('after an abort', async () => {
+    const query = await serve(() => []);
+    expect(await transport.query(query, AbortSignal.abort())).toMatchObject({ok: false, failure: 'timeout'});
+  });
+});
+
+test('one server is asked no more than its share at a time', async () => {
+  const held: Buffer[] = [];
+  const query = await serve(message => {
+    held.push(message);
+    return [];
+  });
+  const narrow = createTransport({mayAsk: () => true, timeoutMs: 100, perServer: 2});
+  const stop = new AbortController();
+  const all = [1, 2, 3, 4, 5].map(() => narrow.query(query, stop.signal));
+  // The first two have had their two tries before the others have had one.
+  await Promise.all(all.slice(0, 2));
+  expect(held.length).toBeLessThanOrEqual(6);
+  stop.abort();
+  expect((await Promise.all(all)).every(reply => !reply.ok)).toBe(true);
+});
