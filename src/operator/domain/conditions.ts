@@ -17,44 +17,65 @@ export type DomainConditionType =
   | 'Reconciling'
   | 'Stalled';
 
-export type AcceptedReason =
-  | 'Accepted'
-  | 'InvalidHost'
-  | 'ReservedHost'
-  | 'ProjectNotFound'
-  | 'HostInOtherProject'
-  | 'PlanRequired'
-  | 'PlanLimitReached'
-  | 'NoSuccessfulDeploy'
-  | 'RedirectLoop'
-  | 'RedirectTargetNotOurs'
-  | 'RedirectStatusUnsupported';
-export type DnsVerifiedReason = DnsReason | 'Drifted' | 'Checking' | 'Waiting';
-export type ClaimedReason = 'Claimed' | 'HeldByAnotherAccount' | 'Waiting';
-export type CaaReason = 'Allowed' | 'NotChecked' | 'Forbidden' | 'LookupFailed' | 'Waiting';
-export type CertificateReason =
-  | 'Issued'
-  | 'RenewalFailing'
-  | 'Issuing'
-  | 'Overdue'
-  | 'Failed'
-  | 'RateLimited'
-  | 'IssuerNotFound'
-  | 'CertManagerMissing'
-  | 'Waiting';
-export type RoutedReason =
-  | 'Serving'
-  | 'Redirecting'
-  | 'ServiceNotFound'
-  | 'PortNotFound'
-  | 'IngressClassNotFound'
-  | 'TargetNotLive'
-  | 'Waiting';
+/** The closed set of reasons of each condition, the good one first; the README explains every one. */
+export const REASONS = {
+  Accepted: [
+    'Accepted',
+    'InvalidHost',
+    'ReservedHost',
+    'ProjectNotFound',
+    'HostInOtherProject',
+    'PlanRequired',
+    'PlanLimitReached',
+    'NoSuccessfulDeploy',
+    'RedirectLoop',
+    'RedirectTargetNotOurs',
+    'RedirectStatusUnsupported',
+  ],
+  DNSVerified: [
+    'Verified',
+    'RecordMissing',
+    'RecordMismatch',
+    'ConflictingRecord',
+    'ProofMissing',
+    'Propagating',
+    'NameServersUnreachable',
+    'DelegationBroken',
+    'Bogus',
+    'Drifted',
+    'Checking',
+    'Waiting',
+  ],
+  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Waiting'],
+  CAAAllowed: ['Allowed', 'NotChecked', 'Forbidden', 'LookupFailed', 'Waiting'],
+  CertificateReady: [
+    'Issued',
+    'RenewalFailing',
+    'Issuing',
+    'Overdue',
+    'Failed',
+    'RateLimited',
+    'IssuerNotFound',
+    'CertManagerMissing',
+    'Waiting',
+  ],
+  Routed: [
+    'Serving',
+    'Redirecting',
+    'ServiceNotFound',
+    'PortNotFound',
+    'IngressClassNotFound',
+    'TargetNotLive',
+    'Waiting',
+  ],
+} as const;
+
+type Reason<Type extends keyof typeof REASONS> = (typeof REASONS)[Type][number];
 
 export type DomainCondition = Decision<DomainConditionType> & {reason: string};
 
 /** What only a person can mend, in the spec or in the plan: Stalled at once. */
-export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<AcceptedReason>([
+export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
   'InvalidHost',
   'ReservedHost',
   'HostInOtherProject',
@@ -65,8 +86,8 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<AcceptedReason>([
   'RedirectStatusUnsupported',
 ]);
 
-function condition<Reason extends string>(type: DomainConditionType) {
-  return (status: 'True' | 'False' | 'Unknown', reason: Reason, message: string): DomainCondition => ({
+function condition<Type extends keyof typeof REASONS>(type: Type) {
+  return (status: 'True' | 'False' | 'Unknown', reason: Reason<Type>, message: string): DomainCondition => ({
     type,
     status,
     reason,
@@ -74,12 +95,12 @@ function condition<Reason extends string>(type: DomainConditionType) {
   });
 }
 
-const accepted = condition<AcceptedReason>('Accepted');
-const dnsVerified = condition<DnsVerifiedReason>('DNSVerified');
-const claimed = condition<ClaimedReason>('Claimed');
-const caaAllowed = condition<CaaReason>('CAAAllowed');
-const certificateReady = condition<CertificateReason>('CertificateReady');
-const routed = condition<RoutedReason>('Routed');
+const accepted = condition('Accepted');
+const dnsVerified = condition('DNSVerified');
+const claimed = condition('Claimed');
+const caaAllowed = condition('CAAAllowed');
+const certificateReady = condition('CertificateReady');
+const routed = condition('Routed');
 
 export const Accepted = {
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
