@@ -10,7 +10,11 @@ export interface WaitOptions {
  * Polls `probe` until it answers something truthy and returns that. A probe that throws counts as "not yet"; its last
  * error becomes the cause of the error thrown at the deadline.
  */
-export async function until<T>(what: string, probe: () => Promise<T> | T, options: WaitOptions = {}): Promise<T> {
+export async function until<T>(
+  what: string,
+  probe: () => Promise<T> | T,
+  options: WaitOptions = {},
+): Promise<NonNullable<T>> {
   const {timeoutMs = 30_000, intervalMs = 100, signal} = options;
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;

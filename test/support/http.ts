@@ -5,6 +5,7 @@ import {request as requestHttps} from 'node:https';
 import {setTimeout as pause} from 'node:timers/promises';
 import type {TLSSocket} from 'node:tls';
 import type {ClusterInfo} from '../cluster/cluster.ts';
+import {until} from '../cluster/wait.ts';
 
 export interface Answer {
   readonly status: number;
@@ -35,6 +36,8 @@ export interface Visitor {
   request(url: string, options?: RequestOptions): Promise<Answer>;
   /** As a browser without a cache: follows redirects, of which there may be three. */
   visit(url: string): Promise<Visit>;
+  /** Requests, taking any certificate, until the answer is as wanted. */
+  untilAnswer(url: string, isWanted: (answer: Answer) => boolean): Promise<Answer>;
   /** Visits the URLs over and over until `stop`, which returns everything met. */
   observe(...urls: string[]): {stop(): Promise<Observation>};
 }
@@ -51,6 +54,7 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
   return {
     request,
     visit: url => visit(url, request),
+    untilAnswer: (url, isWanted) => untilAnswer(url, isWanted, request),
     observe: (...urls) => observe(urls, url => visit(url, request)),
   };
 }
@@ -105,6 +109,19 @@ async function visit(start: string, request: Visitor['request']): Promise<Visit>
     if (answers.length > MAX_REDIRECTS) throw new Error(`${start}: more than ${MAX_REDIRECTS} redirects: a loop`);
     url = new URL(last.location, url).href;
   }
+}
+
+async function untilAnswer(
+  url: string,
+  isWanted: (answer: Answer) => boolean,
+  request: Visitor['request'],
+): Promise<Answer> {
+  const probe = async () => {
+    const answer = await request(url, {anyCertificate: true});
+    if (isWanted(answer)) return answer;
+    throw new Error(`the last answer is ${JSON.stringify(answer)}`);
+  };
+  return until(`${url} answers as wanted`, probe, {timeoutMs: 30_000, intervalMs: 50});
 }
 
 function observe(urls: readonly string[], visitOne: (url: string) => Promise<Visit>) {

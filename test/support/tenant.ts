@@ -5,12 +5,14 @@ import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
+import type {RequiredRecord} from '../../src/operator/domain/verify.ts';
 import * as kinds from '../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../src/operator/routing/traefik.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
+import {issuerObjects} from './issuers.ts';
 import {Created, listAll} from './kube.ts';
 import {domain, namespace, project} from './objects.ts';
 import * as workload from './workload.ts';
@@ -30,7 +32,7 @@ export interface TenantOptions {
 /** What is expected of a Domain: its state, and reasons of conditions by type. */
 export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {readonly state?: DomainState};
 
-const TIMEOUT_MS = 150_000;
+const WAIT = {timeoutMs: 150_000, intervalMs: 200};
 
 export async function createTenant(
   cluster: Cluster,
@@ -68,8 +70,9 @@ export class Tenant {
   async setIssuer(kind: IssuerKind): Promise<void> {
     const {namespace} = this;
     if (kind === 'none') return;
-    const spec = kind === 'acme' ? await this.#acmeIssuer() : await this.#fastIssuer();
-    await this.#client.apply(kinds.ISSUER, workload.issuer(namespace, spec));
+    for (const {resource, object} of await issuerObjects(this.#client, this.#cluster.info, namespace, kind)) {
+      await this.#client.apply(resource, object);
+    }
   }
 
   /** Service and Deployment; resolves once a pod is ready. */
@@ -80,7 +83,7 @@ export class Tenant {
     await until(
       `${namespace}: ${service} is ready`,
       async () => (await this.#client.get(workload.DEPLOYMENT, {namespace, name: service}))?.status?.readyReplicas,
-      {timeoutMs: TIMEOUT_MS, intervalMs: 200},
+      WAIT,
     );
   }
 
@@ -112,22 +115,32 @@ export class Tenant {
       if (domain && isAs(domain, expected)) return domain;
       throw new Error(domain ? describe(domain) : 'it does not exist');
     };
-    const options = {timeoutMs: TIMEOUT_MS, intervalMs: 200};
-    return until(`${this.namespace}: ${host} is ${JSON.stringify(expected)}`, probe, options);
+    return until(`${this.namespace}: ${host} is ${JSON.stringify(expected)}`, probe, WAIT);
+  }
+
+  /** Waits until the Project's conditions have these reasons. */
+  async seesProject(name: string, reasons: Readonly<Record<string, string>>): Promise<void> {
+    const probe = async () => {
+      const {status} = (await this.project(name)) ?? {};
+      const reasonOf = (type: string) => findCondition(status?.conditions, type)?.reason;
+      return Object.entries(reasons).every(([type, reason]) => reasonOf(type) === reason);
+    };
+    await until(`${this.namespace}: Project ${name} is ${JSON.stringify(reasons)}`, probe, WAIT);
+  }
+
+  /** What status.dns.required says, as soon as it says something. */
+  async records(host: string): Promise<RequiredRecord[]> {
+    const required = async () => (await this.domain(host))?.status?.dns?.required;
+    return until(`${this.namespace}: ${host} shows its records`, required, WAIT);
   }
 
   /** Does what status.dns.required says, as a tenant does at the DNS provider. */
-  async createRecords(host: string, wanted: (type: string) => boolean = () => true): Promise<void> {
+  async createRecords(host: string, isWanted: (type: string) => boolean = () => true): Promise<void> {
     const {zones, info} = this.#cluster;
-    const domain = await until(
-      `${this.namespace}: ${host} shows its records`,
-      async () => ((await this.domain(host))?.status?.dns?.required ? this.domain(host) : undefined),
-      {timeoutMs: TIMEOUT_MS, intervalMs: 200},
-    );
-    for (const {type, name, value} of domain?.status?.dns?.required ?? []) {
-      if (!wanted(type)) continue;
-      if (type === 'ALIAS') await zones.set(name, 'A', info.ingress.address);
-      else await zones.set(name, type, value);
+    for (const {type, name, value} of await this.records(host)) {
+      if (!isWanted(type)) continue;
+      // An ALIAS is the provider's own affair; what the world sees of it are the target's addresses.
+      await (type === 'ALIAS' ? zones.set(name, 'A', info.ingress.address) : zones.set(name, type, value));
     }
   }
 
@@ -150,7 +163,33 @@ export class Tenant {
     const patch = {metadata: {annotations: {[ANNOTATION.verifyRequestedAt]: token}}};
     await this.#client.patch(kinds.DOMAIN, {namespace: this.namespace, name: host}, patch);
     const isHandled = async () => (await this.domain(host))?.status?.lastHandledVerifyRequest === token;
-    await until(`the verify request of ${host} is handled`, isHandled, {timeoutMs: TIMEOUT_MS});
+    await until(`the verify request of ${host} is handled`, isHandled, WAIT);
+  }
+
+  /** Starts a renewal, as `cmctl renew` does. */
+  async renew(host: string): Promise<void> {
+    const {metadata, status} = (await this.certificate(host)) ?? fail(`no certificate for ${host}`);
+    const others = status?.conditions?.filter(({type}) => type !== 'Issuing') ?? [];
+    const issuing = {type: 'Issuing', status: 'True', reason: 'ManuallyTriggered', message: 'by a test'};
+    const key = {namespace: this.namespace, name: metadata.name};
+    const patch = {status: {conditions: [...others, {...issuing, lastTransitionTime: new Date().toISOString()}]}};
+    await this.#client.patch(kinds.CERTIFICATE, key, patch, {subresource: 'status'});
+  }
+
+  /** Waits until the certificate was issued so many times. */
+  async seesRevision(host: string, revision: number): Promise<void> {
+    const isThere = async () => (await this.certificate(host))?.status?.revision === revision;
+    await until(`${this.namespace}: revision ${revision} of the certificate of ${host}`, isThere, WAIT);
+  }
+
+  /** Leaves what a backup without status leaves: no status, and of the claims nothing. */
+  async wipe(...hosts: string[]): Promise<void> {
+    const {namespace} = this;
+    for (const name of hosts) {
+      await this.#client.patch(kinds.DOMAIN, {namespace, name}, {status: null}, {subresource: 'status'});
+      await this.#client.delete(kinds.DOMAIN_CLAIM, {name});
+    }
+    await this.#client.patch(kinds.PROJECT, {namespace, name: 'shop'}, {status: null}, {subresource: 'status'});
   }
 
   async deleteDomain(host: string): Promise<void> {
@@ -166,6 +205,17 @@ export class Tenant {
     const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${host}`};
     const found = [kinds.INGRESS, MIDDLEWARE].map(kind => listAll<KubeObject>(this.#client, kind, selector));
     return (await Promise.all(found)).flat();
+  }
+
+  async seesRoutes(host: string, isAsExpected: (routes: KubeObject[]) => boolean): Promise<void> {
+    const probe = async () => isAsExpected(await this.routes(host));
+    await until(`${this.namespace}: the routes of ${host} are as expected`, probe, WAIT);
+  }
+
+  /** Which route objects stand, by uid: the same ones only as long as nobody deleted one. */
+  async routeUids(...hosts: string[]): Promise<string[]> {
+    const routes = await Promise.all(hosts.map(host => this.routes(host)));
+    return routes.flat().map(({kind, metadata}) => `${kind} ${metadata.name} ${metadata.uid}`);
   }
 
   async certificate(host: string): Promise<kinds.Certificate | undefined> {
@@ -192,24 +242,7 @@ export class Tenant {
       if (names.length > 0) throw new Error(`left: ${names.join(', ')}`);
       return true;
     };
-    await until(`${this.namespace}: nothing is left of ${host}`, probe, {timeoutMs: TIMEOUT_MS, intervalMs: 200});
-  }
-
-  async #acmeIssuer(): Promise<Record<string, unknown>> {
-    const platform = await this.#client.get(kinds.CLUSTER_ISSUER, {name: this.#cluster.info.issuers.acme});
-    const {acme} = (platform as unknown as {spec: {acme: Record<string, unknown>}}).spec;
-    return {acme: {...acme, privateKeySecretRef: {name: 'acme-account'}}};
-  }
-
-  async #fastIssuer(): Promise<Record<string, unknown>> {
-    const {fast} = this.#cluster.info.issuers;
-    const {data} = (await this.#client.get(kinds.SECRET, {namespace: 'cert-manager', name: fast})) as KubeObject & {
-      data?: Record<string, string>;
-    };
-    const metadata = {namespace: this.namespace, name: 'ca'};
-    const secret = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls', data};
-    await this.#client.apply(kinds.SECRET, secret as KubeObject);
-    return {ca: {secretName: 'ca'}};
+    await until(`${this.namespace}: nothing is left of ${host}`, probe, WAIT);
   }
 }
 
@@ -223,6 +256,10 @@ function describe({status}: kinds.Domain): string {
     ({type, status: value, reason, message}) => `  ${type}=${value} ${reason}: ${message}`,
   );
   return [`it is ${status?.state ?? 'without a status'}`, ...lines].join('\n');
+}
+
+function fail(problem: string): never {
+  throw new Error(problem);
 }
 
 /** The message of one of its conditions. */

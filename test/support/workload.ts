@@ -24,12 +24,6 @@ export const ORDER = kindOf('acme.cert-manager.io', 'Order');
 
 /** Marks the namespaces of tenants, so that a later run in the same cluster finds what an earlier one left. */
 export const TENANT_LABEL = 'test.nameplate.dev/tenant';
-/** Every tenant has an Issuer of this name of its own, so that a test can take it away. */
-export const ISSUER_NAME = 'certificates';
-
-export function issuer(namespace: string, spec: Record<string, unknown>) {
-  return {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata: {namespace, name: ISSUER_NAME}, spec};
-}
 
 export function runningService(namespace: string, name: string) {
   const ports = [{name: 'http', port: 80, targetPort: 8080}];

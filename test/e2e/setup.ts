@@ -1,0 +1,26 @@
+/** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
+import {connect} from '../cluster/cluster.ts';
+import {installOperator} from '../support/install.ts';
+import {ISSUER_NAME} from '../support/issuers.ts';
+import {TENANT_LABEL} from '../support/workload.ts';
+
+/**
+ * Each tenant brings an Issuer of its own, so that a test can do without ACME, or without any issuer. DNS is looked at
+ * often, so that a test of drift takes seconds; another leader is there within seconds.
+ */
+const SETTINGS = [
+  `config.certificates.issuerRef.name=${ISSUER_NAME}`,
+  'config.certificates.issuerRef.kind=Issuer',
+  'config.dns.checks.steadySeconds=5',
+  'config.dns.driftAfterSeconds=5',
+  'config.claims.lingerSeconds=20',
+  'config.controller.leaderElection.leaseDurationSeconds=6',
+  'config.controller.leaderElection.renewDeadlineSeconds=4',
+  'config.controller.leaderElection.retryPeriodSeconds=1',
+];
+
+export async function setup(): Promise<void> {
+  const cluster = await connect();
+  await cluster.kubectl('delete', 'namespaces', '-l', TENANT_LABEL, '--wait=false');
+  await installOperator(cluster, SETTINGS);
+}

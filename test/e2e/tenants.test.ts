@@ -1,0 +1,25 @@
+/** Tenants beside each other on one cluster. All rows run at the same time, each with a namespace and a zone of its own. */
+import {describe} from 'vitest';
+import {racing} from './accounts.ts';
+import {changing} from './changes.ts';
+import * as failures from './failures.ts';
+import {repairing} from './repairs.ts';
+import * as states from './states.ts';
+
+describe.concurrent('the life of a Domain', () => {
+  describe('(none) -> added', states.adding);
+  describe('added -> verified -> live', states.goingLive);
+  describe('live -> live', states.staying);
+  describe('any -> removed', states.removing);
+});
+
+describe.concurrent('what fails', () => {
+  describe('verification keeps failing', failures.verificationKeepsFailing);
+  describe('certificate not provisioning', failures.certificateNotProvisioning);
+  describe('private-connection warning', failures.privateConnectionWarning);
+  describe('redirects break', failures.redirectsBreak);
+});
+
+describe.concurrent('what changes', changing);
+describe.concurrent('two accounts and one host', racing);
+describe.concurrent('what is repaired', repairing);

@@ -1,0 +1,45 @@
+/** The Issuer that each tenant of the e2e tests has for itself, so that a test can choose it or take it away. */
+import * as kinds from '../../src/operator/resources.ts';
+import type {KubeClient} from '../../src/runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
+import type {ClusterInfo} from '../cluster/cluster.ts';
+
+/** What the operator is configured to look for in every namespace. */
+export const ISSUER_NAME = 'certificates';
+
+interface Applied {
+  readonly resource: ResourceType;
+  readonly object: KubeObject;
+}
+
+/** `acme`: the platform's ACME CA, with an account of the tenant's own. `fast`: the cluster's CA, which signs at once. */
+export function issuerObjects(
+  client: KubeClient,
+  {issuers}: ClusterInfo,
+  namespace: string,
+  kind: 'acme' | 'fast',
+): Promise<Applied[]> {
+  return kind === 'acme' ? acmeIssuer(client, issuers.acme, namespace) : fastIssuer(client, issuers.fast, namespace);
+}
+
+async function acmeIssuer(client: KubeClient, platformIssuer: string, namespace: string): Promise<Applied[]> {
+  const platform = (await client.get(kinds.CLUSTER_ISSUER, {name: platformIssuer})) as
+    | {spec?: {acme: object}}
+    | undefined;
+  const acme = {...platform?.spec?.acme, privateKeySecretRef: {name: 'acme-account'}};
+  return [issuer(namespace, {acme})];
+}
+
+async function fastIssuer(client: KubeClient, caSecret: string, namespace: string): Promise<Applied[]> {
+  const ca = (await client.get(kinds.SECRET, {namespace: 'cert-manager', name: caSecret})) as
+    | {data?: object}
+    | undefined;
+  const metadata = {namespace, name: 'ca'};
+  const secret = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'kubernetes.io/tls', data: ca?.data};
+  return [{resource: kinds.SECRET, object: secret}, issuer(namespace, {ca: {secretName: 'ca'}})];
+}
+
+function issuer(namespace: string, spec: object): Applied {
+  const object = {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata: {namespace, name: ISSUER_NAME}, spec};
+  return {resource: kinds.ISSUER, object};
+}
