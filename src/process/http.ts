@@ -63,8 +63,8 @@ async function respond(
   response: ServerResponse,
   options: OperationsServerOptions,
 ): Promise<void> {
-  const {status, contentType, body} = await answer(request, options).catch((error: unknown) => {
-    options.logger.error({error, url: request.url}, 'request to the operations endpoint failed');
+  const {status, contentType, body} = await answer(request, options).catch((err: unknown) => {
+    options.logger.error({err, url: request.url}, 'request to the operations endpoint failed');
     return text(500, 'internal error; the log has it\n');
   });
   response.writeHead(status, {

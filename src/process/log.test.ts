@@ -30,10 +30,10 @@ test('lines below the level are left out', () => {
 
 test('an error has its stack and its cause', () => {
   const {logger, entries} = capture();
-  logger.error({error: new Error('cannot list domains', {cause: new Error('connection refused')})}, 'list failed');
+  logger.error({err: new Error('cannot list domains', {cause: new Error('connection refused')})}, 'list failed');
   expect(entries()).toMatchObject([
     {
-      error: {
+      err: {
         message: 'cannot list domains',
         stack: expect.stringContaining('log.test.ts'),
         cause: {message: 'connection refused'},
@@ -45,7 +45,7 @@ test('an error has its stack and its cause', () => {
 test('an error alone gives its message to the line', () => {
   const {logger, entries} = capture();
   logger.error(new Error('boom'));
-  expect(entries()).toMatchObject([{message: 'boom', error: {message: 'boom'}}]);
+  expect(entries()).toMatchObject([{message: 'boom', err: {message: 'boom'}}]);
 });
 
 describe('what is never written', () => {

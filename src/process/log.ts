@@ -17,7 +17,7 @@ const secretFields = ['authorization', 'token', 'password', 'privateKey', 'apiKe
 const secretContent = ['data["tls.key"]', 'data["platform.key"]'];
 
 /**
- * Levels are words, times ISO 8601 in UTC, errors (under `error` or `err`) with stack and causes. Errors are logged as
+ * Levels are words, times ISO 8601 in UTC, errors (under `err`) with stack and causes. Errors are logged as
  * they are: whoever throws must not put a secret into a message.
  */
 export function createLogger({level, program, destination}: LogOptions): Logger {
@@ -26,9 +26,8 @@ export function createLogger({level, program, destination}: LogOptions): Logger 
     base: {program},
     timestamp: stdTimeFunctions.isoTime,
     messageKey: 'message',
-    errorKey: 'error',
     formatters: {level: (name: string) => ({level: name})},
-    serializers: {error: stdSerializers.errWithCause, err: stdSerializers.errWithCause},
+    serializers: {err: stdSerializers.errWithCause},
     redact: {paths: [...secretFields, ...secretContent].flatMap(anywhere), censor: '[redacted]'},
   };
   return destination === undefined ? pino(options) : pino(options, destination);

@@ -186,6 +186,8 @@ describe('rights', () => {
     ['patch nameplate.dev projects', 'yes'],
     ['patch nameplate.dev projects/status', 'yes'],
     ['patch nameplate.dev domains/status', 'yes'],
+    ['update nameplate.dev domains', 'yes'],
+    ['patch nameplate.dev domains', 'no'],
     ['update nameplate.dev domainclaims', 'yes'],
     ['patch nameplate.dev domainclaims', 'no'],
     ['create nameplate.dev projects', 'no'],
