@@ -3,7 +3,7 @@ import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {type DnsConfig, defaultDnsConfig} from '../dns/config.ts';
-import {createDns} from '../dns/dns.ts';
+import {createDns, type Dns} from '../dns/dns.ts';
 import {parseHost} from '../dns/names.ts';
 import type {ProofQuestion, Verdict} from '../dns/verdict.ts';
 import {systemClock} from '../runtime/clock.ts';
@@ -29,7 +29,7 @@ const EXIT = {right: 0, wrong: 1, usage: 2, unclear: 3} as const;
 
 interface Command {
   readonly question: ProofQuestion;
-  readonly config: DnsConfig;
+  readonly dns: Dns;
   readonly json: boolean;
 }
 
@@ -65,7 +65,8 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
     allowAddresses: values.allow,
     ...(values.root.length > 0 && {rootServers: values.root}),
   };
-  return {question: questionOf(text, values.target, values.txt, values.issuer), config, json: values.json};
+  const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
+  return {question: questionOf(text, values.target, values.txt, values.issuer), dns, json: values.json};
 }
 
 function questionOf(
@@ -120,9 +121,8 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(USAGE);
     return EXIT.right;
   }
-  const {question, config, json} = command;
-  const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
-  const verdict = await dns.verify(question, AbortSignal.timeout(config.verdictTimeoutMs * 2));
+  const {question, dns, json} = command;
+  const verdict = await dns.verify(question, new AbortController().signal);
   process.stdout.write(
     json ? `${JSON.stringify({host: question.host, ...verdict}, null, 2)}\n` : printed(question, verdict),
   );

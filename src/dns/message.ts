@@ -205,12 +205,9 @@ export function unsettled({question}: Case, {answer, cname, at}: Extract<Opinion
 }
 
 export function unknown({question}: Case, {answer, detail}: Extract<Opinion, {kind: 'unknown'}>): string {
-  const records = list(answer.records.map(formatRecord));
-  return `${quoteName(answer.server)} answers ${records}, but ${quoteDetail(detail)}. ${WAIT} Wanted: ${question.host} to lead to ${question.target}.`;
-}
-
-function quoteDetail(detail: string): string {
-  return escapeText(detail, 300);
+  const found = `${quoteName(answer.server)} answers ${list(answer.records.map(formatRecord))}`;
+  const change = cnamesIn(answer.records).length > 0 ? ` Or change it to ${wantedCname(question)}.` : '';
+  return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
 }
 
 export function proofMissing({question, evidence}: Case): string {

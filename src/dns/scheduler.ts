@@ -95,9 +95,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
       entry.generation++;
       delete entry.result;
     }
-    const calmer = before.urgency === 'pending' && subject.urgency === 'steady';
-    if (changed || !calmer) hurry(entry, 0);
-    else if (!entry.running) schedule(entry, nextDelay(entry));
+    if (changed || subject.urgency === 'pending') entry.count = 0;
+    if (!entry.running) schedule(entry, changed ? 0 : nextDelay(entry));
   }
 
   function add(key: string, subject: Subject): void {
@@ -119,10 +118,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     if (entry === undefined || entry.request === token) return;
     entry.request = token;
     const sinceLast = clock.now() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
-    hurry(entry, Math.max(limit.take(entry.subject.account), checks.soonSeconds * 1000 - sinceLast, 0));
-  }
-
-  function hurry(entry: Entry, delay: number): void {
+    const delay = Math.max(limit.take(entry.subject.account), checks.soonSeconds * 1000 - sinceLast, 0);
     entry.count = 0;
     if (!entry.running) schedule(entry, delay);
   }

@@ -1,7 +1,8 @@
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {describe, expect, test} from 'vitest';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {addressOf, startWorld, type World} from './world.ts';
 
 const CHECK = join(import.meta.dirname, '../../../src/bin/check.ts');
 
@@ -16,7 +17,43 @@ async function check(...args: string[]): Promise<{code: number; stdout: string; 
   }
 }
 
+const TARGET = 'acct.edge-np.test';
+let world: World;
+beforeAll(async () => {
+  world = await startWorld([
+    {name: 'right.test', at: ['a'], records: `shop CNAME ${TARGET}.\n@ CAA 0 issue "ca.example"`},
+    {name: 'edge-np.test', at: ['a'], records: 'acct A 192.0.2.10'},
+    {name: 'elsewhere.test', at: ['a'], records: '@ A 192.0.2.99'},
+    {name: 'wrong.test', at: ['a'], records: 'shop CNAME elsewhere.test.'},
+  ]);
+});
+afterAll(() => world?.stop());
+
 describe('nameplate check', () => {
+  const ask = (...args: string[]) =>
+    check(...args, '--target', TARGET, '--mode', 'recursive', '--resolver', `${addressOf('recursive')}:${world.port}`);
+
+  test('is content with a host that is right', async () => {
+    const {code, stdout} = await ask('shop.right.test', '--issuer', 'ca.example');
+    expect(stdout).toMatch(/^shop\.right\.test: Verified\n/);
+    expect(stdout).toContain(`shop.right.test. CNAME ${TARGET}.`);
+    expect(stdout).toContain('CAA: allowed.');
+    expect(code).toBe(0);
+  });
+
+  test('says what to change in a host that is wrong', async () => {
+    const {code, stdout} = await ask('shop.wrong.test');
+    expect(stdout).toContain('RecordMismatch');
+    expect(stdout).toContain(`Change it to shop.wrong.test. CNAME ${TARGET}.`);
+    expect(code).toBe(1);
+  });
+
+  test('is not content with a right host for which the CA may not issue', async () => {
+    const {code, stdout} = await ask('shop.right.test', '--issuer', 'other.example');
+    expect(stdout).toContain('CAA: forbidden.');
+    expect(code).toBe(1);
+  });
+
   test.each([
     [[], 'exactly one HOST'],
     [['shop.example.com'], '--target is needed'],

@@ -171,6 +171,30 @@ const rows: readonly Row[] = [
     says: ['169.254.169.254', 'not a public address'],
   },
   {
+    case: 'delegations that need each other',
+    zone: {at: ['a'], records: ''},
+    host: 'shop.hen.test',
+    want: {reason: 'DelegationBroken'},
+    says: ['ns.egg.test', 'no address'],
+  },
+  {
+    case: 'name servers named in another zone',
+    zone: {at: ['a'], records: CNAME, delegation: 'ZONE NS ns.right.test.'},
+    want: {reason: 'Verified'},
+  },
+  {
+    case: 'a name server that only the child lists, with an old answer',
+    zone: {at: ['a', 'd'], records: CNAME, instead: {d: ''}, delegation: 'ZONE NS a.dns.test.'},
+    want: {reason: 'Propagating'},
+    says: ['d.dns.test'],
+  },
+  {
+    case: 'a subdomain that is a zone of its own',
+    zone: {at: ab, records: ''},
+    host: 'shop.sub.parent.test',
+    want: {reason: 'Verified', proof: 'cname'},
+  },
+  {
     case: 'a domain that is not registered',
     zone: {at: ['a'], records: CNAME},
     host: 'shop.unregistered.test',
@@ -375,11 +399,17 @@ beforeAll(async () => {
     return {name, ...rest, ...(delegation && {delegation: delegation.replaceAll('ZONE', `${name}.`)})};
   });
   const edge: ZoneSpec = {name: 'edge-np.test', at: ab, records: 'acct A 192.0.2.10\nacct AAAA 2001:db8::10'};
-  const right: ZoneSpec = {name: 'right.test', at: ab, records: CNAME};
+  const right: ZoneSpec = {name: 'right.test', at: ab, records: `${CNAME}\nns A ${addressOf('a')}`};
   const there: ZoneSpec = {name: 'there.test', at: ['c'], records: 'x CNAME x.back.test.'};
   const forbidding: ZoneSpec = {name: 'forbidding.test', at: ab, records: 'other CAA 0 issue ";"\nother A 192.0.2.3'};
   const back: ZoneSpec = {name: 'back.test', at: ['d'], records: 'x CNAME x.there.test.'};
-  world = await startWorld([...zones, edge, right, there, back, forbidding]);
+  const more: ZoneSpec[] = [
+    {name: 'hen.test', at: ['a'], records: '', delegation: 'hen NS ns.egg.test.'},
+    {name: 'egg.test', at: ['a'], records: '', delegation: 'egg NS ns.hen.test.'},
+    {name: 'parent.test', at: ab, records: 'sub NS c.dns.test.'},
+    {name: 'sub.parent.test', at: ['c'], records: CNAME, delegation: ''},
+  ];
+  world = await startWorld([...more, ...zones, edge, right, there, back, forbidding]);
 });
 afterAll(() => world?.stop());
 
