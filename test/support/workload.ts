@@ -2,7 +2,7 @@
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 
 export interface Deployment extends KubeObject {
-  spec?: {replicas?: number; [field: string]: unknown};
+  spec?: {replicas?: number; selector?: {matchLabels?: Record<string, string>}; [field: string]: unknown};
   status?: {readyReplicas?: number; updatedReplicas?: number; observedGeneration?: number};
 }
 export interface Pod extends KubeObject {

@@ -1,0 +1,137 @@
+/** What befalls everybody: operators killed, the operator gone for a while, DNS down. One after another, beside no other test. */
+import {afterEach, expect, it} from 'vitest';
+import {findCondition} from '../../src/api/conditions.ts';
+import {NAMESPACE} from '../../src/operator/resources.ts';
+import {until} from '../cluster/wait.ts';
+import {failuresOf} from '../support/http.ts';
+import {leaderPod, RELEASE} from '../support/install.ts';
+import {listAll} from '../support/kube.ts';
+import {kill, scale} from '../support/pods.ts';
+import type {Tenant} from '../support/tenant.ts';
+import {POD} from '../support/workload.ts';
+import {client, cluster, newTenant, visitor} from './world.ts';
+
+const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
+const DNS = ['ns1', 'ns2', 'resolver'].map(name => ({namespace: 'dns', name}));
+const WAIT = {timeoutMs: 90_000};
+
+afterEach(async () => {
+  await Promise.all([scale(client, OPERATOR, 2), ...DNS.map(server => scale(client, server, 1))]);
+});
+
+it('operators are killed while domains go live: all get live, and nothing is made twice', async () => {
+  const tenants = await Promise.all([
+    newTenant('kill-a', {issuer: 'acme'}),
+    ...['kill-b', 'kill-c', 'kill-d'].map(name => newTenant(name)),
+  ]);
+  const attempts = tenants.map(tenant => tenant.recordAttempts());
+  const hostsOf = (tenant: Tenant) => ['one', 'two', 'old'].map(label => tenant.host(label));
+  const allLive = Promise.all(
+    tenants.map(async tenant => {
+      const [primary = '', alias = '', from = ''] = hostsOf(tenant);
+      await tenant.goLive({primary, aliases: [alias], redirects: [{from}]});
+    }),
+  );
+  await Promise.race([allLive, killAsTheyGo(tenants.map(tenant => ({tenant, hosts: hostsOf(tenant)})))]);
+  await allLive;
+  expect(attempts.map(({requests, orders}) => [requests.names.length, orders.names.length])).toEqual([
+    [3, 3],
+    [3, 0],
+    [3, 0],
+    [3, 0],
+  ]);
+  for (const tenant of tenants) {
+    for (const host of hostsOf(tenant)) {
+      expect((await tenant.routes(host)).map(({kind}) => kind).sort()).toEqual(['Ingress', 'Ingress', 'Middleware']);
+      expect(await visitor.visit(`http://${host}/`)).toMatchObject({last: {status: 200}});
+    }
+  }
+  await Promise.all(attempts.flatMap(({requests, orders}) => [requests.stop(), orders.stop()]));
+});
+
+/** A leader as soon as a host is proved, any replica and a leader again when a part of the hosts is live. */
+async function killAsTheyGo(all: readonly {tenant: Tenant; hosts: readonly string[]}[]): Promise<void> {
+  const statesOf = async () => {
+    const domains = await Promise.all(all.flatMap(({tenant, hosts}) => hosts.map(host => tenant.domain(host))));
+    return domains.map(domain => domain?.status?.state);
+  };
+  const count = async (...wanted: string[]) =>
+    (await statesOf()).filter(state => state && wanted.includes(state)).length;
+  await until('a host is proved', () => count('Verified', 'Live'), WAIT);
+  await killOperator('leader');
+  await until('two hosts are live', async () => (await count('Live')) >= 2, WAIT);
+  await killOperator('any');
+  await until('five hosts are live', async () => (await count('Live')) >= 5, WAIT);
+  await killOperator('leader');
+}
+
+async function killOperator(which: 'leader' | 'any'): Promise<void> {
+  const labelSelector = `app.kubernetes.io/name=${RELEASE.name}`;
+  const pod = await until(`there is an operator to kill: ${which}`, async () => {
+    const pods = await listAll(client, POD, {namespace: OPERATOR.namespace, labelSelector});
+    const running = pods.filter(({status, metadata}) => status?.phase === 'Running' && !metadata.deletionTimestamp);
+    if (which === 'any') return running[Math.floor(Math.random() * running.length)];
+    const leader = await leaderPod(cluster);
+    return running.find(({metadata}) => leader.startsWith(metadata.name));
+  });
+  await kill(client, pod);
+}
+
+it('while the operator is gone a namespace can go too; what happened meanwhile is made good once it is back', async () => {
+  const [gone, wiped, orphaned, kept] = await Promise.all([
+    newTenant('down-gone'),
+    newTenant('down-wiped', {issuer: 'acme'}),
+    newTenant('down-orphan'),
+    newTenant('down-kept'),
+  ]);
+  const hostOf = (tenant: Tenant) => tenant.host('shop');
+  const {requests} = wiped.recordAttempts();
+  await Promise.all([gone, wiped, orphaned, kept].map(tenant => tenant.goLive({primary: hostOf(tenant)})));
+  const uids = await wiped.routeUids(hostOf(wiped));
+  const observed = visitor.observe(`https://${hostOf(wiped)}/`, `https://${hostOf(kept)}/`);
+
+  await scale(client, OPERATOR, 0);
+  await client.delete(NAMESPACE, {name: gone.namespace});
+  await wiped.wipe(hostOf(wiped));
+  await orphaned.deleteProject();
+  const isGone = async () => (await client.get(NAMESPACE, {name: gone.namespace})) === undefined;
+  await until(`namespace ${gone.namespace} is gone`, isGone, WAIT);
+
+  await scale(client, OPERATOR, 2);
+  await Promise.all([gone, orphaned].map(tenant => tenant.seesNothingOf(hostOf(tenant))));
+  await Promise.all([wiped, kept].map(tenant => tenant.sees(hostOf(tenant), {state: 'Live', Claimed: 'Claimed'})));
+  for (const tenant of [gone, orphaned]) {
+    await visitor.untilAnswer(`https://${hostOf(tenant)}/`, ({status}) => status === 404);
+    const isForgotten = async () => (await tenant.claim(hostOf(tenant))) === undefined;
+    await until(`the claim of ${hostOf(tenant)} is forgotten`, isForgotten, WAIT);
+  }
+  expect(await wiped.routeUids(hostOf(wiped))).toEqual(uids);
+  expect(requests.names).toHaveLength(1);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+  await requests.stop();
+});
+
+it('DNS is down for longer than drift takes: nothing live is demoted, what is new waits and goes on by itself', async () => {
+  const tenant = await newTenant('outage');
+  const [host, young] = [tenant.host('shop'), tenant.host('young')];
+  await tenant.goLive({primary: host});
+  await tenant.applyProject({primary: host, aliases: [young]});
+  await tenant.sees(young, {DNSVerified: 'RecordMissing'});
+  const transitions = async () => {
+    const {status} = (await tenant.domain(host)) ?? {};
+    return ['DNSVerified', 'Ready'].map(type => findCondition(status?.conditions, type)?.lastTransitionTime);
+  };
+  const before = await transitions();
+
+  await Promise.all(DNS.map(server => scale(client, server, 0)));
+  await tenant.sees(young, {state: 'Unverified', DNSVerified: 'NameServersUnreachable'});
+  await tenant.reverify(host);
+  await tenant.reverify(host);
+  await tenant.sees(host, {state: 'Live', DNSVerified: 'Verified', Ready: 'Live'});
+  expect(await transitions()).toEqual(before);
+  expect(await visitor.request(`https://${host}/`)).toMatchObject({status: 200});
+
+  await Promise.all(DNS.map(server => scale(client, server, 1)));
+  await tenant.createRecords(young);
+  await tenant.sees(young, {state: 'Live'});
+});

@@ -1,0 +1,56 @@
+/** Takes pods away and brings them back: by scaling, as a person does, and by SIGKILL, as a machine does. */
+import {readdir, readFile} from 'node:fs/promises';
+import type {KubeClient} from '../../src/runtime/kube/client.ts';
+import type {KubeObject} from '../../src/runtime/kube/object.ts';
+import {until} from '../cluster/wait.ts';
+import {listAll} from './kube.ts';
+import {DEPLOYMENT, POD, type Pod} from './workload.ts';
+
+const WAIT = {timeoutMs: 90_000, intervalMs: 200};
+
+/** Resolves when so many pods are ready, and no other is left. */
+export async function scale(
+  client: KubeClient,
+  deployment: {readonly namespace: string; readonly name: string},
+  replicas: number,
+): Promise<void> {
+  await client.patch(DEPLOYMENT, deployment, {spec: {replicas}}, {subresource: 'scale'});
+  await until(
+    `${deployment.name} has ${replicas} pods`,
+    async () => {
+      const {matchLabels = {}} = (await client.get(DEPLOYMENT, deployment))?.spec?.selector ?? {};
+      const labelSelector = Object.entries(matchLabels)
+        .map(pair => pair.join('='))
+        .join(',');
+      const pods = await listAll(client, POD, {namespace: deployment.namespace, labelSelector});
+      return pods.length === replicas && pods.every(isReady);
+    },
+    WAIT,
+  );
+}
+
+function isReady({status}: Pod): boolean {
+  return status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True') ?? false;
+}
+
+/**
+ * SIGKILL to the pod's processes, found on the node by the name of their cgroup; then the pod is deleted, so that another
+ * takes its place at once and not after a crash back-off.
+ */
+export async function kill(client: KubeClient, {metadata}: KubeObject): Promise<void> {
+  const {uid = '', namespace, name} = metadata;
+  for (const pid of await processesOf(uid)) process.kill(pid, 'SIGKILL');
+  await client.delete(POD, {namespace, name}, {preconditions: {uid}});
+}
+
+async function processesOf(podUid: string): Promise<number[]> {
+  const names = [podUid, podUid.replaceAll('-', '_')]; // as cgroupfs and as systemd write it
+  const numbers = (await readdir('/proc')).filter(entry => /^\d+$/.test(entry)).map(Number);
+  const found: number[] = [];
+  for (const pid of numbers) {
+    const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => ''); // it may have ended
+    const cgroup = await read('cgroup');
+    if (names.some(name => cgroup.includes(name)) && (await read('comm')).trim() !== 'pause') found.push(pid);
+  }
+  return found;
+}
