@@ -24,6 +24,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          globalSetup: 'test/e2e/setup.ts',
           testTimeout: 240_000,
           hookTimeout: 300_000,
           maxWorkers: 1,

@@ -1,0 +1,95 @@
+/**
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e ...]`, all by default. It brings a cluster up for
+ * e2e and takes it down again (KEEP=1 leaves it), and ends with one line that counts everything. It fails when a test
+ * failed, when there was none, and, where CI=true, when one was skipped.
+ */
+import {type ChildProcess, spawn} from 'node:child_process';
+import {existsSync} from 'node:fs';
+import {mkdtemp, readFile, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
+
+const TIERS = ['unit', 'integration', 'e2e'] as const;
+type Tier = (typeof TIERS)[number];
+
+const CLUSTER = 'test';
+const CLI = join(import.meta.dirname, 'cluster/cli.ts');
+const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
+const DIAGNOSE = join(import.meta.dirname, 'e2e/diagnose.ts');
+const keep = Boolean(process.env.KEEP);
+
+let running: ChildProcess | undefined;
+let stopped = false;
+// Ctrl-C reaches the child too; either way it ends first, and then the cluster is taken down as always.
+process.on('SIGINT', () => {
+  stopped = true;
+});
+process.on('SIGTERM', () => {
+  stopped = true;
+  running?.kill('SIGTERM');
+});
+
+/** Runs a Node program with the terminal attached; resolves with its exit code. */
+function node(...args: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, args, {stdio: 'inherit'});
+  running = child;
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', code => resolve(code ?? 1));
+  });
+}
+
+function cluster(verb: string, ...rest: readonly string[]): Promise<number> {
+  return node(CLI, verb, '--name', CLUSTER, ...rest);
+}
+
+function inside(...command: readonly string[]): Promise<number> {
+  return cluster('exec', '--', process.execPath, ...command);
+}
+
+/** Runs vitest by `start` and counts. What fails without a report, as by a crash, counts as one failure. */
+async function runTier(tier: Tier, folder: string, start: (...args: readonly string[]) => Promise<number>) {
+  const report = join(folder, `${tier}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const code = await start(VITEST, 'run', '--project', tier, ...reporters);
+  const tally = existsSync(report) ? tallyOf(JSON.parse(await readFile(report, 'utf8'))) : NOTHING;
+  return code !== 0 && tally.failed === 0 ? add(tally, {...NOTHING, failed: 1}) : tally;
+}
+
+async function runEndToEnd(folder: string): Promise<Tally> {
+  const failed = {...NOTHING, failed: 1};
+  try {
+    if ((await cluster('down')) !== 0) return failed; // an earlier one may have been kept
+    for (const verb of ['up', 'load-operator']) if (stopped || (await cluster(verb)) !== 0) return failed;
+    const tally = await runTier('e2e', folder, inside);
+    if (tally.failed > 0) await inside(DIAGNOSE);
+    return tally;
+  } finally {
+    if (keep) console.log(`The cluster is left up: node test/cluster/cli.ts shell --name ${CLUSTER}`);
+    else await cluster('down');
+  }
+}
+
+async function main(wanted: readonly string[]): Promise<number> {
+  const unknown = wanted.find(name => !TIERS.some(tier => tier === name));
+  if (unknown !== undefined) throw new Error(`there is no tier "${unknown}"; there are ${TIERS.join(', ')}`);
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-test-'));
+  let total = NOTHING;
+  for (const tier of TIERS.filter(name => wanted.length === 0 || wanted.includes(name))) {
+    if (stopped) break;
+    total = add(total, await (tier === 'e2e' ? runEndToEnd(folder) : runTier(tier, folder, node)));
+  }
+  await rm(folder, {recursive: true, force: true});
+  if (stopped) console.log('stopped before the end');
+  console.log(format(total));
+  const skippedInCi = process.env.CI === 'true' && total.skipped > 0;
+  return stopped || total.failed > 0 || total.passed === 0 || skippedInCi ? 1 : 0;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(`error: ${(error as Error).message}`);
+  process.exitCode = 1;
+}
