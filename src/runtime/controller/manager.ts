@@ -62,9 +62,11 @@ export type ManagerEnd =
   | {readonly reason: 'failed'; readonly error: unknown};
 
 /**
- * Holds a program together. Add caches, controllers and runnables, then start it. Caches start on every replica (a warm standby); controllers and leader-only runnables run
- * while this process leads and after their caches have settled. When the signal aborts, running reconciles finish
- * within the grace, then the lease is released. When the lease is lost, writes are refused from that moment.
+ * Holds a program together: add caches, controllers and runnables, then start it.
+ *
+ * Caches start on every replica (a warm standby); controllers and leader-only runnables run while this process leads and
+ * after all caches have settled. When the signal aborts, running reconciles finish within the grace, then the lease is
+ * released. When the lease is lost, writes are refused from that moment, and reconciles are told to stop.
  */
 export interface Manager {
   readonly events: EventRecorder;
@@ -78,8 +80,10 @@ export interface Manager {
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
-/** How long abandoned reconciles may take to notice that they are. */
+/** How long those who were told to stop at once may take to do so. */
 const ABANDON_GRACE_MS = 2_000;
+/** How long the shutdown waits for events to be sent. */
+const EVENTS_GRACE_MS = 2_000;
 
 export function createManager(options: ManagerOptions): Manager {
   return new ProcessManager(options);
@@ -184,7 +188,7 @@ class ProcessManager implements Manager {
       fail(error);
     }
     everywhere.abort();
-    await Promise.all(background);
+    await this.#within(ABANDON_GRACE_MS, Promise.all(background));
     signal.removeEventListener('abort', onSignal);
     if (failure) return {reason: 'failed', error: failure.error};
     return {reason: kept ? 'shutdown' : 'lease-lost'};
@@ -203,18 +207,19 @@ class ProcessManager implements Manager {
     if (ending.aborted) return {release: true};
     this.#leading = true;
     const abandon = new AbortController();
+    lost.addEventListener('abort', () => abandon.abort(lost.reason), {once: true});
     const work = Promise.all([
       ...this.#controllers.map(controller => controller.run(ending, abandon.signal)),
       ...this.#start(runnable => runnable.leaderOnly !== false, ending, fail),
     ]);
     await aborted(ending);
-    logger.info({graceMs: lost.aborted ? 0 : shutdownGraceMs}, 'stopping');
-    const drained = await this.#within(lost.aborted ? 0 : shutdownGraceMs, work);
+    logger.info({shutdownGraceMs}, lost.aborted ? 'stopping: the lease is lost' : 'stopping');
+    const drained = !lost.aborted && (await this.#within(shutdownGraceMs, work));
     if (!drained) {
-      abandon.abort(new Error(lost.aborted ? 'the lease is lost' : 'the shutdown grace is over'));
+      abandon.abort(new Error('the shutdown grace is over'));
       if (!(await this.#within(ABANDON_GRACE_MS, work))) logger.error('a reconcile does not heed its signal');
     }
-    await this.events.flush(lost);
+    await this.#within(EVENTS_GRACE_MS, this.events.flush(lost));
     this.#leading = false;
     return {release: drained};
   }

@@ -13,6 +13,7 @@ import {
 } from '../../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {until} from '../../cluster/wait.ts';
 import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, World} from './world.ts';
 
@@ -144,7 +145,7 @@ test('a closed gate lets no write out, not even one that waited for a free conne
   client.setWriteGate(() => allowedMs);
   // Eight slow reads occupy the connections; the write queues up behind them.
   const reads = Array.from({length: 8}, () => client.get(CONFIG_MAP, {namespace, name: 'x'}));
-  await expect.poll(() => proxy.seen.filter(seen => seen.method === 'GET').length).toBe(8);
+  await until('they have arrived', () => proxy.seen.filter(seen => seen.method === 'GET').length === 8);
   const write = errorOf(client.create(CONFIG_MAP, configMap(namespace, 'late')));
   allowedMs = 0;
   open();

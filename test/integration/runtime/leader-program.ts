@@ -1,6 +1,6 @@
 /**
- * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME`. Says on
- * stdout when it is ready and why it ended.
+ * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS`.
+ * Says on stdout when it is ready and why it ended.
  */
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/runtime/clock.ts';
@@ -8,7 +8,8 @@ import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {CONFIG_MAP, logger} from './world.ts';
 
-const [kubeconfig = '', namespace = '', name = ''] = process.argv.slice(2);
+const [kubeconfig = '', namespace = '', name = '', leaseMs = ''] = process.argv.slice(2);
+const leaseDurationMs = Number(leaseMs);
 const registry = new Registry();
 const client = createKubeClient({kubeconfig, userAgent: name, fieldManager: name, registry, logger});
 const manager = createManager({
@@ -20,9 +21,9 @@ const manager = createManager({
   reportingController: 'test.dev/leader',
   leaderElection: {
     lease: {namespace, name: 'test'},
-    leaseDurationMs: 3_000,
-    renewDeadlineMs: 2_000,
-    retryPeriodMs: 400,
+    leaseDurationMs,
+    renewDeadlineMs: (leaseDurationMs * 10) / 15,
+    retryPeriodMs: (leaseDurationMs * 2) / 15,
   },
 });
 const store = manager.cache(CONFIG_MAP, {namespace});
