@@ -52,6 +52,7 @@ func main() {
 	minBackoff := pflag.Duration("certificate-request-minimum-backoff-duration", time.Hour, "first pause after a failed request")
 	maxBackoff := pflag.Duration("certificate-request-maximum-backoff-duration", 32*time.Hour, "longest pause")
 	checkRetry := pflag.Duration("dns01-check-retry-period", 10*time.Second, "pause between self checks, of HTTP-01 too")
+	healthz := pflag.String("healthz-listen-address", ":9403", "where /livez answers")
 	pflag.String("leader-election-namespace", "", "accepted for the chart's sake: one replica needs no election")
 	pflag.Parse()
 	must(logf.ValidateAndApply(logging))
@@ -109,7 +110,7 @@ func main() {
 	root.HTTP01ResourceMetadataInformersFactory.Start(ctx.Done())
 
 	http.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})
-	go func() { must(http.ListenAndServe(":9403", nil)) }()
+	go func() { must(http.ListenAndServe(*healthz, nil)) }()
 	running.Wait()
 }
 
