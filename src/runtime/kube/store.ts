@@ -88,7 +88,8 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   }
 
   list(): Iterable<DeepReadonly<T>> {
-    return this.#objects.values();
+    // Not the iterator itself, which could be gone through only once.
+    return {[Symbol.iterator]: () => this.#objects.values()};
   }
 
   byIndex(name: string, value: string): readonly DeepReadonly<T>[] {

@@ -1,4 +1,5 @@
 import {readFile, writeFile} from 'node:fs/promises';
+import {rootCertificates} from 'node:tls';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -194,6 +195,22 @@ test('tokens of an exec plugin are fetched anew when they expire', async () => {
   expect(await errorOf(rotating.get(CONFIG_MAP, {namespace, name: 'x'}))).toMatchObject({status: 401});
   await writeFile(file, credential(good));
   expect(await rotating.get(CONFIG_MAP, {namespace, name: 'x'})).toBeUndefined();
+});
+
+test('a CA that is replaced on disk is trusted without a restart', async () => {
+  const config = JSON.parse(await readFile(api.kubeconfig, 'utf8')) as {clusters: {cluster: Record<string, string>}[]};
+  const ca = `${api.kubeconfig}-ca.crt`;
+  for (const {cluster} of config.clusters) {
+    delete cluster['certificate-authority-data'];
+    cluster['certificate-authority'] = ca;
+  }
+  const kubeconfig = `${api.kubeconfig}-ca`;
+  await writeFile(kubeconfig, JSON.stringify(config));
+  await writeFile(ca, rootCertificates[0] ?? '');
+  const trusting = world.client(kubeconfig);
+  expect(String(await errorOf(trusting.get(CONFIG_MAP, {namespace, name: 'x'})))).toMatch(/self-signed certificate/);
+  await writeFile(ca, api.ca);
+  expect(await trusting.get(CONFIG_MAP, {namespace, name: 'x'})).toBeUndefined();
 });
 
 test('a service account may do what its roles allow, over TLS with the CA of the kubeconfig', async () => {
