@@ -109,6 +109,7 @@ function isComplete(folder: string): boolean {
 }
 
 async function buildSets(missing: readonly {name: ProgramSet; folder: string}[], log: Log): Promise<void> {
+  if (missing.length === 0) return; // another process built them meanwhile
   const total = missing.reduce((sum, {name}) => sum + Object.keys(sets[name].programs).length, 0);
   const minutes = missing.reduce((sum, {name}) => sum + sets[name].minutes, 0);
   const cache = join(cacheRoot(), 'go-build');
@@ -134,6 +135,15 @@ async function buildSets(missing: readonly {name: ProgramSet; folder: string}[],
     await copyAssets(name, folder);
     await writeFile(join(folder, 'complete'), '');
   }
+  await dropBuildCache(cache);
+}
+
+/** Go's build cache takes 8 GB; it is of no use once every program stands. NAMEPLATE_KEEP_GOCACHE=1 keeps it. */
+async function dropBuildCache(cache: string): Promise<void> {
+  if (process.env.NAMEPLATE_KEEP_GOCACHE) return;
+  const version = await goVersion();
+  const folders = await Promise.all(allProgramSets().map(name => cacheFolder(name, version)));
+  if (folders.every(isComplete)) await rm(cache, {recursive: true, force: true});
 }
 
 /** Go may clean its module cache at any time, so what is needed from it at run time is copied. */

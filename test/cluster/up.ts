@@ -1,8 +1,9 @@
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
-import {delimiter, join} from 'node:path';
+import {delimiter, dirname, join} from 'node:path';
 import {run} from './children.ts';
 import type {ClusterInfo} from './cluster.ts';
 import {ensureImages} from './images.ts';
+import {withLock} from './lock.ts';
 import {allProgramSets, ensurePrograms, type Programs} from './programs.ts';
 import type {Provider} from './provider.ts';
 import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
@@ -24,33 +25,49 @@ interface Context extends UpOptions {
   kubectl(...args: string[]): Promise<string>;
 }
 
-/** Brings a cluster up, complete and ready, and returns what `connect` reads. Leaves nothing when it fails or is aborted. */
-export async function up(options: UpOptions): Promise<ClusterInfo> {
+/**
+ * Brings a cluster up, complete and ready. Leaves nothing when it fails or is aborted; with NAMEPLATE_KEEP_FAILED set a
+ * cluster that failed is kept for a look.
+ */
+export async function up(options: UpOptions): Promise<void> {
   const {provider, state, log, signal} = options;
-  const step = stepper(log);
+  await mkdir(dirname(state.root), {recursive: true});
+  await withLock(
+    `${state.root}.lock`,
+    async () => {
+      try {
+        await build(options);
+      } catch (error) {
+        if (signal.aborted || !process.env.NAMEPLATE_KEEP_FAILED) await provider.delete(state);
+        throw signal.aborted ? signal.reason : error;
+      }
+    },
+    owner => log(`[cluster] waiting for process ${owner}, which is at the same cluster`),
+  );
+}
+
+async function build(options: UpOptions): Promise<void> {
+  const {provider, state, log, signal} = options;
+  const step = stepper(options);
   await provider.prepare(log);
   const programs = await ensurePrograms(allProgramSets(), log);
   const archives = await step('images', () => ensureImages(programs, provider.builder));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
+  await mkdir(state.logs, {recursive: true});
+  await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));
+  const context = contextOf(options, programs);
   try {
-    await mkdir(state.logs, {recursive: true});
-    await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));
-    const context = contextOf(options, programs);
-    await step('zone files', () =>
-      context.inside([process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)]),
-    );
+    const seed = [process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)];
+    await step('zone files', () => context.inside(seed));
     await step('images into the node', () => provider.loadImages(state, archives));
     await step('DNS', () => installDns(context));
     await step('cert-manager', () => installCertManager(context));
     await step('CA, Pebble and Traefik', () => installIngress(context));
     const info = await step('ACME issuer', () => installAcmeIssuer(context));
     await writeFile(state.info, JSON.stringify(info, null, 2));
-    return info;
   } catch (error) {
-    if (process.env.NAMEPLATE_KEEP_FAILED && !signal.aborted)
-      log('[cluster] kept for a look, as NAMEPLATE_KEEP_FAILED asks');
-    else await provider.delete(state);
-    throw signal.aborted ? (signal.reason as Error) : error;
+    if (!signal.aborted) log(await context.kubectl('get', 'pods', '--all-namespaces').catch(String));
+    throw error;
   }
 }
 
@@ -69,8 +86,9 @@ function contextOf(options: UpOptions, programs: Programs): Context {
 }
 
 /** Prints every step with its time. */
-function stepper(log: (line: string) => void): <T>(what: string, work: () => Promise<T>) => Promise<T> {
+function stepper({log, signal}: UpOptions): <T>(what: string, work: () => Promise<T>) => Promise<T> {
   return async (what, work) => {
+    signal.throwIfAborted();
     const start = performance.now();
     const result = await work();
     log(`[cluster] ${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`);

@@ -70,10 +70,14 @@ async function create({state, programs, signal}: CreateOptions): Promise<void> {
   await Promise.race([ready, ended]);
 }
 
-/** Entering another mount namespace leaves one in its root folder; `env` goes back to where the command was given. */
+/**
+ * nsenter stays between caller and command, and forwards no signal: Ctrl-C, which the terminal gives to both, must not end
+ * it, and when it ends the command must too. Entering leaves one in the root folder; `env` goes back.
+ */
 function enter(state: StateFolder): readonly string[] {
-  const nsenter = ['nsenter', `--target=${firstProcess(state).pid}`, '--net', '--mount', '--pid'];
-  return [...nsenter, '--', 'env', `--chdir=${process.cwd()}`];
+  const nsenter = ['nsenter', `--target=${firstProcess(state).pid}`, '--net', '--mount', '--pid', '--'];
+  const command = ['setpriv', '--pdeathsig', 'TERM', '--', 'env', '--default-signal=INT', `--chdir=${process.cwd()}`];
+  return ['env', '--ignore-signal=INT', ...nsenter, ...command];
 }
 
 async function loadImages(state: StateFolder, archives: readonly string[]): Promise<void> {

@@ -4,6 +4,7 @@ import {run, which} from '../children.ts';
 const NEEDED = {
   unshare: 'util-linux',
   nsenter: 'util-linux',
+  setpriv: 'util-linux',
   tini: 'tini',
   containerd: 'containerd',
   runc: 'runc',
