@@ -22,14 +22,14 @@ const NEEDED = {
 export async function ensurePackages(log: (line: string) => void): Promise<void> {
   const missing = missingPackages();
   if (missing.length === 0) return;
-  const command = `apt-get install --no-install-recommends ${missing.join(' ')}`;
+  const command = `apt-get install --no-install-recommends --no-remove ${missing.join(' ')}`;
   if (!which('apt-get')) {
     throw new Error(`missing on this machine: ${missing.join(', ')} (names of Debian packages); please install them`);
   }
   log(`installing Debian packages: ${command}`);
   const env = {...process.env, DEBIAN_FRONTEND: 'noninteractive'};
   await run(['apt-get', 'update', '-qq'], {env});
-  await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', ...missing], {env});
+  await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', '--no-remove', ...missing], {env});
   const still = missingPackages();
   if (still.length > 0) throw new Error(`still missing after \`${command}\`: ${still.join(', ')}`);
 }
