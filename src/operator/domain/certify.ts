@@ -19,6 +19,8 @@ import {CertificateReady, type DomainCondition} from './conditions.ts';
 import {ownerOf} from './owner.ts';
 import type {Subject} from './subject.ts';
 
+const KIND_MISSING_MS = 5_000;
+
 export interface CertificateResult {
   readonly condition: DomainCondition;
   /** A certificate stands in the Secret: the host may be routed. */
@@ -42,7 +44,10 @@ export async function certify(
   signal: AbortSignal,
 ): Promise<CertificateResult> {
   const {config, stores} = operator;
-  if (stores.certificates.state === 'missing') return {condition: CertificateReady.certManagerMissing(), usable: false};
+  if (stores.certificates.state === 'missing') {
+    const wakeAtMs = subject.nowMs + KIND_MISSING_MS; // an empty kind that appears wakes nobody
+    return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
+  }
   const {certificate} = subject;
   const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};

@@ -1,0 +1,223 @@
+/** Every reason for which a Domain cannot start, what it says, and that it goes on by itself once mended. */
+import {expect, test} from 'vitest';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
+import {DOMAIN, PROJECT, SECRET} from '../../../src/operator/resources.ts';
+import {newTenant, type Tenant} from './tenant.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './world.ts';
+
+interface Row {
+  readonly reason: string;
+  readonly case: string;
+  readonly plan?: string;
+  /** Returns the host that is refused. */
+  given(tenant: Tenant): Promise<string>;
+  readonly says: readonly string[];
+  /** What only a person can mend stalls at once. */
+  readonly stalled: boolean;
+  /** Absent: the host itself is wrong, and nothing can make it right. */
+  mend?(tenant: Tenant): Promise<void>;
+}
+
+const rows: readonly Row[] = [
+  {
+    reason: 'InvalidHost',
+    case: 'a public suffix',
+    given: async tenant => byHand(tenant, 'co.uk'),
+    says: ['This cannot be a custom domain', 'co.uk'],
+    stalled: true,
+  },
+  ...[`shop.${BASE_DOMAIN}`, `x.${TARGET_DOMAIN}`, 'platform.test', 'a.reserved.test'].map(
+    (host): Row => ({
+      reason: 'ReservedHost',
+      case: host,
+      given: tenant => byHand(tenant, host),
+      says: [`${host} is reserved by the platform`],
+      stalled: true,
+    }),
+  ),
+  {
+    reason: 'ProjectNotFound',
+    case: 'a Domain without its Project',
+    given: async tenant => {
+      await tenant.deploy();
+      await tenant.apply(tenant.host('a'));
+      return tenant.host('a');
+    },
+    says: ['There is no Project shop in namespace', 'Create it'],
+    stalled: false,
+    mend: tenant => tenant.project(),
+  },
+  {
+    reason: 'HostInOtherProject',
+    case: 'a Domain of the younger of two Projects',
+    given: async tenant => {
+      const host = tenant.host('a');
+      await tenant.apply(host, 'younger');
+      await tenant.deployedProject({primary: host}, 'elder');
+      await tenant.becomesOlder('elder');
+      await tenant.deployedProject({primary: host}, 'younger');
+      return host;
+    },
+    says: ['Project elder, which is older, lists', 'Take the host out of one of the two'],
+    stalled: true,
+    mend: tenant => tenant.project(undefined, 'elder'),
+  },
+  {
+    reason: 'PlanRequired',
+    case: 'the free plan',
+    plan: 'free',
+    given: listed,
+    says: ['Custom domains need a paid plan (starter, pro); this namespace is on plan free', `label ${LABEL.plan}`],
+    stalled: true,
+    mend: tenant => tenant.label({[LABEL.plan]: 'pro'}),
+  },
+  {
+    reason: 'PlanRequired',
+    case: 'a plan that the platform does not have',
+    plan: 'gold',
+    given: listed,
+    says: ["its label says 'gold', which the platform does not have"],
+    stalled: true,
+    mend: tenant => tenant.label({[LABEL.plan]: 'starter'}),
+  },
+  {
+    reason: 'PlanLimitReached',
+    case: 'one domain too many',
+    plan: 'starter',
+    given: async tenant => {
+      await tenant.deployedProject();
+      await tenant.apply(tenant.host('first'));
+      await tenant.becomes(tenant.host('first'), {Accepted: 'Accepted'});
+      return byHand(tenant, tenant.host('second'));
+    },
+    says: ['Plan starter allows 1 custom domains in an account'],
+    stalled: true,
+    mend: tenant => tenant.delete(DOMAIN, tenant.host('first')),
+  },
+  {
+    reason: 'NoSuccessfulDeploy',
+    case: 'no ready endpoint yet',
+    given: async tenant => {
+      await tenant.deploy('shop', {ready: false});
+      await tenant.project({primary: tenant.host('a')});
+      return tenant.host('a');
+    },
+    says: ['Service shop has never had a ready endpoint', 'Deploy it'],
+    stalled: false,
+    mend: tenant => tenant.deploy(),
+  },
+  {
+    reason: 'RedirectLoop',
+    case: 'two redirects in a circle',
+    given: async tenant => {
+      const [a, b] = [tenant.host('a'), tenant.host('b')];
+      await tenant.deployedProject({
+        redirects: [
+          {from: a, to: b},
+          {from: b, to: a},
+        ],
+      });
+      return a;
+    },
+    says: ['The redirects go round in a circle: a.', 'Let one of these hosts serve the project'],
+    stalled: true,
+    mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a')}]}),
+  },
+  {
+    reason: 'RedirectTargetNotOurs',
+    case: 'a redirect to a host of somebody else',
+    given: async tenant => {
+      await tenant.deployedProject();
+      await tenant.apply(tenant.host('a'), 'shop', {to: 'www.example.com'});
+      return tenant.host('a');
+    },
+    says: ['The redirect leads to www.example.com, which is not a host of Project shop'],
+    stalled: true,
+    mend: async tenant => {
+      await tenant.project({primary: tenant.host('b')});
+      await tenant.apply(tenant.host('a'), 'shop', {to: tenant.host('b')});
+    },
+  },
+  {
+    reason: 'RedirectStatusUnsupported',
+    case: 'a 308, which Traefik does not answer to GET',
+    given: async tenant => {
+      const [a, b] = [tenant.host('a'), tenant.host('b')];
+      await tenant.deployedProject({primary: b, redirects: [{from: a, status: 308}]});
+      return a;
+    },
+    says: ['Traefik', 'cannot answer GET with 308; use 301'],
+    stalled: true,
+    mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a'), status: 301}]}),
+  },
+];
+
+export function acceptRows(world: () => World): void {
+  test.each(rows)('$reason: $case', async row => {
+    const tenant = await newTenant(world(), 'accept', {plan: row.plan ?? 'pro'});
+    const host = await row.given(tenant);
+    const progress = row.stalled ? {Stalled: row.reason} : {Reconciling: row.reason};
+    await tenant.becomes(host, {state: 'Blocked', Accepted: row.reason, Ready: row.reason, ...progress}, row.says);
+    expect(tenant.trace(host)).toEqual([]);
+    if (!row.mend) return;
+    await row.mend(tenant);
+    await tenant.becomes(host, {state: 'Unverified', Accepted: 'Accepted', DNSVerified: 'RecordMissing'});
+  });
+
+  test('a downgrade takes no host down, and refuses new ones and verify requests', async () => {
+    const tenant = await newTenant(world(), 'downgrade');
+    const [held, fresh] = [tenant.host('held'), tenant.host('fresh')];
+    await tenant.deployedProject({primary: held});
+    await tenant.live(held);
+    const before = tenant.trace(held).length;
+
+    await tenant.label({[LABEL.plan]: 'free'});
+    await tenant.project({primary: held, aliases: [fresh]});
+    await tenant.becomes(fresh, {state: 'Blocked', Accepted: 'PlanRequired'});
+    await tenant.annotate(DOMAIN, held, {[ANNOTATION.verifyRequestedAt]: 'now'});
+    await tenant.until(
+      'the request is answered',
+      () => tenant.domain(held)?.status?.lastHandledVerifyRequest === 'now',
+    );
+    await tenant.becomes(held, {state: 'Live', Accepted: 'Accepted', Ready: 'Live'});
+    expect(tenant.trace(held)).toHaveLength(before);
+    const events = await world().api.kubectl('get', 'events.events.k8s.io', '-n', tenant.namespace, '-o', 'json');
+    expect(events).toContain('The verify request is refused: plan free has no custom domains');
+  });
+
+  test('one deploy is enough: an outage later refuses no new host', async () => {
+    const tenant = await newTenant(world(), 'outage');
+    await tenant.deployedProject({primary: tenant.host('a')});
+    await tenant.becomes(tenant.host('a'), {state: 'Unverified'});
+    await tenant.deploy('shop', {ready: false});
+    await tenant.project({primary: tenant.host('a'), aliases: [tenant.host('b')]});
+    await tenant.becomes(tenant.host('b'), {state: 'Unverified', Accepted: 'Accepted'});
+    expect(tenant.get(PROJECT, 'shop')?.metadata.annotations).toHaveProperty([ANNOTATION.firstDeployedAt]);
+  });
+
+  test('a free Project is published at its default host, and is gone with it', async () => {
+    const tenant = await newTenant(world(), 'default', {plan: 'free'});
+    await tenant.deployedProject();
+    const {status} = await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'NoDomains'});
+    const host = `shop-${tenant.namespace}-`;
+    expect(status?.defaultHost).toMatch(new RegExp(`^${host}[a-z2-7]{10}\\.${BASE_DOMAIN}$`));
+    expect(status?.url).toBe(`https://${status?.defaultHost}/`);
+    expect(tenant.ingress(status?.defaultHost ?? '')?.spec.tls).toBeUndefined();
+    expect(tenant.world.history.list(SECRET, tenant.namespace)).toEqual([]);
+    await tenant.delete(PROJECT, 'shop');
+    await tenant.until('the route is gone', () => tenant.ingress(status?.defaultHost ?? '') === undefined);
+  });
+}
+
+/** Lists a host in a deployed Project. */
+async function listed(tenant: Tenant): Promise<string> {
+  await tenant.deployedProject({primary: tenant.host('a')});
+  return tenant.host('a');
+}
+
+/** Applies a Domain of a deployed Project by hand. */
+async function byHand(tenant: Tenant, host: string): Promise<string> {
+  await tenant.deployedProject();
+  await tenant.apply(host);
+  return host;
+}

@@ -1,0 +1,51 @@
+/** What the operator asked of the API server, by the API server's own audit log. */
+import {readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+
+/** https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/#audit-k8s-io-v1-Event */
+export interface AuditEvent {
+  readonly verb: string;
+  readonly user: {readonly username: string};
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly apiGroup?: string;
+  };
+  readonly responseStatus?: {readonly code?: number};
+  readonly requestURI: string;
+  readonly stage: string;
+}
+
+const WRITES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+export class Audit {
+  readonly #log: string;
+
+  private constructor(log: string) {
+    this.#log = log;
+  }
+
+  /** Records the requests of one user; `flags` are for kube-apiserver. */
+  static async prepare(folder: string, user: string): Promise<{audit: Audit; flags: string[]}> {
+    const policy = join(folder, 'audit-policy.json');
+    const log = join(folder, 'audit.log');
+    const rules = [{level: 'Metadata', users: [user]}, {level: 'None'}];
+    const content = {apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules};
+    await writeFile(policy, JSON.stringify(content)); // JSON is YAML
+    const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
+    return {audit: new Audit(log), flags};
+  }
+
+  async events(): Promise<AuditEvent[]> {
+    const text = await readFile(this.#log, 'utf8').catch(() => '');
+    return text.split('\n').flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []));
+  }
+
+  /** Successful changes, without the Lease, which is renewed all the time. */
+  async writes(): Promise<AuditEvent[]> {
+    const events = await this.events();
+    return events.filter(({verb, objectRef}) => WRITES.has(verb) && objectRef?.resource !== 'leases');
+  }
+}

@@ -1,0 +1,120 @@
+/** cert-manager for the operator's tests: its own controllers, a CA of ours, and an approver that a test can direct. */
+import {join} from 'node:path';
+import {timestamp} from '../../../src/api/conditions.ts';
+import {CERTIFICATE, CLUSTER_ISSUER} from '../../../src/operator/resources.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {ApiServer} from '../../cluster/apiserver.ts';
+import {type Child, run, startChild} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+import type {History} from './history.ts';
+
+/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
+export interface CertificateRequest extends KubeObject {
+  status?: {conditions?: {type: string; status: string; reason: string}[]};
+}
+export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'certificaterequests',
+  kind: 'CertificateRequest',
+  namespaced: true,
+};
+
+/** The ClusterIssuer of the operator's configuration. */
+export const ISSUER_NAME = 'integration';
+
+const CA = 'kube-system/integration-ca'; // where cert-manager looks for the Secrets of ClusterIssuers
+
+export async function installCertManagerCrds(api: ApiServer): Promise<void> {
+  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const chart = programs.asset('cert-manager-chart');
+  const render = [programs.path('helm'), 'template', 'cert-manager', chart, '--set', 'crds.enabled=true'];
+  await api.apply(await run([...render, '--show-only', 'templates/crd-*.yaml']));
+  await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'app=cert-manager');
+}
+
+export async function startCertManager(api: ApiServer, folder: string): Promise<Child> {
+  const programs = await ensurePrograms(['certmanager']);
+  const argv = [
+    programs.path('cert-manager-controller'),
+    '--kubeconfig',
+    api.kubeconfig,
+    '--healthz-listen-address=127.0.0.1:0',
+    '--controllers=*,-certificaterequests-approver', // `Approvals` takes its place
+  ];
+  return startChild('cert-manager', argv, {log: join(folder, 'cert-manager.log')});
+}
+
+/** A self-signed CA and the issuer that signs with it. */
+export async function installIssuer(client: KubeClient, history: History): Promise<void> {
+  const [namespace = '', name = ''] = CA.split('/');
+  const apiVersion = 'cert-manager.io/v1';
+  const issuer = (issuerName: string, spec: Record<string, unknown>) =>
+    client.apply(CLUSTER_ISSUER, {apiVersion, kind: 'ClusterIssuer', metadata: {name: issuerName}, ...{spec}});
+  await issuer('selfsigned', {selfSigned: {}});
+  const issuerRef = {name: 'selfsigned', kind: 'ClusterIssuer'};
+  const spec = {isCA: true, commonName: 'Nameplate test CA', dnsNames: ['ca.test'], secretName: name, issuerRef};
+  await client.apply(CERTIFICATE, {apiVersion, kind: 'Certificate', metadata: {name, namespace}, spec});
+  const isReady = () => history.get(CERTIFICATE, CA)?.status?.conditions?.find(({type}) => type === 'Ready')?.status;
+  await until('the CA has its certificate', () => isReady() === 'True');
+  await issuer(ISSUER_NAME, {ca: {secretName: name}});
+}
+
+/**
+ * An approver of certificate requests, as approver-policy is one. It approves, unless a test has said `hold` (nothing
+ * happens until `approve`) or `deny` (the attempt fails) for the host.
+ */
+export class Approvals {
+  readonly #client: KubeClient;
+  readonly #history: History;
+  readonly #policies = new Map<string, 'hold' | 'deny'>();
+
+  constructor(client: KubeClient, history: History) {
+    this.#client = client;
+    this.#history = history;
+    history.subscribe(CERTIFICATE_REQUEST, ({type, object}) => {
+      if (type === 'ADDED') void this.#decide(object);
+    });
+  }
+
+  hold(host: string): void {
+    this.#policies.set(host, 'hold');
+  }
+
+  deny(host: string): void {
+    this.#policies.set(host, 'deny');
+  }
+
+  /** Approves what waits and what comes. */
+  async approve(host: string): Promise<void> {
+    this.#policies.delete(host);
+    for (const [namespace, name] of this.#requests()) {
+      const request = this.#history.get(CERTIFICATE_REQUEST, `${namespace}/${name}`);
+      if (request && !isDecided(request)) await this.#decide(request);
+    }
+  }
+
+  *#requests(): Iterable<[string, string]> {
+    const keys = new Set(this.#history.versions(CERTIFICATE_REQUEST).map(({key}) => key));
+    for (const key of keys) yield key.split('/') as [string, string];
+  }
+
+  async #decide({metadata}: CertificateRequest): Promise<void> {
+    const {name, namespace = ''} = metadata;
+    const certificateName = metadata.annotations?.['cert-manager.io/certificate-name'] ?? '';
+    const certificate = await this.#client.get(CERTIFICATE, {namespace, name: certificateName});
+    const policy = this.#policies.get(certificate?.spec.dnsNames?.[0] ?? '');
+    if (policy === 'hold') return;
+    const [type, reason] = policy === 'deny' ? ['Denied', 'Policy'] : ['Approved', 'Policy'];
+    const lastTransitionTime = timestamp(Date.now());
+    const status = {conditions: [{type, status: 'True', reason, message: `the test says ${type}`, lastTransitionTime}]};
+    const intent = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}, status};
+    await this.#client.applyStatus(CERTIFICATE_REQUEST, intent as CertificateRequest);
+  }
+}
+
+function isDecided({status}: CertificateRequest): boolean {
+  return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
+}

@@ -1,0 +1,155 @@
+/**
+ * DNS as the operator sees it where it has only recursive resolvers: two CoreDNS addresses that know all zones, so that
+ * they can be made to disagree. The ports are free ones, so no privilege is needed; test/integration/dns has the
+ * authoritative mode.
+ */
+
+import {createSocket} from 'node:dgram';
+import {Resolver} from 'node:dns/promises';
+import {mkdir, rename, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {failOnExit, startChild} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+import {formatValue, formatZone, type ZoneRecord} from '../../cluster/zonefile.ts';
+
+export type ServerName = 'one' | 'two';
+const SERVERS: readonly ServerName[] = ['one', 'two'];
+
+export interface NameServers {
+  /** "ip:port" of each, for the operator's configuration. */
+  readonly addresses: readonly string[];
+  /** An empty zone below `test`, at both; an existing one is emptied. */
+  addZone(zone: string): Promise<void>;
+  /** From now on the servers refuse to answer for it. */
+  dropZone(zone: string): Promise<void>;
+  /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
+  set(name: string, type: string, values: readonly string[], at?: ServerName): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const TTL = 1;
+
+export async function startNameServers(parent: string): Promise<NameServers> {
+  const folder = join(parent, 'zones');
+  const ports = {one: await freeUdpPort(), two: await freeUdpPort()};
+  for (const server of SERVERS) await mkdir(join(folder, server), {recursive: true});
+  await writeFile(
+    join(folder, 'Corefile'),
+    SERVERS.map(server => block(ports[server], join(folder, server))).join('\n'),
+  );
+  const {path} = await ensurePrograms(['coredns']);
+  const log = join(parent, 'coredns.log');
+  const child = startChild('coredns', [path('coredns'), '-conf', join(folder, 'Corefile')], {log});
+  const zones = new Map<string, Zone>();
+  const of = (name: string) => {
+    const fitting = [...zones.keys()].filter(zone => name === zone || name.endsWith(`.${zone}`));
+    const found = zones.get(fitting.sort((a, b) => b.length - a.length)[0] ?? '');
+    if (!found) throw new Error(`${name} lies in no zone of this test`);
+    return found;
+  };
+  const addZone = async (name: string) => {
+    const zone = zones.get(name) ?? new Zone(name, folder, ports);
+    zones.set(name, zone);
+    await zone.edit(SERVERS, () => []);
+  };
+  await Promise.race([addZone('test'), failOnExit(child, log)]);
+  return {
+    addresses: SERVERS.map(server => `127.0.0.1:${ports[server]}`),
+    addZone,
+    dropZone: zone => of(zone).drop(),
+    set: (name, type, values, at) => {
+      const records = values.map(value => ({name, ttl: TTL, type, value: formatValue(type, value)}));
+      const others = (record: ZoneRecord) => record.name !== name || record.type !== type;
+      return of(name).edit(at ? [at] : SERVERS, old => [...old.filter(others), ...records]);
+    },
+    stop: child.stop,
+  };
+}
+
+class Zone {
+  readonly #name: string;
+  readonly #folder: string;
+  readonly #ports: Readonly<Record<ServerName, number>>;
+  readonly #records: Record<ServerName, readonly ZoneRecord[]> = {one: [], two: []};
+  #serial = Math.floor(Date.now() / 1000);
+  /** Edits go one after another. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(name: string, folder: string, ports: Readonly<Record<ServerName, number>>) {
+    this.#name = name;
+    this.#folder = folder;
+    this.#ports = ports;
+  }
+
+  edit(
+    servers: readonly ServerName[],
+    change: (records: readonly ZoneRecord[]) => readonly ZoneRecord[],
+  ): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      const serial = ++this.#serial;
+      for (const server of servers) {
+        this.#records[server] = change(this.#records[server]);
+        await this.#write(server, serial);
+      }
+      await Promise.all(servers.map(server => this.#served(server, soa => soa === serial)));
+    });
+    return this.#last;
+  }
+
+  drop(): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      for (const server of SERVERS) await rm(this.#path(server));
+      await Promise.all(SERVERS.map(server => this.#served(server, soa => soa === undefined)));
+    });
+    return this.#last;
+  }
+
+  async #write(server: ServerName, serial: number): Promise<void> {
+    const zone = {zone: this.#name, primary: `ns.${this.#name}`, serial, records: this.#records[server]};
+    const unfinished = join(this.#folder, `${this.#name}.unfinished`);
+    await writeFile(unfinished, formatZone(zone));
+    await rename(unfinished, this.#path(server));
+  }
+
+  #path(server: ServerName): string {
+    return join(this.#folder, server, `db.${this.#name}`);
+  }
+
+  async #served(server: ServerName, right: (serial: number | undefined) => boolean): Promise<void> {
+    const resolver = new Resolver({timeout: 1_000, tries: 1});
+    resolver.setServers([`127.0.0.1:${this.#ports[server]}`]);
+    const ask = () =>
+      resolver.resolveSoa(this.#name).then(
+        soa => right(soa.serial),
+        (error: NodeJS.ErrnoException) => error.code === 'EREFUSED' && right(undefined),
+      );
+    await until(`name server ${server} serves ${this.#name}`, ask, {intervalMs: 25});
+  }
+}
+
+/** As a recursive answers: recursion available, not authoritative. */
+function block(port: number, folder: string): string {
+  return `.:${port} {
+  bind 127.0.0.1
+  header {
+    response set ra
+    response clear aa
+  }
+  auto {
+    directory ${folder} db\\.(.*) {1}
+    reload 100ms
+  }
+}`;
+}
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve, reject) => {
+    socket.once('error', reject);
+    socket.bind(0, '127.0.0.1', resolve);
+  });
+  const {port} = socket.address();
+  await new Promise<void>(resolve => socket.close(() => resolve()));
+  return port;
+}

@@ -1,0 +1,22 @@
+/**
+ * The operator on a real API server. The rows stand in the files beside this one, by theme; they share one world, since
+ * it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
+ * then what disturbs all, one after another.
+ */
+import {afterAll, beforeAll, describe} from 'vitest';
+import {acceptRows} from './accept.rows.ts';
+import {lifeRows} from './life.rows.ts';
+import {platformRows} from './platform.rows.ts';
+import {startWorld, type World} from './world.ts';
+
+let world: World;
+const shared = () => world;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world?.stop());
+
+describe('a platform that comes up piece by piece', () => platformRows(shared));
+describe.concurrent('a Domain that may not start', () => acceptRows(shared));
+describe.concurrent('the life of a Domain', () => lifeRows(shared));

@@ -1,0 +1,47 @@
+import {expect, test} from 'vitest';
+import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/resources.ts';
+import {newTenant, type Tenant} from './tenant.ts';
+import {INGRESS_CLASS_NAME, type World} from './world.ts';
+
+/** Each row installs what the one before found missing; nobody touches the Domain. */
+export function platformRows(world: () => World): void {
+  let tenant: Tenant;
+  let host: string;
+
+  test('without an IngressClass a Project says so, and without cert-manager a Domain', async () => {
+    await world().startOperator('first');
+    tenant = await newTenant(world(), 'platform');
+    host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.projectBecomes('shop', {Ready: 'IngressClassNotFound', Deployed: 'Deployed'});
+    await tenant.createRecords(host);
+    await tenant.becomes(host, {state: 'Verified', Claimed: 'Claimed', CertificateReady: 'CertManagerMissing'}, [
+      'cert-manager is not installed in this cluster. The platform team must install it',
+    ]);
+  });
+
+  test('once cert-manager is installed, a Domain says that the issuer is missing', async () => {
+    await world().certManager.installCrds();
+    await world().certManager.start();
+    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'IssuerNotFound', Ready: 'IssuerNotFound'}, [
+      'there is no ClusterIssuer integration',
+    ]);
+    expect(tenant.certificate(host)).toBeUndefined();
+  });
+
+  test('once the issuer is there, the certificate is issued and the IngressClass is what is missing', async () => {
+    await world().certManager.installIssuer();
+    const want = {state: 'Verified', CertificateReady: 'Issued', Routed: 'IngressClassNotFound'} as const;
+    await tenant.becomes(host, want, ["The platform's IngressClass integration is missing"]);
+    expect(tenant.world.history.list(DOMAIN, tenant.namespace)).toHaveLength(1);
+  });
+
+  test('once the IngressClass is there, the Project is published and the Domain live', async () => {
+    const controller = {controller: 'traefik.io/ingress-controller'};
+    const metadata = {name: INGRESS_CLASS_NAME};
+    const intent = {apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass', metadata, ...{spec: controller}};
+    await world().client.apply(INGRESS_CLASS, intent);
+    await tenant.becomesLive(host);
+    await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'AllLive'});
+  });
+}

@@ -1,0 +1,216 @@
+/** One tenant of the shared world: a namespace and a DNS zone, and what a tenant does with them. */
+import {isDeepStrictEqual} from 'node:util';
+import {expect} from 'vitest';
+import type {ProjectSpec} from '../../../src/api/generated/project.ts';
+import type {DomainConditionType} from '../../../src/operator/domain/conditions.ts';
+import type {DomainState} from '../../../src/operator/domain/summary.ts';
+import {routeName} from '../../../src/operator/identity.ts';
+import * as kinds from '../../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import * as objects from '../../support/objects.ts';
+import {CERTIFICATE_REQUEST} from './cert-manager.ts';
+import type {Version} from './history.ts';
+import {INGRESS_ADDRESS, type World} from './world.ts';
+
+export interface TenantOptions {
+  readonly plan?: string;
+  readonly account?: string;
+}
+
+/** The state, and the reason of each condition named; `says`: parts of the messages of these conditions. */
+export type Want = {readonly state?: DomainState} & {readonly [type in DomainConditionType]?: string};
+
+const TIMEOUT_MS = 40_000;
+let count = 0;
+
+export async function newTenant(
+  world: World,
+  name: string,
+  {plan = 'pro', account}: TenantOptions = {},
+): Promise<Tenant> {
+  const tenant = new Tenant(world, `${name}-${++count}`);
+  await world.dns.addZone(tenant.zone);
+  await world.client.apply(kinds.NAMESPACE, objects.namespace(tenant.namespace, {plan, account}));
+  return tenant;
+}
+
+export class Tenant {
+  readonly world: World;
+  readonly namespace: string;
+  readonly zone: string;
+
+  constructor(world: World, name: string) {
+    this.world = world;
+    this.namespace = name;
+    this.zone = `${name}.test`;
+  }
+
+  host(label: string): string {
+    return `${label}.${this.zone}`;
+  }
+
+  /** A namespace label that the platform sets. */
+  async label(labels: Record<string, string | null>): Promise<void> {
+    await this.world.client.patch(kinds.NAMESPACE, {name: this.namespace}, {metadata: {labels}});
+  }
+
+  /** A Service with an endpoint behind it, as after a deploy. */
+  async deploy(name = 'shop', {ready = true} = {}): Promise<void> {
+    const {client} = this.world;
+    await client.apply(
+      kinds.SERVICE,
+      objects.service(this.namespace, name, [{name: objects.PORT.name, port: objects.PORT.number}]),
+    );
+    await client.apply(kinds.ENDPOINT_SLICE, objects.endpointSlice(this.namespace, name, ready));
+  }
+
+  /** Applies a Project; what is not said is taken out of it. */
+  async project(domains?: ProjectSpec['domains'], name = 'shop', service?: ProjectSpec['service']): Promise<void> {
+    await this.world.client.apply(kinds.PROJECT, objects.project(this.namespace, name, domains, service));
+  }
+
+  /** A deployed Project. */
+  async deployedProject(domains?: ProjectSpec['domains'], name = 'shop'): Promise<void> {
+    await this.deploy(name);
+    await this.project(domains, name);
+  }
+
+  /** Waits until a Project made from now on is younger: creationTimestamps have whole seconds. */
+  async becomesOlder(name: string): Promise<void> {
+    const made = () => Date.parse(this.get(kinds.PROJECT, name)?.metadata.creationTimestamp ?? '');
+    await this.until(`a second has passed since Project ${name}`, () => Date.now() >= made() + 1000);
+  }
+
+  /** Applies a Domain by hand. */
+  async apply(host: string, projectName = 'shop', redirect?: kinds.Domain['spec']['redirect']): Promise<void> {
+    await this.world.client.apply(kinds.DOMAIN, objects.domain(this.namespace, host, projectName, redirect));
+  }
+
+  async delete(resource: ResourceType, name: string): Promise<void> {
+    await this.world.client.delete(resource, {namespace: this.namespace, name});
+  }
+
+  async annotate(resource: ResourceType, name: string, annotations: Record<string, string | null>): Promise<void> {
+    await this.world.client.patch(resource, {namespace: this.namespace, name}, {metadata: {annotations}});
+  }
+
+  domain(host: string): kinds.Domain | undefined {
+    return this.get(kinds.DOMAIN, host);
+  }
+
+  get<T extends kinds.Domain | kinds.Project | kinds.Ingress | kinds.Certificate>(
+    resource: ResourceType<T>,
+    name: string,
+  ): T | undefined {
+    return this.world.history.get(resource, `${this.namespace}/${name}`);
+  }
+
+  claim(host: string): kinds.DomainClaim | undefined {
+    return this.world.history.get(kinds.DOMAIN_CLAIM, host);
+  }
+
+  /** The https Ingress of a host. */
+  ingress(host: string): kinds.Ingress | undefined {
+    return this.get(kinds.INGRESS, routeName(this.namespace, host));
+  }
+
+  certificate(host: string): kinds.Certificate | undefined {
+    return this.get(kinds.CERTIFICATE, routeName(this.namespace, host));
+  }
+
+  certificateRequests(host: string) {
+    const prefix = `${routeName(this.namespace, host)}-`;
+    const all = this.world.history.versions(CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
+    return all.filter(
+      ({object}) => object.metadata.namespace === this.namespace && object.metadata.name.startsWith(prefix),
+    );
+  }
+
+  /** The versions of what a host has: routes, certificate, Secret, claim; by the time at which they were stored. */
+  trace(host: string): Version[] {
+    const {history} = this.world;
+    const name = routeName(this.namespace, host);
+    const ours = [kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET].flatMap(resource =>
+      history.versions(resource).filter(({key}) => key.startsWith(`${this.namespace}/${name}`)),
+    );
+    return [...ours, ...history.versions(kinds.DOMAIN_CLAIM, host)].sort((a, b) => a.at - b.at);
+  }
+
+  /** Creates the records exactly as `status.dns.required` shows them. */
+  async createRecords(host: string): Promise<void> {
+    const records = await this.until(
+      `the records of ${host} are shown`,
+      () => this.domain(host)?.status?.dns?.required,
+    );
+    for (const {type, name, value} of records) await this.createRecord(type, name, value);
+  }
+
+  async createRecord(type: string, name: string, value: string): Promise<void> {
+    if (type === 'ALIAS') await this.world.dns.set(name, 'A', [INGRESS_ADDRESS]);
+    else await this.world.dns.set(name, type, [value]);
+  }
+
+  /** Waits until the Domain's status, about its current spec, is as wanted. */
+  async becomes(host: string, want: Want, says: readonly string[] = []): Promise<kinds.Domain> {
+    const found = await this.until(host, () => this.#if(host, want)).catch(() => {
+      expect(shown(this.domain(host), want), messagesOf(this.domain(host), want)).toEqual(want);
+      throw new Error(`${host} did not become ${JSON.stringify(want)}; its status speaks of an earlier spec`);
+    });
+    for (const text of says) expect(messagesOf(found, want)).toContain(text);
+    return found;
+  }
+
+  async becomesLive(host: string): Promise<kinds.Domain> {
+    return this.becomes(host, {state: 'Live', Ready: 'Live'});
+  }
+
+  /** The state in which most tests begin. */
+  async live(host: string): Promise<kinds.Domain> {
+    await this.createRecords(host);
+    return this.becomesLive(host);
+  }
+
+  async projectBecomes(name: string, want: Readonly<Record<string, string>>): Promise<kinds.Project> {
+    const reasons = (project: kinds.Project | undefined) => reasonsOf(project?.status?.conditions, want);
+    const probe = () => {
+      const found = this.get(kinds.PROJECT, name);
+      const current = found?.status?.observedGeneration === found?.metadata.generation;
+      return current && isDeepStrictEqual(reasons(found), want) ? found : undefined;
+    };
+    return this.until(name, probe).catch(() => {
+      expect(reasons(this.get(kinds.PROJECT, name))).toEqual(want);
+      throw new Error(`Project ${name} did not become ${JSON.stringify(want)}; its status speaks of an earlier spec`);
+    });
+  }
+
+  async until<T>(what: string, probe: () => T): Promise<NonNullable<T>> {
+    return (await until(what, probe, {timeoutMs: TIMEOUT_MS, intervalMs: 50})) as NonNullable<T>;
+  }
+
+  #if(host: string, want: Want): kinds.Domain | undefined {
+    const found = this.domain(host);
+    if (!found || found.status?.observedGeneration !== found.metadata.generation) return undefined;
+    return isDeepStrictEqual(shown(found, want), want) ? found : undefined;
+  }
+}
+
+/** What the status says where something is wanted. */
+function shown(domain: kinds.Domain | undefined, want: Want): Want {
+  const {state, ...conditions} = want;
+  return {...(state && {state: domain?.status?.state}), ...reasonsOf(domain?.status?.conditions, conditions)} as Want;
+}
+
+function reasonsOf(
+  conditions: readonly {type: string; reason: string}[] | undefined,
+  want: Readonly<Record<string, unknown>>,
+): Record<string, string | undefined> {
+  const reason = (type: string) => conditions?.find(condition => condition.type === type)?.reason;
+  return Object.fromEntries(Object.keys(want).map(type => [type, reason(type)]));
+}
+
+function messagesOf(domain: kinds.Domain | undefined, want: Want): string {
+  const conditions = domain?.status?.conditions ?? [];
+  return conditions.flatMap(({type, message}) => (type in want ? [message] : [])).join('\n');
+}

@@ -1,0 +1,173 @@
+/**
+ * What the operator's tests share: a real API server with audit log and RBAC, the operator under the chart's service
+ * account, cert-manager's controllers, name servers, and the history of every object that the operator touches. Each
+ * test has a namespace and a DNS zone of its own (`tenant`), so that tests run side by side.
+ */
+import {randomBytes} from 'node:crypto';
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import * as kinds from '../../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {type Child, run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
+import {Audit} from './audit.ts';
+import {
+  Approvals,
+  CERTIFICATE_REQUEST,
+  ISSUER_NAME,
+  installCertManagerCrds,
+  installIssuer,
+  startCertManager,
+} from './cert-manager.ts';
+import {History} from './history.ts';
+import {type NameServers, startNameServers} from './name-servers.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const NAMESPACE = 'nameplate-system';
+const ACCOUNT = 'nameplate';
+export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`;
+
+export const BASE_DOMAIN = 'apps.platform.test';
+export const TARGET_DOMAIN = 'edge.platform.test';
+export const INGRESS_CLASS_NAME = 'integration';
+/** What every account's target resolves to. */
+export const INGRESS_ADDRESS = '192.0.2.10';
+/** As the CA's CAA records name it. */
+export const CA_IDENTITY = 'ca.platform.test';
+
+export interface World {
+  readonly folder: string;
+  readonly api: ApiServer;
+  /** Acts as an administrator, under the field manager `test`. */
+  readonly client: KubeClient;
+  readonly history: History;
+  readonly dns: NameServers;
+  readonly audit: Audit;
+  /** The operator's configuration file. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** A further process of the operator, beside those that run; `config` changes sections of the configuration. */
+  startOperator(name: string, config?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  readonly certManager: {
+    installCrds(): Promise<void>;
+    start(): Promise<void>;
+    installIssuer(): Promise<void>;
+    /** Only once it has started. */
+    approvals(): Approvals;
+  };
+  stop(): Promise<void>;
+}
+
+export async function startWorld(): Promise<World> {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
+  const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
+  const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
+  const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
+  const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
+  await api.kubectl('create', 'namespace', NAMESPACE);
+  await api.apply(await renderRbac(programs.path('helm')));
+  const kubeconfig = await api.kubeconfigFor(NAMESPACE, ACCOUNT);
+  const client = createKubeClient({
+    kubeconfig: api.kubeconfig,
+    userAgent: 'nameplate-test',
+    fieldManager: 'test',
+    logger: pino({level: 'silent'}),
+    registry: new Registry(),
+  });
+  const history = new History(client);
+  for (const kind of [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE]) {
+    await history.follow(kind);
+  }
+  await history.follow(kinds.SECRET, {metadataOnly: true});
+  await dns.addZone(TARGET_DOMAIN);
+  await dns.set(`*.${TARGET_DOMAIN}`, 'A', [INGRESS_ADDRESS]);
+  const keyFile = join(folder, 'platform.key');
+  await writeFile(keyFile, randomBytes(32));
+  const config = configOf(keyFile, dns.addresses);
+  const certManager = certManagerOf(api, client, history, folder);
+  return {
+    folder,
+    api,
+    client,
+    history,
+    dns,
+    audit,
+    config,
+    certManager,
+    startOperator: (name, changes = {}) => startOperator({folder, name, kubeconfig, config: {...config, ...changes}}),
+    stop: async () => {
+      await history.stop();
+      await certManager.stop();
+      await Promise.all([dns.stop(), api.stop(), client.close()]);
+      if (!process.env.KEEP) await rm(folder, {recursive: true, force: true}); // its logs
+    },
+  };
+}
+
+/** What the chart grants, and nothing else of it. */
+async function renderRbac(helm: string): Promise<string> {
+  const values = {
+    'platform.baseDomain': BASE_DOMAIN,
+    'platform.targetDomain': TARGET_DOMAIN,
+    'certificates.issuerRef.name': ISSUER_NAME,
+  };
+  const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `config.${path}=${value}`]);
+  const shown = ['rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
+  return run([helm, 'template', ACCOUNT, join(ROOT, 'charts/nameplate'), '-n', NAMESPACE, ...sets, ...shown]);
+}
+
+function configOf(keyFile: string, recursives: readonly string[]) {
+  return {
+    platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test'], keyFile},
+    plans: {
+      free: {customDomains: false, maxDomains: 0},
+      starter: {customDomains: true, maxDomains: 1},
+      pro: {customDomains: true, maxDomains: 20},
+    },
+    certificates: {issuerRef: {name: ISSUER_NAME}, caaIdentities: [CA_IDENTITY]},
+    routing: {ingressClassName: INGRESS_CLASS_NAME},
+    dns: {
+      mode: 'recursive',
+      recursives,
+      checks: {soonSeconds: 1, pendingMaxSeconds: 2, steadySeconds: 2},
+      driftAfterSeconds: 2,
+      queryTimeoutMs: 1000,
+      verdictTimeoutMs: 5000,
+    },
+    controller: {
+      leaderElection: {
+        namespace: NAMESPACE,
+        leaseDurationSeconds: 8,
+        renewDeadlineSeconds: 6,
+        retryPeriodSeconds: 1,
+      },
+    },
+    log: {level: 'debug'},
+  };
+}
+
+function certManagerOf(api: ApiServer, client: KubeClient, history: History, folder: string) {
+  let controller: Child | undefined;
+  let approvals: Approvals | undefined;
+  return {
+    installCrds: () => installCertManagerCrds(api),
+    start: async () => {
+      await history.follow(kinds.CERTIFICATE);
+      await history.follow(CERTIFICATE_REQUEST);
+      approvals = new Approvals(client, history);
+      controller = await startCertManager(api, folder);
+    },
+    installIssuer: () => installIssuer(client, history),
+    approvals: () => {
+      if (!approvals) throw new Error('cert-manager has not been started');
+      return approvals;
+    },
+    stop: async () => controller?.kill(),
+  };
+}

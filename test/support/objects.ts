@@ -1,0 +1,75 @@
+/** Builders of the objects that a tenant or the platform applies; what a test does not say is sensible. */
+import type {DomainSpec} from '../../src/api/generated/domain.ts';
+import type {ProjectSpec} from '../../src/api/generated/project.ts';
+import {API_VERSION, LABEL} from '../../src/api/names.ts';
+import type {Domain, EndpointSlice, Project, Service} from '../../src/operator/resources.ts';
+import type {KubeObject} from '../../src/runtime/kube/object.ts';
+
+/** Port of every Service made here. */
+export const PORT = {name: 'http', number: 80} as const;
+
+export interface NamespaceOptions {
+  readonly plan?: string | undefined;
+  readonly account?: string | undefined;
+}
+
+export function namespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
+  const labels = {...(plan && {[LABEL.plan]: plan}), ...(account && {[LABEL.account]: account})};
+  return {apiVersion: 'v1', kind: 'Namespace', metadata: {name, labels}};
+}
+
+/** A Project served by the Service of its own name. */
+export function project(
+  inNamespace: string,
+  name: string,
+  domains?: ProjectSpec['domains'],
+  service: ProjectSpec['service'] = {name, port: PORT.name},
+): Project {
+  const spec: ProjectSpec = {service, ...(domains && {domains})};
+  return {apiVersion: API_VERSION, kind: 'Project', metadata: {name, namespace: inNamespace}, spec};
+}
+
+/** A Domain as somebody applies it by hand. */
+export function domain(
+  inNamespace: string,
+  host: string,
+  projectName: string,
+  redirect?: DomainSpec['redirect'],
+): Domain {
+  const spec: DomainSpec = {host, projectRef: {name: projectName}, ...(redirect && {redirect})};
+  return {apiVersion: API_VERSION, kind: 'Domain', metadata: {name: host, namespace: inNamespace}, spec};
+}
+
+/** Without a selector, so that nobody but the test makes its endpoints. */
+export function service(inNamespace: string, name: string, ports: readonly {name: string; port: number}[]): Service {
+  const spec = {ports: ports.map(port => ({...port}))};
+  return {apiVersion: 'v1', kind: 'Service', metadata: {name, namespace: inNamespace}, spec};
+}
+
+/** What the platform makes of a Service's pods: one endpoint, ready or not. */
+export function endpointSlice(
+  inNamespace: string,
+  serviceName: string,
+  ready: boolean,
+): EndpointSlice & EndpointSlicePart {
+  const metadata = {
+    name: serviceName,
+    namespace: inNamespace,
+    labels: {'kubernetes.io/service-name': serviceName},
+  };
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata,
+    addressType: 'IPv4',
+    endpoints: [{addresses: ['10.0.0.1'], conditions: {ready}}],
+    ports: [{name: PORT.name, port: 8080, protocol: 'TCP'}],
+  };
+}
+
+/** What the operator's own type leaves out because it does not look at it. */
+interface EndpointSlicePart {
+  addressType: string;
+  endpoints: {addresses: string[]; conditions: {ready: boolean}}[];
+  ports: {name: string; port: number; protocol: string}[];
+}

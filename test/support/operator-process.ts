@@ -1,0 +1,90 @@
+/** The operator as its users run it: a process of its own, started from the source with a configuration file. */
+import {readFile, writeFile} from 'node:fs/promises';
+import {createServer} from 'node:net';
+import {join} from 'node:path';
+import {type Child, failOnExit, startChild} from '../cluster/children.ts';
+import {until} from '../cluster/wait.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../src/bin/operator.ts');
+
+export interface OperatorOptions {
+  /** For its configuration file and its log. */
+  readonly folder: string;
+  /** Tells several processes apart. */
+  readonly name: string;
+  /** The configuration file's content; `server.port` is set to a free one. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Whom it acts as. */
+  readonly kubeconfig: string;
+}
+
+export interface OperatorProcess {
+  readonly name: string;
+  /** The exit code, or the name of the signal that ended it. */
+  readonly exited: Child['exited'];
+  /** SIGTERM; resolves when it has ended. */
+  stop(): Promise<void>;
+  /** SIGKILL: it ends in the midst of whatever it does. */
+  kill(): Promise<void>;
+  /** Body of /readyz, and whether it says ready. */
+  ready(): Promise<boolean>;
+  /** One sample of /metrics, summed over the labels that are not named; 0 where there is none. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** Lines of the log, parsed; those that are not JSON are left out. */
+  log(): Promise<Record<string, unknown>[]>;
+  readonly logFile: string;
+}
+
+/** Starts it and waits until its caches are synced. */
+export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
+  const {child, ...operator} = await spawnOperator(options);
+  const ready = until(`operator ${options.name} is ready`, operator.ready);
+  await Promise.race([ready, failOnExit(child, operator.logFile)]);
+  return operator;
+}
+
+/** Starts it and waits for nothing: for one that is to fail. */
+export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
+  const {folder, name, config, kubeconfig} = options;
+  const port = await freePort();
+  const configFile = join(folder, `${name}.json`);
+  const logFile = join(folder, `${name}.log`);
+  await writeFile(configFile, JSON.stringify({...config, server: {port}}, null, 2)); // JSON is YAML
+  const argv = [process.execPath, PROGRAM, '--config', configFile, '--kubeconfig', kubeconfig];
+  const child = startChild(name, argv, {log: logFile, env: {...process.env, POD_NAME: name}});
+  const address = `http://127.0.0.1:${port}`;
+  return {
+    name,
+    child,
+    logFile,
+    exited: child.exited,
+    stop: child.stop,
+    kill: child.kill,
+    ready: async () => (await fetch(`${address}/readyz`)).ok,
+    metric: async (metric, labels = {}) => sumOf(await (await fetch(`${address}/metrics`)).text(), metric, labels),
+    log: async () => parseLines(await readFile(logFile, 'utf8')),
+  };
+}
+
+/** The exposition format of Prometheus: `name{label="value",…} number`. */
+function sumOf(text: string, metric: string, labels: Readonly<Record<string, string>>): number {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  const samples = text.split('\n').filter(line => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+  const chosen = samples.filter(line => wanted.every(label => line.includes(label)));
+  return chosen.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}
+
+function parseLines(text: string): Record<string, unknown>[] {
+  return text.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, resolve);
+  });
+  const {port} = server.address() as {port: number};
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
