@@ -55,7 +55,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
     for (const next of path.slice(0, known < 0 ? path.length : known).reverse()) {
       const step: Step = session.mute.has(authority.zone) ? {kind: 'same'} : await askForCut(authority, next, session);
-      if (step.kind === 'silent' && isRegistry(authority.zone)) return fault(authority.zone, step.silent, session);
+      if (step.kind === 'silent' && isRegistry(authority.zone)) return faultOf(authority.zone, step.silent, session);
       if (step.kind === 'cut') authority = await descend(authority, next, step, session, depth);
       session.authorities.set(next, authority);
     }
@@ -79,6 +79,14 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const child = await askForCut(parentView, zone, session);
     if (child.kind === 'silent' && child.silent.every(({silence}) => silence === 'timeout')) session.mute.add(zone);
     return child.kind === 'cut' ? unite(parentView, child, session, depth) : parentView;
+  }
+
+  /** Only the root's own silence tells that the way out is closed: a registry's silence may be its own doing. */
+  async function faultOf(zone: string, silent: readonly SilentServer[], session: Session): Promise<Finding> {
+    const closed = zone === '.' || (!session.heard && (await askForCut(root, '.', session)).kind === 'silent');
+    if (closed) return {ok: false, fault: 'egress', zone, silent};
+    const broken = silent.every(({silence}) => isMisdelegation(silence));
+    return {ok: false, fault: broken ? 'broken' : 'unreachable', zone, silent};
   }
 
   function authorityOf(name: string, session: Session): Authority | undefined {
@@ -178,12 +186,6 @@ function withoutAddress(authority: Authority): SilentServer[] {
   return authority.servers
     .filter(server => server.endpoints.length === 0)
     .map(({name}) => ({server: name, silence: 'no-address', detail: 'has no address'}));
-}
-
-function fault(zone: string, silent: readonly SilentServer[], session: Session): Finding {
-  const broken = silent.length > 0 && silent.every(({silence}) => isMisdelegation(silence));
-  if (zone === '.' || !session.heard) return {ok: false, fault: 'egress', zone, silent};
-  return {ok: false, fault: broken ? 'broken' : 'unreachable', zone, silent};
 }
 
 function cacheMs(ttlSeconds: number): number {

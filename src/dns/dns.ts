@@ -11,6 +11,7 @@ import {rootServers} from './root-hints.ts';
 import {createScheduler, type DnsScheduler} from './scheduler.ts';
 import {createTargets} from './targets.ts';
 import {createTransport} from './transport.ts';
+import {TtlCache} from './ttl-cache.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
 import {type VerifyDependencies, verifyQuestion} from './verify.ts';
 
@@ -74,7 +75,8 @@ function verifierOf(
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
   if (config.mode !== 'authoritative') directories.fallback = recursive;
   if (config.mode === 'auto' && configured.length > 0) directories.confirm = recursive;
-  return {targets: createTargets(clock), ...directories, clock, timeoutMs: config.verdictTimeoutMs};
+  const blocked = new TtlCache<true>(clock, 1);
+  return {targets: createTargets(clock), ...directories, blocked, clock, timeoutMs: config.verdictTimeoutMs};
 }
 
 /** The platform's own root servers are asked wherever they are; what strangers' records name must be allowed. */

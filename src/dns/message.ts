@@ -271,7 +271,7 @@ export function bogus({question, silent}: Case): string {
 
 /** The zone has the record, a resolver of the platform's choice does not have it yet. */
 export function cachedElsewhere(question: ProofQuestion, answers: readonly ServerRecords[], seconds?: number): string {
-  const wait = seconds === undefined ? '' : ` for up to ${seconds} s more`;
+  const wait = seconds === undefined ? '' : `, for about ${seconds} s more`;
   const addresses = answers.flatMap(answer => addressesIn(answer.records));
   const old = addresses.length > 0 ? `the old answer ${list(addresses)}` : 'the old answer';
   return `The name servers of ${question.host} have the right record; the resolver ${serversOf(answers)} still has ${old}${wait}. ${WAIT}`;

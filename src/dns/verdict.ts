@@ -55,7 +55,7 @@ export interface Verdict {
   readonly agreed: boolean;
   /** Bounded: at most 8 KiB in all. */
   readonly observed: readonly ObservedRecord[];
-  /** The name is an apex, or its provider flattens or proxies it: servers show addresses and no CNAME. */
+  /** An apex, or a name that a provider flattens: it shows the target's addresses and no CNAME, so it needs the TXT record. */
   readonly addressesOnly: boolean;
   /** All values of `_nameplate.<host>` seen on any server. */
   readonly txtValues: readonly string[];

@@ -5,6 +5,7 @@ import {createDelegations} from './delegation.ts';
 import {createRecursiveDirectory} from './directory.ts';
 import {createTargets} from './targets.ts';
 import type {Query, Reply, Transport} from './transport.ts';
+import {TtlCache} from './ttl-cache.ts';
 import type {ProofQuestion} from './verdict.ts';
 import {verifyQuestion} from './verify.ts';
 
@@ -47,7 +48,12 @@ function counting(answer: (query: Query) => Reply): Transport & {readonly asked:
 function authoritativeOver(transport: Transport) {
   const roots = [{name: 'root', endpoints: [{address: '127.0.0.1', port: 53}]}];
   const authoritative = createDelegations({transport, roots, port: 53, clock: systemClock});
-  return {authoritative, targets: createTargets(systemClock), clock: systemClock, timeoutMs: 10_000};
+  return {authoritative, ...common()};
+}
+
+function common() {
+  const blocked = new TtlCache<true>(systemClock, 1);
+  return {targets: createTargets(systemClock), blocked, clock: systemClock, timeoutMs: 10_000};
 }
 
 const ns = (name: string, target: string): ResourceRecord => ({type: 'NS', name, ttl: 60, target});
@@ -96,7 +102,7 @@ describe('a validating resolver that fails', () => {
   const recursive = (answer: (query: Query) => Reply) => {
     const transport = counting(answer);
     const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], transport);
-    return {fallback, targets: createTargets(systemClock), clock: systemClock, timeoutMs: 10_000};
+    return {fallback, ...common()};
   };
   const right = (query: Query) =>
     message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]});
@@ -117,6 +123,35 @@ describe('a validating resolver that fails', () => {
       agreed: false,
     });
   });
+});
+
+test('a closed way to the authoritative servers is not tried again at once', async () => {
+  const closed = counting(() => ({ok: false, failure: 'unreachable', detail: 'no route'}));
+  const open = counting(query => {
+    return message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]});
+  });
+  const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], open);
+  const deps = {...authoritativeOver(closed), fallback};
+  for (let n = 0; n < 3; n++) expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
+  expect(closed.asked).toHaveLength(1);
+});
+
+test('a registry that falls silent is no closed way', async () => {
+  let registrySilent = false;
+  const mortal = counting(query => {
+    if (registrySilent && query.endpoint.address !== '127.0.0.1')
+      return {ok: false, failure: 'timeout', detail: 'no answer'};
+    const glue: ResourceRecord = {type: 'A', name: 'ns.test', ttl: 60, address: '127.0.0.2'};
+    const referral = {authoritative: false, authority: [ns('test', 'ns.test')], additional: [glue]};
+    return message(query, query.name === 'test' && query.endpoint.address === '127.0.0.1' ? referral : {rcode: 3});
+  });
+  const unused = counting(() => ({ok: false, failure: 'timeout', detail: 'no answer'}));
+  const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], unused);
+  const deps = {...authoritativeOver(mortal), fallback};
+  expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'DelegationBroken', agreed: true});
+  registrySilent = true;
+  expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'NameServersUnreachable', agreed: false});
+  expect(unused.asked).toEqual([]);
 });
 
 test('an abort rejects', async () => {

@@ -9,6 +9,7 @@ import {cachedElsewhere} from './message.ts';
 import {observe} from './observe.ts';
 import {Session} from './session.ts';
 import type {Targets} from './targets.ts';
+import type {TtlCache} from './ttl-cache.ts';
 import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
 import {canonicalName} from './wire-names.ts';
 
@@ -17,6 +18,9 @@ const PROOF_BUDGET = 44;
 const CAA_BUDGET = 16;
 /** Our own recursives are asked besides. */
 const CONFIRM_BUDGET = 32;
+/** How long a closed way to all authoritative servers is not tried again. */
+const BLOCKED_MS = 60_000;
+const EGRESS = 'egress';
 
 export interface VerifyDependencies {
   readonly targets: Targets;
@@ -26,6 +30,8 @@ export interface VerifyDependencies {
   readonly fallback?: Directory;
   /** Must have the new answer too before a name is verified: configured recursives in mode `auto`. */
   readonly confirm?: Directory;
+  /** Remembers that the way to the authoritative servers is closed. */
+  readonly blocked: TtlCache<true>;
   readonly clock: Clock;
   readonly timeoutMs: number;
 }
@@ -38,13 +44,7 @@ export async function verifyQuestion(
 ): Promise<Verdict> {
   const question = canonicalQuestion(asked);
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
-  const first = deps.authoritative ?? deps.fallback;
-  if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
-  let attempt = await tryDirectory(question, first, deps, deadline);
-  const blocked = attempt.evidence.kind === 'fault' && attempt.evidence.fault === 'egress';
-  if (blocked && deps.fallback !== undefined && deps.fallback !== first) {
-    attempt = await tryDirectory(question, deps.fallback, deps, deadline);
-  }
+  const attempt = await tryInOrder(question, deps, deadline);
   const judgement = await confirmed(question, attempt.judgement, deps, deadline);
   const caa = await caaOf(question, attempt, deps.clock);
   signal.throwIfAborted();
@@ -55,6 +55,19 @@ function canonicalQuestion(question: ProofQuestion): ProofQuestion {
   const canonical = (name: string) => canonicalName(name) ?? name;
   const {host, target, txtName} = question;
   return {...question, host: canonical(host), target: canonical(target), txtName: canonical(txtName)};
+}
+
+/** The authoritative servers; where none at all can be reached, the fallback, and for a while that at once. */
+async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, signal: AbortSignal): Promise<Attempt> {
+  const {authoritative, fallback, blocked} = deps;
+  const first =
+    (fallback !== undefined && blocked.get(EGRESS)) || authoritative === undefined ? fallback : authoritative;
+  if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
+  const attempt = await tryDirectory(question, first, deps, signal);
+  const {evidence} = attempt;
+  if (evidence.kind !== 'fault' || evidence.fault !== 'egress' || fallback === undefined) return attempt;
+  blocked.set(EGRESS, true, BLOCKED_MS);
+  return tryDirectory(question, fallback, deps, signal);
 }
 
 /** Where no server answers about the host, none is asked about its CAA records: a CA would not get an answer either. */
@@ -101,8 +114,7 @@ async function confirmed(
   const heldBack = {...rest, verified: false, agreed: false};
   if (second.reason === 'Bogus') return {...heldBack, reason: 'Bogus', message: second.message};
   if (second.reason === 'NameServersUnreachable') return judgement;
-  const ttls = heardIn(evidence.answers).flatMap(answer => answer.records.map(record => record.ttl));
-  const stale = heardIn(evidence.answers);
-  const message = cachedElsewhere(question, stale, ttls.length > 0 ? Math.max(...ttls) : undefined);
+  const {minTtlSeconds} = observe(evidence);
+  const message = cachedElsewhere(question, heardIn(evidence.answers), minTtlSeconds);
   return {...heldBack, reason: 'Propagating', message};
 }
