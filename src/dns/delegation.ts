@@ -16,6 +16,8 @@ const MAX_ADDRESSES = 2;
 const MAX_DEPTH = 3;
 
 const CACHE_ENTRIES = 10_000;
+/** Short, because it holds for all tenants of a DNS provider, and the provider may move a name server. */
+const HOST_CACHE_MS = 300_000;
 const MIN_CACHE_MS = 60_000;
 const MAX_CACHE_MS = 3_600_000;
 
@@ -69,7 +71,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     session: Session,
     depth: number,
   ): Promise<Authority> {
-    const parentView = await delegate(parent.zone, zone, cut, session, depth);
+    const parentView = await delegate(parent, zone, cut, session, depth);
     session.authorities.set(zone, parentView);
     if (isRegistry(zone)) {
       const complete = parentView.servers.every(server => server.endpoints.length > 0);
@@ -112,18 +114,19 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   async function delegate(
-    parentZone: string,
+    asked: Authority,
     zone: string,
     {names, message}: Cut,
     session: Session,
     depth: number,
   ): Promise<Authority> {
-    const glue = message.additional.filter(record => isWithin(record.name, parentZone));
+    const glue = message.additional.filter(record => isWithin(record.name, asked.zone));
     const servers = names.slice(0, MAX_SERVERS).map(async (name): Promise<NameServer> => {
-      const glued = addressesIn(glue, name);
-      // Inside of a zone of which no server is known yet there is only glue.
-      const findable = glued.length === 0 && (!isWithin(name, zone) || session.authorities.has(zone));
-      const addresses = findable ? await addressesOf(name, session, depth + 1) : glued;
+      let addresses: readonly string[] = addressesIn(glue, name);
+      const hidden = isWithin(name, zone) && !session.authorities.has(zone);
+      if (addresses.length === 0 && !hidden) addresses = await addressesOf(name, session, depth + 1);
+      // A server inside of a zone of which no server is known yet has glue, or the parent's servers hold the zone too.
+      else if (addresses.length === 0 && message.authoritative) addresses = await addressesAt(asked, name, session);
       return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
     });
     return {zone, servers: await Promise.all(servers), recursive: false};
@@ -134,7 +137,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const {zone, servers} = parentView;
     const names = child.names.filter(name => servers.every(server => server.name !== name));
     const added = {...child, names: names.slice(0, MAX_SERVERS - servers.length)};
-    const childView = await delegate(zone, zone, added, session, depth);
+    const childView = await delegate(parentView, zone, added, session, depth);
     return {...parentView, servers: [...servers, ...childView.servers]};
   }
 
@@ -144,17 +147,18 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     if (depth > MAX_DEPTH) return [];
     const found = await find(host, session, depth);
     if (!found.ok) return [];
-    const records = (
-      await Promise.all([askOne(found.authority, host, 'A'), askOne(found.authority, host, 'AAAA')])
-    ).flat();
-    const addresses = addressesIn(records, host);
-    if (addresses.length > 0) hosts.set(host, addresses, cacheMs(Math.min(...records.map(record => record.ttl))));
+    const addresses = await addressesAt(found.authority, host, session);
+    if (addresses.length > 0) hosts.set(host, addresses, HOST_CACHE_MS);
     return addresses;
+  }
 
-    async function askOne(authority: Authority, name: string, type: 'A' | 'AAAA'): Promise<readonly ResourceRecord[]> {
-      const heard = await askAny(authority, name, type, session, clock);
-      return heard?.message.answers ?? [];
-    }
+  async function addressesAt(authority: Authority, host: string, session: Session): Promise<readonly string[]> {
+    const types = ['A', 'AAAA'] as const;
+    const heard = await Promise.all(types.map(type => askAny(authority, host, type, session, clock)));
+    return addressesIn(
+      heard.flatMap(each => each?.message.answers ?? []),
+      host,
+    );
   }
 
   return {transport, find: (name, session) => find(name, session)};

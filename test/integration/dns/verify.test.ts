@@ -375,6 +375,13 @@ const rows: readonly Row[] = [
     want: {reason: 'Verified'},
   },
   {
+    case: 'a right record, where one server holds everything from the root down',
+    zone: {at: ab, records: CNAME},
+    config: {rootServers: [addressOf('alone')]},
+    question: {caaIdentities: ['ca.example']},
+    want: {reason: 'Verified', agreed: true, caa: expect.objectContaining({outcome: 'allowed'})},
+  },
+  {
     case: 'a zone whose own servers are dead, while a resolver still remembers',
     zone: {at: ['closed'], records: CNAME},
     config: {mode: 'auto'},

@@ -15,12 +15,23 @@ export const ROOT = `${NET}.1`;
 const TLD = `${NET}.2`;
 
 /**
- * `recursive` stands for a resolver: it knows all zones. `stranger` holds no zone and answers REFUSED, `failing` SERVFAIL;
+ * `alone` holds everything from the root down. `recursive` stands for a resolver: it knows all zones. `stranger` holds no zone and answers REFUSED, `failing` SERVFAIL;
  * `silent` reads and never answers; nothing listens at `closed`.
  */
-const servers = {a: 11, b: 12, c: 13, d: 14, recursive: 15, stranger: 16, failing: 17, silent: 18, closed: 19} as const;
+const servers = {
+  a: 11,
+  b: 12,
+  c: 13,
+  d: 14,
+  recursive: 15,
+  stranger: 16,
+  failing: 17,
+  silent: 18,
+  closed: 19,
+  alone: 20,
+} as const;
 export type ServerName = keyof typeof servers;
-const HOLDERS = ['a', 'b', 'c', 'd', 'recursive'] as const;
+const HOLDERS = ['a', 'b', 'c', 'd', 'alone', 'recursive'] as const;
 
 export interface ZoneSpec {
   readonly name: string;
@@ -77,13 +88,19 @@ async function writeZones(folder: string, zones: readonly ZoneSpec[]): Promise<v
       `$ORIGIN ${zone === '.' ? '' : zone}.\n$TTL 300\n${soa}\n${content}\n`,
     );
   };
-  await put('root', '.', `@ NS root.invalid.\ntest NS tld.test.\ntld.test A ${TLD}`);
+  const root = `@ NS root.invalid.\ntest NS tld.test.\ntld.test A ${TLD}`;
   const hosts = Object.keys(servers).map(name => `${name}.dns A ${addressOf(name as ServerName)}`);
   const delegations = zones.map(zone => zone.delegation ?? nsRecords(zone, `${zone.name}.`));
-  await put('tld', 'test', ['@ NS tld.test.', `tld A ${TLD}`, ...hosts, ...delegations].join('\n'));
+  const tld = ['@ NS tld.test.', `tld A ${TLD}`, ...hosts, ...delegations].join('\n');
+  await Promise.all([
+    put('root', '.', root),
+    put('alone', '.', root),
+    put('tld', 'test', tld),
+    put('alone', 'test', tld),
+  ]);
   for (const name of HOLDERS) {
     await mkdir(join(folder, name), {recursive: true});
-    for (const zone of zones.filter(({at}) => name === 'recursive' || at.includes(name))) {
+    for (const zone of zones.filter(({at}) => name === 'recursive' || name === 'alone' || at.includes(name))) {
       await put(name, zone.name, `${nsRecords(zone, '@')}\n${zone.instead?.[name] ?? zone.records}`);
     }
   }
