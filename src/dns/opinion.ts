@@ -30,12 +30,17 @@ export function opinionOf(answer: ServerRecords, question: ProofQuestion, eviden
   if (others.length > 0) return {kind: 'many-cnames', answer};
   if (cname !== undefined && addresses.length > 0) return {kind: 'beside', answer, foreign: addresses};
   if (cname === question.target) return {kind: 'proved', answer};
-  if (cname !== undefined) return opinionOfChain(cname, answer, evidence);
+  if (cname !== undefined) return opinionOfChain(cname, answer, question, evidence);
   if (addresses.length > 0) return opinionOfAddresses(addresses, answer, evidence);
   return {kind: 'missing', answer};
 }
 
-function opinionOfChain(cname: string, answer: ServerRecords, evidence: HostEvidence): Opinion {
+function opinionOfChain(
+  cname: string,
+  answer: ServerRecords,
+  {target}: ProofQuestion,
+  evidence: HostEvidence,
+): Opinion {
   const end = evidence.chains.get(cname) ?? {kind: 'too-long'};
   switch (end.kind) {
     case 'target':
@@ -46,6 +51,7 @@ function opinionOfChain(cname: string, answer: ServerRecords, evidence: HostEvid
       return {kind: 'unknown', answer, detail: `it leads to ${end.at}, whose name servers do not answer`};
     case 'addresses': {
       const {targetAddresses} = evidence;
+      if (zoneOf(end.at) === zoneOf(target)) return {kind: 'elsewhere', answer, cname, end}; // another account's target
       if (targetAddresses?.known === false) return {kind: 'unknown', answer, detail: targetAddresses.detail};
       const all = targetAddresses !== undefined && end.addresses.every(each => targetAddresses.addresses.has(each));
       return all ? {kind: 'addresses', answer} : {kind: 'elsewhere', answer, cname, end};
@@ -55,6 +61,11 @@ function opinionOfChain(cname: string, answer: ServerRecords, evidence: HostEvid
     case 'too-long':
       return {kind: 'elsewhere', answer, cname, end};
   }
+}
+
+/** The targets of all accounts are names of one zone, and have the same addresses. */
+function zoneOf(target: string): string {
+  return target.slice(target.indexOf('.') + 1);
 }
 
 function opinionOfAddresses(

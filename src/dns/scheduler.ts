@@ -11,7 +11,7 @@ export interface Subject {
   /** Sets the phase of the steady checks, so that a restart makes no burst. */
   readonly uid: string;
   readonly question: ProofQuestion;
-  /** `pending`: soon and then with growing pauses. `steady`: one check in `checks.steadySeconds`. */
+  /** `pending`: soon and then with growing pauses. `steady`: one check in `checks.steadySeconds`, while it is verified. */
   readonly urgency: 'pending' | 'steady';
 }
 
@@ -199,8 +199,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   function nextDelay(entry: Entry): number {
     if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
-    const verified = entry.result?.verdict.verified ?? false;
-    return verified ? steadyDelay(entry.subject.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());
+    const settled = entry.subject.urgency === 'steady' && entry.result?.verdict.verified;
+    return settled ? steadyDelay(entry.subject.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());
   }
 
   async function start(signal: AbortSignal): Promise<void> {

@@ -136,6 +136,22 @@ test('a closed way to the authoritative servers is not tried again at once', asy
   expect(closed.asked).toHaveLength(1);
 });
 
+test('a server that holds parent and child, and gives no glue, is asked where the child is', async () => {
+  const alone = counting(query => {
+    const {name, type} = query;
+    if (type === 'NS' && ['test', 'evil.test'].includes(name))
+      return message(query, {answers: [ns(name, `ns.${name}`)]});
+    if (type === 'A' && name.startsWith('ns.')) {
+      return message(query, {answers: [{type, name, ttl: 60, address: '127.0.0.2'}]});
+    }
+    const answers: ResourceRecord[] = [{type: 'CNAME', name, ttl: 60, target: question.target}];
+    return message(query, name === question.host ? {answers} : {});
+  });
+  const verdict = await verifyQuestion(question, authoritativeOver(alone), never);
+  expect(verdict).toMatchObject({reason: 'Verified', agreed: true});
+  expect(verdict.observed).toMatchObject([{server: 'ns.evil.test (127.0.0.2)'}]);
+});
+
 test('a registry that falls silent is no closed way', async () => {
   let registrySilent = false;
   const mortal = counting(query => {
