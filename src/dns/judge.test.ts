@@ -28,6 +28,10 @@ function silent(server: string, silence: Silence = 'timeout'): ServerAnswer {
 const RIGHT = cname(TARGET);
 const targetAddresses = {known: true, addresses: new Set(['192.0.2.10', '192.0.2.11', '2001:db8::10'])} as const;
 
+function endsAtTarget(name: string): Map<string, ChainEnd> {
+  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: []}]]);
+}
+
 interface Row {
   readonly case: string;
   readonly answers: readonly ServerAnswer[];
@@ -111,6 +115,19 @@ const rows: readonly Row[] = [
     case: 'a token as a prefix of a wrong one',
     answers: [says('ns1', a('192.0.2.10'))],
     more: {targetAddresses, txt: {answers: [says('ns1', txt('token2'), txt('xtoken'), txt('Token'))], wildcard: false}},
+    want: {reason: 'ProofMissing', agreed: true},
+  },
+  {
+    case: "the target of another account, which has the target's addresses",
+    answers: [says('ns1', cname('other.edge.example.net'))],
+    more: {targetAddresses, chains: endsAtTarget('other.edge.example.net')},
+    want: {reason: 'RecordMismatch', agreed: true},
+    says: ['CNAME other.edge.example.net', 'Change it to shop.example.com. CNAME acct.edge.example.net.'],
+  },
+  {
+    case: "a name of a provider that flattens, with the target's addresses",
+    answers: [says('ns1', cname('shop.provider.test'))],
+    more: {targetAddresses, chains: endsAtTarget('shop.provider.test'), txt: {answers: [says('ns1')], wildcard: false}},
     want: {reason: 'ProofMissing', agreed: true},
   },
   {

@@ -51,7 +51,8 @@ function opinionOfChain(
       return {kind: 'unknown', answer, detail: `it leads to ${end.at}, whose name servers do not answer`};
     case 'addresses': {
       const {targetAddresses} = evidence;
-      if (zoneOf(end.at) === zoneOf(target)) return {kind: 'elsewhere', answer, cname, end}; // another account's target
+      const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));
+      if (isOfOtherAccount) return {kind: 'elsewhere', answer, cname, end};
       if (targetAddresses?.known === false) return {kind: 'unknown', answer, detail: targetAddresses.detail};
       const all = targetAddresses !== undefined && end.addresses.every(each => targetAddresses.addresses.has(each));
       return all ? {kind: 'addresses', answer} : {kind: 'elsewhere', answer, cname, end};

@@ -19,6 +19,8 @@ export interface CheckResult {
   readonly verdict: Verdict;
   /** Milliseconds since the epoch. */
   readonly checkedAt: number;
+  /** When the check began: its verdict says nothing of what was done since. Milliseconds since the epoch. */
+  readonly startedAt: number;
   /** The latest request token that this check answers. */
   readonly request?: string;
   /**
@@ -159,8 +161,9 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     entry.running = true;
     entry.count++;
     try {
+      const startedAt = clock.now();
       const verdict = await options.verify(subject.question, signal);
-      if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, token);
+      if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, startedAt, token);
     } catch (error) {
       if (!signal.aborted) options.onError(entry.key, error);
     }
@@ -169,12 +172,13 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
   }
 
-  function record(entry: Entry, verdict: Verdict, token: string | undefined): void {
+  function record(entry: Entry, verdict: Verdict, startedAt: number, token: string | undefined): void {
     const before = entry.result;
     const checkedAt = clock.now();
     const negative = verdict.agreed && !verdict.verified;
     entry.result = {
       verdict,
+      startedAt,
       checkedAt,
       ...(token !== undefined && {request: token}),
       ...(negative && {agreedSince: before?.agreedSince ?? checkedAt}),
