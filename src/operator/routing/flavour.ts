@@ -62,10 +62,12 @@ export function routeMetadata(route: Route, name: string, annotations: Record<st
   };
 }
 
-/** What a host's cached route objects publish now; undefined when nothing is published. */
+/**
+ * What a host's cached route objects publish now; undefined when nothing is published. A change that is half done counts
+ * as a redirect, so that nothing is led to a host that may still, or already, redirect.
+ */
 export function publishedRoute(objects: readonly DeepReadonly<KubeObject>[]): PublishedRoute | undefined {
-  const ingress = objects.find(object => object.kind === 'Ingress' || object.kind === 'HTTPRoute');
-  if (!ingress) return undefined;
-  const to = ingress.metadata.annotations?.[REDIRECT_TO];
+  if (!objects.some(({kind}) => kind === 'Ingress' || kind === 'HTTPRoute')) return undefined;
+  const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

@@ -13,10 +13,7 @@ import {type Flavour, type Route, type RouteObject, routeMetadata} from './flavo
 
 /** https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/crd/http/middleware/ */
 export interface Middleware extends KubeObject {
-  spec: {
-    redirectScheme?: {scheme: string; permanent: boolean};
-    redirectRegex?: {regex: string; replacement: string; permanent: boolean};
-  };
+  spec: {redirectRegex: {regex: string; replacement: string; permanent: boolean}};
 }
 
 export const MIDDLEWARE: ResourceType<Middleware> = {
@@ -40,7 +37,7 @@ export function traefik(config: RoutingConfig): Flavour {
       ingress(route, route.name, {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpsEntryPoint,
         [`${ANNOTATION_PREFIX}.tls`]: 'true',
-        ...(route.redirect && middlewareAnnotation(route)),
+        ...middlewareAnnotation(route),
       }),
       ingress(route, `${route.name}-http`, {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpEntryPoint,
@@ -78,26 +75,30 @@ function middlewareAnnotation(route: Route): Record<string, string> {
   return {[`${ANNOTATION_PREFIX}.middlewares`]: `${route.namespace}-${middlewareName(route)}@kubernetescrd`};
 }
 
-/** A name for each kind of answer: a switch never changes a Middleware that a published Ingress still uses. */
 function middlewareName(route: Route): string {
-  return route.redirect ? `${route.name}-redirect` : `${route.name}-https`;
+  return `${route.name}-https`;
 }
 
+/**
+ * One Middleware for both entry points, whatever the host answers. Traefik reads Middlewares and Ingresses by two
+ * providers that do not wait for each other, and a router whose Middleware it does not know yet answers 404; so a host
+ * that begins or ceases to redirect keeps its Ingresses and its Middleware, and only the rule in it changes.
+ */
 function middleware(route: Route): RouteObject {
+  const {host, redirect} = route;
   const intent: Middleware = {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'Middleware',
     metadata: routeMetadata(route, middlewareName(route)),
-    spec: route.redirect
-      ? {
-          redirectRegex: {
-            regex: '^https?://[^/]+/(.*)$',
-            // The host is strict LDH and the slash literal, so nothing of the request can become part of the host.
-            replacement: `https://${route.redirect.to}/\${1}`,
-            permanent: route.redirect.status === 301,
-          },
-        }
-      : {redirectScheme: {scheme: 'https', permanent: true}},
+    spec: {
+      redirectRegex: {
+        // Of a host that serves, what came by https does not match and passes.
+        regex: redirect ? '^https?://[^/]+/(.*)$' : '^http://[^/]+/(.*)$',
+        // The host is strict LDH and the slash literal, so nothing of the request can become part of the host.
+        replacement: `https://${redirect?.to ?? host}/\${1}`,
+        permanent: (redirect?.status ?? 301) === 301,
+      },
+    },
   };
   return {resource: MIDDLEWARE, intent};
 }
