@@ -7,6 +7,8 @@ import {escapeText} from './wire-names.ts';
 
 /** In all, as JSON. */
 const MAX_OBSERVED_BYTES = 8192;
+/** As many as the Domain's status.dns.observed admits. */
+const MAX_OBSERVED_RECORDS = 32;
 const MAX_NAME = 255;
 const MAX_TXT_VALUES = 16;
 
@@ -49,7 +51,7 @@ function bounded(records: readonly ObservedRecord[]): ObservedRecord[] {
   let bytes = 2;
   for (const [line, record] of [...lines].sort(([a], [b]) => (a < b ? -1 : 1))) {
     bytes += line.length + 1;
-    if (bytes > MAX_OBSERVED_BYTES) break;
+    if (bytes > MAX_OBSERVED_BYTES || kept.length === MAX_OBSERVED_RECORDS) break;
     kept.push(record);
   }
   return kept;

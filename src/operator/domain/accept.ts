@@ -8,6 +8,7 @@ import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHosts} from '../project/ho
 import type {Domain, Project} from '../resources.ts';
 import {INDEX} from '../stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
+import {isManaged} from './managed.ts';
 import {type ChainEnd, followRedirects} from './redirect.ts';
 import type {Subject} from './subject.ts';
 
@@ -108,10 +109,10 @@ export function redirectEnd(
   return followRedirects(start, name => {
     if (name === host) return start;
     const other = stores.domains.get(`${namespace}/${name}`);
-    if (other?.spec.projectRef.name === project.metadata.name) {
-      return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
-    }
-    const entry = other ? undefined : listed.get(name); // listed, and its Domain is about to be made
-    return entry && (entry.redirect ? {host: name, to: entry.redirect.to} : {host: name});
+    // What the Project lists goes before a managed Domain that is about to be made or changed to it.
+    const entry = !other || isManaged(other) ? listed.get(name) : undefined;
+    if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
+    if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
+    return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
   });
 }

@@ -13,8 +13,11 @@ export function checkCaa(subject: Subject): DomainCondition {
       return CaaAllowed.yes(caa.message);
     case 'forbidden':
       return CaaAllowed.forbidden(caa.message);
-    case 'lookup-failed':
-      return CaaAllowed.lookupFailed(caa.message);
+    case 'lookup-failed': {
+      // An outage demotes nothing: what was allowed stays so until a CAA record says otherwise.
+      const last = before(subject, 'CAAAllowed');
+      return last?.status === 'True' ? {...last, type: 'CAAAllowed'} : CaaAllowed.lookupFailed(caa.message);
+    }
     case 'unchecked':
       return subject.question.caaIdentities.length > 0 ? CaaAllowed.waiting() : CaaAllowed.notChecked();
   }

@@ -56,12 +56,23 @@ export function assessCertificate(
   const issuing = findCondition(conditions, 'Issuing');
   const ready = findCondition(conditions, 'Ready')?.status === 'True' && secretExists;
   const failed = lastFailureTime !== undefined && issuing?.status !== 'True';
-  const why = issuing?.message ?? 'cert-manager gives no reason.';
+  const why = sentence(issuing?.message ?? 'cert-manager gives no reason');
   if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};
   if (failed) return {kind: 'failed', why, rateLimited: /\b429\b|rateLimited|too many/i.test(why)};
+  // Ready, but its Secret is gone: that has only just been seen.
+  const isReplacing = issuing?.status !== 'True' && findCondition(conditions, 'Ready')?.status === 'True';
   const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
   const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${issuing.message}.` : '';
-  return {kind: 'issuing', sinceMs: since ? Date.parse(since) : 0, progress: progress + issuerTrouble};
+  return {
+    kind: 'issuing',
+    sinceMs: isReplacing ? Number.POSITIVE_INFINITY : since ? Date.parse(since) : 0,
+    progress: progress + issuerTrouble,
+  };
+}
+
+/** cert-manager's messages end as they happen to: some in a colon, where the CA gave no reason. */
+function sentence(text: string): string {
+  return `${text.replace(/[\s.:;,]+$/, '')}.`;
 }
 
 /** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */
@@ -86,8 +97,13 @@ export function budgetBlockedUntilMs(
   return excess === undefined ? undefined : excess + windowMs;
 }
 
-/** The status that `cmctl renew` writes: cert-manager starts a fresh attempt, whatever its own backoff says. */
+/**
+ * The status that `cmctl renew` writes: cert-manager starts a fresh attempt, whatever its own backoff says. It takes a
+ * failure in the same second for one of the new attempt, so the attempt begins no earlier than the second after.
+ */
 export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
+  const {lastFailureTime} = certificate.status ?? {};
+  const startMs = lastFailureTime === undefined ? nowMs : Math.max(nowMs, Date.parse(lastFailureTime) + 1000);
   return {
     conditions: [
       {
@@ -95,7 +111,7 @@ export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs
         status: 'True',
         reason: 'ManuallyTriggered',
         message: 'Re-verify asked for a fresh attempt',
-        lastTransitionTime: timestamp(nowMs),
+        lastTransitionTime: timestamp(startMs),
         ...(certificate.metadata.generation !== undefined && {observedGeneration: certificate.metadata.generation}),
       },
     ],

@@ -3,7 +3,7 @@ import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {routeName} from '../identity.ts';
 import {CERTIFICATE, type Certificate} from '../resources.ts';
@@ -54,15 +54,15 @@ export async function certify(
   const issuerRef = certificate?.spec.issuerRef ?? config.certificates.issuerRef;
   const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
+  const exhausted = certificate || subject.secret ? undefined : exhaustedBudget(operator, subject);
+  if (exhausted) return exhausted;
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
   const state = assessCertificate(certificate, subject.secret !== undefined, trouble);
   if (!blocker && wantsFreshAttempt(operator, subject, state)) {
-    await startFreshAttempt(operator, certificate, client, signal);
-    return {
-      condition: CertificateReady.issuing(' A fresh attempt was asked for.'),
-      usable: state.kind === 'renewal-failing',
-    };
+    await startFreshAttempt(operator, certificate, state, client, signal);
+    if (state.kind === 'renewal-failing') return judge(operator, subject, certificate, state);
+    return {condition: CertificateReady.issuing(' A fresh attempt was asked for.'), usable: false};
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
   return judge(operator, subject, certificate, state);
@@ -119,16 +119,41 @@ function wantsFreshAttempt({config}: Operator, subject: Subject, state: Certific
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
 }
 
+/** Deleting a host and adding it again does not escape the budget: the claim remembers the failures. */
+function exhaustedBudget({config}: Operator, {claim, nowMs}: Subject): CertificateResult | undefined {
+  const untilMs = budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs);
+  if (untilMs === undefined) return undefined;
+  const condition = CertificateReady.rateLimited(
+    'Too many certificate attempts failed for this host.',
+    timestamp(untilMs),
+  );
+  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
+}
+
+/**
+ * As `cmctl renew` does. An attempt that is under way and overdue would go on, so there the Certificate is made anew: the
+ * garbage collector takes its request and order along.
+ */
 async function startFreshAttempt(
   {clock}: Operator,
   certificate: DeepReadonly<Certificate>,
+  state: CertificateState,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
   const {apiVersion, kind, metadata} = certificate;
+  if (state.kind === 'issuing') {
+    const preconditions = metadata.uid ? {uid: metadata.uid} : {};
+    await client.delete(CERTIFICATE, objectKey(certificate), {preconditions, signal});
+    return;
+  }
   const status = freshAttemptStatus(certificate, clock.now());
-  const {name, namespace = '', uid = ''} = metadata;
-  await client.applyStatus(CERTIFICATE, {apiVersion, kind, metadata: {name, namespace, uid}, status}, {signal});
+  const {name, namespace = '', resourceVersion = ''} = metadata;
+  await client.applyStatus(
+    CERTIFICATE,
+    {apiVersion, kind, metadata: {name, namespace, resourceVersion}, status},
+    {signal},
+  );
 }
 
 function judge(

@@ -9,13 +9,13 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
 import {Claimed, type DomainCondition} from './conditions.ts';
-import type {Subject} from './subject.ts';
+import {isOlderThanClaim, type Subject} from './subject.ts';
 import {requiredRecords} from './verify.ts';
 
 export interface ClaimResult {
   readonly condition: DomainCondition;
   readonly holds: boolean;
-  /** Another holds the host: what we have of it must go. A claim that is merely absent (a restore) loses nothing. */
+  /** Another namespace holds the host: what we have of it must go. A claim that is merely absent (a restore) loses nothing. */
   readonly lost: boolean;
 }
 
@@ -35,7 +35,10 @@ export async function claimHost(
     return holds(claim);
   }
   const refusal = holder === 'another' && claim ? refuseMove(operator, subject, claim, mayStart) : undefined;
-  if (refusal) return {condition: refusal, holds: false, lost: true};
+  if (refusal) {
+    // A namespace that got another account keeps what it serves; what a deleted namespace served went with it.
+    return {condition: refusal, holds: false, lost: claim?.spec.namespace !== subject.namespace};
+  }
   if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
   const spec: DomainClaim['spec'] = {
     account: subject.account.id,
@@ -67,24 +70,28 @@ function refuseMove(
   claim: DeepReadonly<DomainClaim>,
   mayStart: boolean,
 ): DomainCondition | undefined {
-  const {host, namespace, account, check, question} = subject;
+  const {host, account, check, question} = subject;
   const holder = claim.spec;
-  if (holder.account === account.id && holder.namespace !== namespace) {
+  if (holder.account === account.id) {
     const standing = stores.domains.get(`${holder.namespace}/${host}`);
     return standing ? Claimed.heldBySibling(host, holder.namespace) : mayStart ? undefined : Claimed.waiting();
   }
   const records = requiredRecords(subject);
-  const held = Claimed.heldByAnother(
-    host,
-    records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and '),
-  );
-  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed) return held;
+  const record = records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and ');
+  const isHere = holder.namespace === subject.namespace;
+  const held = isHere ? Claimed.otherAccountHere(host, record) : Claimed.heldByAnother(host, record);
+  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed || isOlderThanClaim(check, claim)) return held;
   if (check.verdict.proof === 'cname') return undefined;
   if (check.verdict.proof === 'address') return held;
   const holderToken = identity.proofToken(holder.account, host);
   return check.verdict.txtValues.includes(holderToken)
     ? Claimed.staleProof(host, question.txtName, holderToken)
     : undefined;
+}
+
+/** Only what was asked after the claim was made can move it: who has just lost it may still have an older "yes". */
+function isRecent({check}: Subject, claim: DeepReadonly<DomainClaim>): boolean {
+  return check !== undefined && check.startedAt >= Date.parse(claim.spec.since) + 1000; // `since` is cut to whole seconds
 }
 
 /** Keeps the times of failed certificate attempts on the claim, where neither a restart nor delete-and-add forgets them. */

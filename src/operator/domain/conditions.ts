@@ -57,6 +57,7 @@ export const REASONS = {
     'RateLimited',
     'IssuerNotFound',
     'CertManagerMissing',
+    'Refused',
     'Waiting',
   ],
   Routed: [
@@ -66,6 +67,7 @@ export const REASONS = {
     'PortNotFound',
     'IngressClassNotFound',
     'TargetNotLive',
+    'Refused',
     'Waiting',
   ],
 } as const;
@@ -175,6 +177,12 @@ export const Claimed = {
       'HeldByAnotherAccount',
       `Another account holds ${host}. If the domain is yours, make this its record at your DNS provider, and the host moves here: ${record}.`,
     ),
+  otherAccountHere: (host: string, record: string) =>
+    claimed(
+      'False',
+      'HeldByAnotherAccount',
+      `The host was claimed when this namespace belonged to another account, and is served as before. To keep it, make this the record of ${host} at your DNS provider: ${record}.`,
+    ),
   heldBySibling: (host: string, namespace: string) =>
     claimed(
       'False',
@@ -249,6 +257,7 @@ export const CertificateReady = {
       'IssuerNotFound',
       `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; this goes on by itself then.`,
     ),
+  refused: (message: string) => certificateReady('False', 'Refused', refusal('the Certificate', message)),
   certManagerMissing: () =>
     certificateReady(
       'False',
@@ -256,6 +265,11 @@ export const CertificateReady = {
       'cert-manager is not installed in this cluster. The platform team must install it; this goes on by itself then.',
     ),
 } as const;
+
+/** A quota, a policy, a webhook that is down, or a kind that is not installed. */
+function refusal(what: string, message: string): string {
+  return `The API server refused ${what}: ${message.replace(/[.\s]+$/, '')}. It is tried again; the platform team can mend what it names.`;
+}
 
 const KEPT = ' What was published before stays until then.';
 
@@ -282,6 +296,7 @@ export const Routed = {
       'IngressClassNotFound',
       `The platform's IngressClass ${name} is missing. The platform team must create it, or correct the operator's configuration.${kept ? KEPT : ''}`,
     ),
+  refused: (message: string) => routed('False', 'Refused', refusal('the route', message)),
   targetNotLive: (target: string, kept: boolean) =>
     routed(
       'False',

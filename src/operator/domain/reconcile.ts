@@ -1,11 +1,17 @@
 /** The life of a Domain: proof, claim, CAA, certificate, route; then one report. */
+import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
 import type {Operator} from '../context.ts';
+import {desiredDomain} from '../project/hosts.ts';
+import {INDEX} from '../stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
-import {certify} from './certify.ts';
+import {type CertificateResult, certify} from './certify.ts';
 import {claimHost} from './claim.ts';
+import {CertificateReady, Routed} from './conditions.ts';
+import {isManaged} from './managed.ts';
 import {removeDomain, tearDown} from './remove.ts';
 import {Reporter} from './report.ts';
 import {route} from './route.ts';
@@ -25,7 +31,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
       return done();
     }
     let subject = subjectOf(operator, domain);
-    if (!subject) return done();
+    if (!subject || isAboutToChange(operator, domain)) return done();
 
     const accepted = accept(operator, subject);
     const isAccepted = accepted.status === 'True';
@@ -37,9 +43,17 @@ export function reconcileDomain(operator: Operator): Reconcile {
     }
     const caa = checkCaa(subject);
     const gate = {holds: claim.holds, proved: isAccepted && proof.proved, caaAllowed: caa.status === 'True'};
-    const certificate = await certify(operator, subject, gate, client, signal);
+    const refusals: ApiError[] = [];
+    const certificate = await certify(operator, subject, gate, client, signal).catch(
+      (error): CertificateResult => ({
+        condition: CertificateReady.refused(refusedBy(error, refusals)),
+        usable: false,
+      }),
+    );
     const routeGate = {accepted: isAccepted, holds: claim.holds, certificateUsable: certificate.usable};
-    const routed = await route(operator, subject, routeGate, client, signal);
+    const routed = await route(operator, subject, routeGate, client, signal).catch(error =>
+      Routed.refused(refusedBy(error, refusals)),
+    );
 
     const findings = {
       steps: [accepted, proof.condition, claim.condition, caa, certificate.condition, routed],
@@ -48,8 +62,24 @@ export function reconcileDomain(operator: Operator): Reconcile {
       handledRequest: handledRequest(operator, subject),
     };
     const wakeAtMs = await reporter.report(operator, subject, findings, client, signal);
+    if (refusals[0]) return retry(refusals[0]);
     return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs], subject.nowMs);
   };
+}
+
+/** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */
+function isAboutToChange({stores}: Operator, domain: Subject['domain']): boolean {
+  if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
+  const {namespace, name} = domain.metadata;
+  const desired = desiredDomain(domain.spec.host, stores.projects.byIndex(INDEX.host, `${namespace}/${name}`));
+  return !isDeepStrictEqual(desired?.spec, domain.spec);
+}
+
+/** What the API server refuses becomes a condition, and is tried again; anything else is unexpected. */
+function refusedBy(error: unknown, refusals: ApiError[]): string {
+  if (!(error instanceof ApiError) || isConflict(error)) throw error;
+  refusals.push(error);
+  return error.message;
 }
 
 /** A request is handled once DNS was checked for it; a plan without custom domains refuses it. */

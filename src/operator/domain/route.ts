@@ -39,7 +39,16 @@ export async function route(
   if (refusal) return refusal;
   const wanted = routeOf(operator, subject, project);
   if ('waitsFor' in wanted) return Routed.targetNotLive(wanted.waitsFor, kept);
-  await publishRoute(client, operator.stores, {index: INDEX.host, value: key}, operator.flavour.build(wanted), signal);
+  // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
+  if (gate.holds) {
+    await publishRoute(
+      client,
+      operator.stores,
+      {index: INDEX.host, value: key},
+      operator.flavour.build(wanted),
+      signal,
+    );
+  }
   return wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);

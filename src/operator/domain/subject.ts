@@ -81,6 +81,11 @@ export function holderOf(claim: DeepReadonly<DomainClaim> | undefined, account: 
   return claim.spec.account === account.id && claim.spec.namespace === namespace ? 'us' : 'another';
 }
 
+/** Such a check shows what was there before the host was taken: by it the former holder would take back what it lost. */
+export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<DomainClaim>): boolean {
+  return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
+}
+
 /** The condition that the last reconcile wrote. */
 export function before(subject: Subject, type: DomainConditionType) {
   return findCondition(subject.domain.status?.conditions, type);

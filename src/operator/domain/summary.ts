@@ -26,7 +26,7 @@ const BLAME: readonly DomainConditionType[] = [
 ];
 
 /** What does not stop traffic, yet wants somebody's attention. */
-const DEGRADING: readonly DomainConditionType[] = ['DNSVerified', 'CAAAllowed'];
+const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
 export function readyOf(steps: Steps): DomainCondition {
   const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
@@ -51,7 +51,7 @@ export function stateOf(steps: Steps, ready: DomainCondition, published: boolean
 }
 
 function degradationOf(steps: Steps): DomainCondition | undefined {
-  const trouble = DEGRADING.map(type => step(steps, type)).find(condition => condition.status === 'False');
+  const trouble = steps.find(({status, reason}) => status === 'False' && DEGRADING.has(reason));
   const certificate = step(steps, 'CertificateReady');
   return trouble ?? (certificate.reason === 'RenewalFailing' ? certificate : undefined);
 }

@@ -4,7 +4,7 @@ import type {DomainStatus} from '../../api/generated/domain.ts';
 import {formLabel, isApex} from '../../dns/names.ts';
 import type {Operator} from '../context.ts';
 import {DnsVerified, type DomainCondition} from './conditions.ts';
-import {before, type Subject} from './subject.ts';
+import {before, isOlderThanClaim, type Subject} from './subject.ts';
 
 export interface Proof {
   readonly condition: DomainCondition;
@@ -20,7 +20,8 @@ export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['requi
 const RECORD_TTL = 3600;
 
 /** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
-export function requiredRecords({host, question, check}: Subject): RequiredRecord[] {
+export function requiredRecords(subject: Subject): RequiredRecord[] {
+  const {host, question} = subject;
   const record = (type: string, name: string, value: string): RequiredRecord => ({
     type,
     name,
@@ -30,16 +31,22 @@ export function requiredRecords({host, question, check}: Subject): RequiredRecor
   });
   const apex = isApex(host);
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
-  if ((apex || check?.verdict.addressesOnly) && question.apexProof === 'txt') {
+  if ((apex || showsAddresses(subject)) && question.apexProof === 'txt') {
     records.push(record('TXT', question.txtName, question.txtValue));
   }
   return records;
 }
 
+/** Before a check, and when one fails, what was found last still holds. */
+function showsAddresses({check, domain}: Subject): boolean {
+  if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
+  return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
+}
+
 /** Watches DNS for what may start or is held, and judges the last check. */
 export function verifyDns(operator: Operator, subject: Subject, accepted: boolean): Proof {
   const {scheduler} = operator;
-  const {key, holder, domain, account, question, published, verifyRequest} = subject;
+  const {key, holder, domain, account, question, published} = subject;
   if (!accepted && holder !== 'us' && !published) {
     scheduler.unwatch(key);
     return {condition: DnsVerified.waiting('what Accepted says'), proved: false};
@@ -48,15 +55,33 @@ export function verifyDns(operator: Operator, subject: Subject, accepted: boolea
     account: account.id,
     uid: domain.metadata.uid ?? key,
     question,
-    urgency: published && subject.check?.verdict.verified ? 'steady' : 'pending',
+    urgency: isSteady(subject) ? 'steady' : 'pending',
   });
-  if (verifyRequest && account.plan.customDomains) scheduler.request(key, verifyRequest);
+  const request = requestOf(subject);
+  if (request) scheduler.request(key, request);
   const {check} = subject;
   const held = holder === 'us' || (published !== undefined && holder !== 'another');
   if (!check) return {condition: unchecked(subject, held), proved: false};
   if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), proved: true};
   if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), proved: false};
   return {proved: false, ...judgeHeld(operator, subject)};
+}
+
+/** Live and well, so far as is known: checked at the steady pace. After a restart, what the last status says counts. */
+function isSteady(subject: Subject): boolean {
+  const {published, holder, check} = subject;
+  if (!published || holder !== 'us') return false;
+  if (!check) return (['DNSVerified', 'CAAAllowed'] as const).every(type => before(subject, type)?.status === 'True');
+  return (
+    check.verdict.verified && (check.verdict.caa.outcome === 'allowed' || check.verdict.caa.outcome === 'unchecked')
+  );
+}
+
+/** The tenant's, or ours, where the last check is too old to say who may have the host. */
+function requestOf({verifyRequest, account, holder, claim, check}: Subject): string | undefined {
+  if (verifyRequest && account.plan.customDomains) return verifyRequest;
+  const isStale = holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(check, claim);
+  return isStale ? `claim of ${claim.spec.since}` : undefined;
 }
 
 function unchecked(subject: Subject, held: boolean): DomainCondition {

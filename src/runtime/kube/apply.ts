@@ -48,9 +48,10 @@ export async function applyStatusIfChanged<T extends KubeObject & {status?: unkn
   options: CallOptions = {},
 ): Promise<ApplyResult<T>> {
   if (isDeepStrictEqual(read.status, plain(status))) return {changed: false, object: read};
-  const {name, namespace, uid} = read.metadata;
-  // With the uid: the server refuses it for an object made since under the same name, of which this status does not speak.
-  const metadata = {name, ...(namespace !== undefined && {namespace}), ...(uid !== undefined && {uid})};
+  const {name, namespace, resourceVersion} = read.metadata;
+  // At the resourceVersion that was read: a Conflict where the object has changed since, or is another one of the same
+  // name, of which this status does not speak. (A uid would not do: for custom resources the server ignores it here.)
+  const metadata = {name, ...(namespace !== undefined && {namespace}), ...(resourceVersion && {resourceVersion})};
   const intent: unknown = {apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, status};
   const object = await client.applyStatus(resource, intent as Intent<T>, options);
   return {changed: true, object: object as DeepReadonly<T>};
