@@ -35,5 +35,6 @@ export async function installOperator({apply, helm}: Cluster, settings: readonly
 /** The pod that holds the lease. */
 export async function leaderPod({kubectl}: Pick<Cluster, 'kubectl'>): Promise<string> {
   const {name, namespace} = RELEASE;
-  return kubectl('-n', namespace, 'get', 'lease', name, '-o', 'jsonpath={.spec.holderIdentity}');
+  const holder = await kubectl('-n', namespace, 'get', 'lease', name, '-o', 'jsonpath={.spec.holderIdentity}');
+  return holder.replace(/_.*/, ''); // what follows tells a restarted container from its former self
 }

@@ -89,11 +89,6 @@ function refuseMove(
     : undefined;
 }
 
-/** Only what was asked after the claim was made can move it: who has just lost it may still have an older "yes". */
-function isRecent({check}: Subject, claim: DeepReadonly<DomainClaim>): boolean {
-  return check !== undefined && check.startedAt >= Date.parse(claim.spec.since) + 1000; // `since` is cut to whole seconds
-}
-
 /** Keeps the times of failed certificate attempts on the claim, where neither a restart nor delete-and-add forgets them. */
 async function recordFailure(
   {certificate}: Subject,

@@ -1,0 +1,36 @@
+/** What the operator wrote, by the API server's own count. */
+import type {Cluster} from '../cluster/cluster.ts';
+
+/** Group, resource and verb of the writes that the operator makes and nobody else in this cluster does. Leases are not counted. */
+const OPERATORS = new Map<string, readonly string[]>([
+  ['nameplate.dev/domains/status', ['APPLY']],
+  ['nameplate.dev/projects/status', ['APPLY']],
+  ['nameplate.dev/domainclaims', ['POST', 'PUT', 'DELETE']],
+  ['cert-manager.io/certificates', ['APPLY', 'DELETE']],
+  ['cert-manager.io/certificates/status', ['APPLY']],
+  ['networking.k8s.io/ingresses', ['APPLY']], // cert-manager makes its own by POST; removals of both are left out
+  ['traefik.io/middlewares', ['APPLY', 'DELETE']],
+  ['/secrets', ['PATCH']], // cert-manager applies its own
+  ['events.k8s.io/events', ['POST', 'PATCH']],
+]);
+
+/** Writes since the API server started, by what and how: "domainclaims POST". */
+export async function apiWrites({kubectl}: Pick<Cluster, 'kubectl'>): Promise<Map<string, number>> {
+  const writes = new Map<string, number>();
+  for (const line of (await kubectl('get', '--raw', '/metrics')).split('\n')) {
+    if (!line.startsWith('apiserver_request_total{')) continue;
+    const label = (name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? '';
+    const resource = [label('resource'), label('subresource')].filter(Boolean).join('/');
+    const verb = label('verb');
+    if (!OPERATORS.get(`${label('group')}/${resource}`)?.includes(verb)) continue;
+    const name = `${resource} ${verb}`;
+    writes.set(name, (writes.get(name) ?? 0) + Number(line.slice(line.lastIndexOf(' '))));
+  }
+  return writes;
+}
+
+export function writesBetween(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) {
+  return new Map(
+    [...after].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const).filter(([, n]) => n > 0),
+  );
+}

@@ -1,0 +1,47 @@
+/** Command lines that the story types often. Pure. */
+
+/** What one edits at a DNS provider; here the zone files of the cluster's name servers. */
+export function dns(...args: readonly string[]): string {
+  return `node test/cluster/cli.ts dns ${args.join(' ')}`;
+}
+
+export function apply(manifest: string): string {
+  return `kubectl apply -f - <<EOF\n${manifest.trim()}\nEOF`;
+}
+
+/** The Domain says why it is not ready, or anything else of its conditions, with this reason. */
+export function waitForReason(namespace: string, host: string, reason: string, condition = 'Ready'): string {
+  const path = `{.status.conditions[?(@.type=="${condition}")].reason}`;
+  return `kubectl -n ${namespace} wait domain/${host} --for=jsonpath='${path}'=${reason} --timeout=120s`;
+}
+
+export function waitForCondition(namespace: string, host: string, condition: string): string {
+  return `kubectl -n ${namespace} wait domain/${host} --for=condition=${condition} --timeout=120s`;
+}
+
+export function waitForDomain(namespace: string, host: string): string {
+  return `kubectl -n ${namespace} wait domain/${host} --for=create --timeout=30s`;
+}
+
+export function message(namespace: string, host: string, condition = 'Ready'): string {
+  const path = `{.status.conditions[?(@.type=="${condition}")].message}`;
+  return `kubectl -n ${namespace} get domain ${host} -o jsonpath='${path}'`;
+}
+
+export function requiredRecords(namespace: string, host: string): string {
+  const record = '{.type}  {.label}  {.value}  TTL {.ttl}{"\\n"}';
+  return `kubectl -n ${namespace} get domain ${host} -o jsonpath='{range .status.dns.required[*]}${record}{end}'`;
+}
+
+export function verifyNow(namespace: string, host: string): string {
+  return `kubectl -n ${namespace} annotate --overwrite domain ${host} nameplate.dev/verify-requested-at="$(date +%s)"`;
+}
+
+/** The ingress controller loads a route a moment after it is published. */
+export function untilServed(url: string): string {
+  return `until curl -sSf --cacert "$ACME_CA" ${url} 2>/dev/null; do :; done`;
+}
+
+export function untilNotServed(host: string): string {
+  return `until curl -sk -o /dev/null -w '%{http_code}\\n' https://${host}/ | grep 404; do :; done`;
+}

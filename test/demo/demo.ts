@@ -1,0 +1,45 @@
+/** `make demo`: a real Kubernetes, the operator's image, the story, and nothing left behind. KEEP=1 leaves it up. */
+import {spawn} from 'node:child_process';
+import {join} from 'node:path';
+
+const NAME = 'demo';
+const CLI = join(import.meta.dirname, '../cluster/cli.ts');
+const keep = Boolean(process.env.KEEP);
+
+function cluster(verb: string, ...rest: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, [CLI, verb, '--name', NAME, ...rest], {stdio: 'inherit'});
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', code => resolve(code ?? 1));
+  });
+}
+
+async function story(): Promise<number> {
+  for (const verb of ['down', 'up', 'load-operator']) {
+    // an earlier demo may have been kept
+    const code = await cluster(verb);
+    if (code !== 0) return code;
+  }
+  return cluster('exec', '--', process.execPath, join(import.meta.dirname, 'story.ts'));
+}
+
+/** Ctrl-C reaches the command that runs, too: it ends, and then the cluster is taken down as always. */
+process.on('SIGINT', () => {});
+
+const start = performance.now();
+try {
+  process.exitCode = await story();
+} catch (error) {
+  console.error(`error: ${(error as Error).message}`);
+  process.exitCode = 1;
+}
+if (keep) {
+  console.log(`\nThe cluster is left up. A shell in it:  node test/cluster/cli.ts shell --name ${NAME}`);
+  console.log(`Its end:                                node test/cluster/cli.ts down --name ${NAME}`);
+} else {
+  await cluster('down');
+}
+const verdict = process.exitCode ? 'The demo failed' : 'Every answer was right';
+console.log(`\n${verdict}; ${Math.round((performance.now() - start) / 1000)} s in all.`);
+if (process.exitCode && !keep)
+  console.log('KEEP=1 make demo leaves the cluster up after a failure, for a look around.');

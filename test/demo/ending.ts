@@ -1,0 +1,80 @@
+/** An apex, removal, and what all of it cost. */
+import type {Cluster} from '../cluster/cluster.ts';
+import {failuresOf, type Observation} from '../support/http.ts';
+import {
+  apply,
+  dns,
+  message,
+  requiredRecords,
+  untilNotServed,
+  untilServed,
+  waitForCondition,
+  waitForReason,
+} from './commands.ts';
+import {shop} from './platform.ts';
+import type {Terminal} from './terminal.ts';
+import {domain} from './trouble.ts';
+
+const APEX = 'example.net';
+
+export async function apex(terminal: Terminal, {info}: Cluster): Promise<void> {
+  terminal.heading('An apex, which cannot have a CNAME');
+  await terminal.type(apply(domain('globex', APEX, 'campaign')), {shows: 'added'});
+  terminal.say('The provider makes addresses of an ALIAS record; they show where the host leads, not whose it is.');
+  await terminal.type(dns('set', APEX, 'A', info.ingress.address), {shows: 'the ALIAS record, as the world sees it'});
+  await terminal.type(waitForReason('globex', APEX, 'ProofMissing'), {shows: 'ProofMissing'});
+  await terminal.type(message('globex', APEX), {
+    shows: 'the TXT record is asked for',
+    matching: [/_nameplate\.example\.net/],
+  });
+  const {text} = await terminal.type(requiredRecords('globex', APEX), {
+    shows: 'both records',
+    matching: [/^ALIAS {2}@ {2}/, /^TXT {2}_nameplate {2}nameplate-proof=\S+ /m],
+  });
+  const token = /nameplate-proof=\S+/.exec(text)?.[0] ?? '';
+  await terminal.type(dns('set', `_nameplate.${APEX}`, 'TXT', token), {shows: 'the proof'});
+  await terminal.type(waitForCondition('globex', APEX, 'Ready'), {shows: 'live'});
+  await terminal.type(untilServed(`https://${APEX}/`), {shows: 'served', matching: [/pod=campaign-/]});
+}
+
+/** Returns the seconds from the command to the first request that was not served. */
+export async function removal(terminal: Terminal): Promise<number> {
+  terminal.heading('Removal');
+  const start = terminal.seconds;
+  await terminal.type(`kubectl -n globex delete domain ${APEX}`, {shows: 'deleted'});
+  await terminal.type(untilNotServed(APEX), {shows: 'no longer served'});
+  const seconds = terminal.seconds - start;
+  terminal.say(`${seconds.toFixed(1)} s from the command to the first request that was not served.`);
+  await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'www is taken out of the project'});
+  await terminal.type(untilNotServed('www.shop.example.com'), {shows: 'no longer redirected'});
+  await terminal.type(`curl -sS --cacert "$ACME_CA" https://shop.example.com/`, {
+    shows: 'the host it led to is served as before',
+    matching: [/pod=shop-/],
+  });
+  return seconds;
+}
+
+export function neighbour(terminal: Terminal, observation: Observation): void {
+  terminal.heading('Meanwhile, the neighbour');
+  const {visits} = observation;
+  const failures = failuresOf(observation);
+  const found = failures.length === 0 ? `${visits.length} of ${visits.length}` : failures.slice(0, 5).join('; ');
+  terminal.check(
+    'every request for https://blog.example.com/ was answered',
+    failures.length === 0 && visits.length > 0,
+    found,
+  );
+}
+
+export async function describe(terminal: Terminal): Promise<void> {
+  terminal.heading('What a person reads');
+  await terminal.type('kubectl -n acme describe domain shop.example.com', {
+    shows: 'all of it in one place',
+    matching: [/State: +Live/],
+    lines: 120,
+  });
+  await terminal.type('kubectl get domains --all-namespaces', {
+    shows: 'all domains',
+    matching: [/blog\.example\.com +Live/],
+  });
+}

@@ -1,0 +1,123 @@
+/** A domain from added to live, with the mistakes that people make on the way; then redirects. */
+import {apply, dns, message, requiredRecords, untilServed, waitForCondition, waitForReason} from './commands.ts';
+import {cnameTarget, shop} from './platform.ts';
+import type {Terminal} from './terminal.ts';
+
+const HOST = 'shop.example.com';
+
+/** Returns the account's CNAME target. */
+export async function showRecord(terminal: Terminal): Promise<string> {
+  terminal.heading('A domain is added: the record to create');
+  await terminal.type(waitForReason('acme', HOST, 'RecordMissing'), {shows: 'RecordMissing'});
+  await terminal.type(`kubectl -n acme get domain ${HOST} -o wide`, {
+    shows: 'state, reason and message at a glance',
+    matching: [/Unverified +False +shop +.*RecordMissing/],
+  });
+  const {text} = await terminal.type(requiredRecords('acme', HOST), {
+    shows: 'type, label, value and TTL, ready for the form of a DNS provider',
+    matching: [/^CNAME {2}shop {2}\S+ {2}TTL 3600$/],
+  });
+  return cnameTarget(text);
+}
+
+export async function wrongValue(terminal: Terminal, target: string): Promise<void> {
+  terminal.heading('A wrong value');
+  await terminal.type(dns('set', HOST, 'CNAME', 'shops.hosting.example.net'), {
+    shows: 'the tenant types another value',
+  });
+  await terminal.type(waitForReason('acme', HOST, 'RecordMismatch'), {shows: 'RecordMismatch'});
+  await terminal.type(message('acme', HOST), {
+    shows: 'what was found and what is wanted',
+    matching: [/shops\.hosting\.example\.net/, new RegExp(target)],
+  });
+}
+
+export async function addressInTheWay(terminal: Terminal): Promise<void> {
+  terminal.heading('An A record in the way');
+  await terminal.type(`${dns('remove', HOST, 'CNAME')}\n${dns('set', HOST, 'A', '198.51.100.7')}`, {
+    shows: 'an A record of an earlier hosting stands where the CNAME must go',
+  });
+  await terminal.type(waitForReason('acme', HOST, 'ConflictingRecord'), {shows: 'ConflictingRecord'});
+  await terminal.type(message('acme', HOST), {
+    shows: 'the record to delete is named',
+    matching: [/198\.51\.100\.7/],
+  });
+}
+
+export interface Lifetimes {
+  readonly verified: number;
+  readonly certified: number;
+  readonly live: number;
+  /** The first request that was answered over HTTPS. */
+  readonly answered: number;
+}
+
+/** Returns seconds since the record was right. */
+export async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
+  terminal.heading('The record is right: verified, certified, live');
+  await terminal.type(`${dns('remove', HOST, 'A')}\n${dns('set', HOST, 'CNAME', target)}`, {
+    shows: 'the record as shown',
+  });
+  const start = terminal.seconds;
+  const seconds = async (condition: string, shows: string) => {
+    await terminal.type(waitForCondition('acme', HOST, condition), {shows});
+    return terminal.seconds - start;
+  };
+  const verified = await seconds('DNSVerified', 'verified by the zone’s own name servers');
+  const certified = await seconds('CertificateReady', 'a certificate from the ACME CA, by HTTP-01');
+  const live = await seconds('Ready', 'live');
+  await terminal.type(untilServed(`https://${HOST}/`), {shows: 'answered over HTTPS', matching: [/pod=shop-/]});
+  const answered = terminal.seconds - start;
+  await terminal.type('kubectl -n acme get domains', {
+    shows: 'Live',
+    matching: [/shop\.example\.com +shop\.example\.com +Live +True +shop +2\d\d\d-/],
+  });
+  return {verified, certified, live, answered};
+}
+
+export async function https(terminal: Terminal): Promise<void> {
+  terminal.heading('HTTPS, verified up to the CA’s root');
+  await terminal.type(
+    `curl -sSv --cacert "$ACME_CA" https://${HOST}/hello 2>&1 | grep -E 'issuer|subjectAltName|verify|HTTP/|^host='`,
+    {
+      shows: 'the chain verifies, the project answers',
+      matching: [/SSL certificate verify ok/, /path=\/hello pod=shop-/],
+    },
+  );
+  await terminal.type(
+    `curl -sSL --cacert "$ACME_CA" -w 'redirects: %{num_redirects}\\n' 'http://${HOST}/cart?item=7'`,
+    {
+      shows: 'http leads to https in one redirect; path and query survive',
+      matching: [/path=\/cart\?item=7 /, /redirects: 1$/m],
+    },
+  );
+}
+
+/** Leaves www.shop.example.com redirecting and promo.example.com serving. */
+export async function redirects(terminal: Terminal, target: string): Promise<void> {
+  terminal.heading('A redirect, and a second host');
+  const domains = [
+    `primary: ${HOST}`,
+    'aliases: [promo.example.com]',
+    'redirects:',
+    `- {from: www.${HOST}, to: ${HOST}, status: 301}`,
+  ];
+  await terminal.type(apply(shop(...domains)), {shows: 'the project lists two more hosts'});
+  await terminal.type(
+    `${dns('set', `www.${HOST}`, 'CNAME', target)}\n${dns('set', 'promo.example.com', 'CNAME', target)}`,
+    {shows: 'the same value for every host of the account'},
+  );
+  await terminal.type('kubectl -n acme wait project/shop --for=condition=DomainsReady --timeout=120s', {
+    shows: 'all hosts of the project are live',
+  });
+  for (const scheme of ['https', 'http']) {
+    const url = `'${scheme}://www.${HOST}/cart?item=7'`;
+    await terminal.type(
+      `until curl -sSf --cacert "$ACME_CA" -o /dev/null -D - ${url} 2>/dev/null | grep -iE '^(HTTP|location)'; do :; done`,
+      {
+        shows: `one 301 from ${scheme}, path and query kept`,
+        matching: [/^HTTP\/\S+ 301/, /^location: https:\/\/shop\.example\.com\/cart\?item=7\r?$/im],
+      },
+    );
+  }
+}

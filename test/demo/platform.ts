@@ -1,0 +1,120 @@
+/** The platform team installs Nameplate; a tenant publishes a project and meets the two gates before custom domains. */
+import {RELEASE} from '../support/install.ts';
+import {apply, dns, message, requiredRecords, waitForCondition, waitForDomain, waitForReason} from './commands.ts';
+import type {Terminal} from './terminal.ts';
+
+export async function install(terminal: Terminal): Promise<void> {
+  terminal.heading('Install by Helm');
+  const {name, namespace, chart, values} = RELEASE;
+  terminal.say(
+    `${values} sets zones, issuer and the CA's CAA identity; and, for the demo, a DNS check every 1 to 3 s.`,
+  );
+  await terminal.type(
+    `kubectl create namespace ${namespace}\nkubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=restricted`,
+    {shows: 'Pod Security refuses whatever is not restricted'},
+  );
+  await terminal.type(`helm install ${name} ${chart} --namespace ${namespace} --values ${values} --wait`, {
+    shows: 'installed, its pods are ready',
+    matching: [/STATUS: deployed/],
+    lines: 7,
+  });
+  const columns = 'NAME:.metadata.name,PHASE:.status.phase,ACCOUNT:.spec.serviceAccountName';
+  await terminal.type(`kubectl -n ${namespace} get pods -o custom-columns=${columns}`, {
+    shows: 'two replicas under a service account of their own',
+    matching: [/(nameplate-\S+ +Running +nameplate\s*){2}$/],
+  });
+}
+
+export async function defaultHost(terminal: Terminal): Promise<void> {
+  terminal.heading('A project is live at its default host, on any plan');
+  await terminal.type('kubectl create namespace acme\nkubectl label namespace acme nameplate.dev/account=acme', {
+    shows: 'a tenant',
+  });
+  await terminal.type(
+    [
+      'kubectl -n acme create deployment shop --image=localhost/nameplate/web:test --port=8080',
+      'kubectl -n acme expose deployment shop --port=80 --target-port=8080',
+      'kubectl -n acme rollout status deployment/shop --timeout=60s',
+    ].join('\n'),
+    {shows: 'its web server runs'},
+  );
+  await terminal.type(apply(shop()), {shows: 'a project: three lines that matter', matching: [/shop created/]});
+  await terminal.type('kubectl -n acme wait project/shop --for=condition=Ready --timeout=60s', {shows: 'published'});
+  const {text} = await terminal.type("kubectl -n acme get project shop -o jsonpath='{.status.url}'", {
+    shows: 'under the base domain',
+    matching: [/^https:\/\/shop-acme-[a-z2-7]+\.apps\.nameplate\.test\/$/],
+  });
+  await terminal.type(`curl -sS --cacert "$PLATFORM_CA" ${text}hello`, {
+    shows: 'HTTPS by the ingress controller’s own certificate',
+    matching: [/path=\/hello pod=shop-/],
+  });
+}
+
+/** The Project shop, and in `domains` the lines of its spec.domains. */
+export function shop(...domains: readonly string[]): string {
+  return project('acme', 'shop', domains);
+}
+
+export function project(namespace: string, name: string, domains: readonly string[]): string {
+  const lines = domains.length > 0 ? ['  domains:', ...domains.map(line => `    ${line}`)] : [];
+  return [
+    'apiVersion: nameplate.dev/v1alpha1',
+    'kind: Project',
+    `metadata: {name: ${name}, namespace: ${namespace}}`,
+    'spec:',
+    `  service: {name: ${name}, port: 80}`,
+    ...lines,
+  ].join('\n');
+}
+
+export async function freePlan(terminal: Terminal): Promise<void> {
+  terminal.heading('The free plan has no custom domains');
+  await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'the project lists a domain'});
+  await terminal.type(
+    `${waitForDomain('acme', 'shop.example.com')}\n${waitForReason('acme', 'shop.example.com', 'PlanRequired')}`,
+    {shows: 'PlanRequired'},
+  );
+  await terminal.type(message('acme', 'shop.example.com'), {
+    shows: 'the tenant is told which plan it takes',
+    matching: [/need a paid plan \(pro\).*on plan free/],
+  });
+  await terminal.type('kubectl label namespace acme nameplate.dev/plan=pro', {shows: 'the platform sells an upgrade'});
+  await terminal.type(waitForCondition('acme', 'shop.example.com', 'Accepted'), {
+    shows: 'and the domain goes on by itself',
+  });
+}
+
+/** Leaves blog.example.com on its way to live: the neighbour of all that follows. */
+export async function notDeployed(terminal: Terminal): Promise<void> {
+  terminal.heading('Not deployed yet');
+  await terminal.type('kubectl -n acme create service clusterip blog --tcp=80:8080', {
+    shows: 'a second project has a Service, and no pod behind it',
+  });
+  await terminal.type(apply(project('acme', 'blog', ['primary: blog.example.com'])), {shows: 'and lists a domain'});
+  await terminal.type(
+    `${waitForDomain('acme', 'blog.example.com')}\n${waitForReason('acme', 'blog.example.com', 'NoSuccessfulDeploy')}`,
+    {shows: 'NoSuccessfulDeploy'},
+  );
+  await terminal.type(message('acme', 'blog.example.com'), {
+    shows: 'the tenant is told what is missing',
+    matching: [/Service blog has never had a ready endpoint/],
+  });
+  await terminal.type('kubectl -n acme create deployment blog --image=localhost/nameplate/web:test --port=8080', {
+    shows: 'deployed',
+  });
+  await terminal.type(waitForCondition('acme', 'blog.example.com', 'Accepted'), {shows: 'and it goes on by itself'});
+  const {text} = await terminal.type(requiredRecords('acme', 'blog.example.com'), {
+    shows: 'the record to create',
+    matching: [/^CNAME {2}blog {2}\S+\.edge\.nameplate\.test {2}TTL 3600$/],
+  });
+  await terminal.type(dns('set', 'blog.example.com', 'CNAME', cnameTarget(text)), {
+    shows: 'created; this host becomes the neighbour of all that follows',
+  });
+}
+
+/** The value in a line of `requiredRecords`, or in a message that names the record. */
+export function cnameTarget(text: string): string {
+  const target = /[a-z2-7]{20}\.edge\.nameplate\.test/.exec(text)?.[0];
+  if (!target) throw new Error(`no target in: ${text}`);
+  return target;
+}

@@ -1,0 +1,90 @@
+/** Prints what a person would type and what it answered; what is printed is what is run. */
+import {join} from 'node:path';
+import {type InspectColor, styleText} from 'node:util';
+import {run} from '../cluster/children.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const COMMAND_LIMIT_MS = 240_000;
+const SHOWN_LINES = 12;
+const SHOWN_COLUMNS = 400;
+
+export interface Expectation {
+  /** What the answer shows, for the line with the check mark. */
+  readonly shows: string;
+  /** All of them must match the whole answer. */
+  readonly matching?: readonly RegExp[];
+  /** The answer's lines that are printed. */
+  readonly lines?: number;
+}
+
+export interface Answer {
+  readonly text: string;
+  readonly seconds: number;
+}
+
+export class WrongAnswer extends Error {}
+
+export class Terminal {
+  #step = 0;
+  readonly #start = performance.now();
+
+  /** Since the first step. */
+  get seconds(): number {
+    return secondsSince(this.#start);
+  }
+
+  heading(text: string): void {
+    this.#step += 1;
+    print(`\n${paint('bold', `${this.#step}. ${text}`)}`);
+  }
+
+  say(text: string): void {
+    print(paint('dim', `# ${text}`));
+  }
+
+  /** Runs a command line in a shell, in the repository's folder. Throws where it fails or answers something else. */
+  async type(command: string, {shows, matching = [], lines = SHOWN_LINES}: Expectation): Promise<Answer> {
+    print(paint('cyan', `$ ${command}`));
+    const start = performance.now();
+    const shell = ['bash', '-c', `set -euo pipefail; exec 2>&1\n${command}`];
+    const text = (await run(shell, {cwd: REPOSITORY, signal: AbortSignal.timeout(COMMAND_LIMIT_MS)})).trim();
+    const seconds = secondsSince(start);
+    if (text) print(trimmed(text, lines));
+    for (const pattern of matching) {
+      if (!pattern.test(text)) throw new WrongAnswer(`wanted "${shows}", but the answer does not match ${pattern}`);
+    }
+    this.#pass(shows, seconds);
+    return {text, seconds};
+  }
+
+  /** For what is checked without a command. */
+  check(shows: string, holds: boolean, found: string): void {
+    if (!holds) throw new WrongAnswer(`wanted "${shows}", but found: ${found}`);
+    this.#pass(`${shows}: ${found}`);
+  }
+
+  #pass(shows: string, seconds?: number): void {
+    const time = seconds === undefined ? '' : paint('dim', ` (${seconds.toFixed(1)} s)`);
+    print(`${paint('green', '✓')} ${shows}${time}`);
+  }
+}
+
+export function print(text: string): void {
+  console.log(text);
+}
+
+function paint(style: InspectColor, text: string): string {
+  return styleText(style, text, {stream: process.stdout});
+}
+
+function trimmed(text: string, lines: number): string {
+  const all = text.split('\n');
+  const shown = all
+    .slice(0, lines)
+    .map(line => (line.length > SHOWN_COLUMNS ? `${line.slice(0, SHOWN_COLUMNS)}…` : line));
+  return [...shown, ...(all.length > lines ? [`… ${all.length - lines} more lines`] : [])].join('\n');
+}
+
+function secondsSince(start: number): number {
+  return (performance.now() - start) / 1000;
+}

@@ -1,0 +1,112 @@
+/** What goes wrong later: CAA, a certificate that failed, a host that two accounts want. */
+import {
+  apply,
+  dns,
+  message,
+  untilServed,
+  verifyNow,
+  waitForCondition,
+  waitForDomain,
+  waitForReason,
+} from './commands.ts';
+import {cnameTarget, project} from './platform.ts';
+import type {Terminal} from './terminal.ts';
+
+const SECURE = 'secure.example.org';
+const PROMO = 'promo.example.com';
+
+export function domain(namespace: string, host: string, projectName: string): string {
+  return [
+    'apiVersion: nameplate.dev/v1alpha1',
+    'kind: Domain',
+    `metadata: {name: ${host}, namespace: ${namespace}}`,
+    `spec: {host: ${host}, projectRef: {name: ${projectName}}}`,
+  ].join('\n');
+}
+
+export async function forbiddenByCaa(terminal: Terminal, target: string): Promise<void> {
+  terminal.heading('A CAA record forbids the certificate');
+  await terminal.type(
+    `${dns('set', 'example.org', 'CAA', `'0 issue "another-ca.example"'`)}\n${dns('set', SECURE, 'CNAME', target)}`,
+    {shows: 'the zone allows another CA alone'},
+  );
+  await terminal.type(apply(domain('acme', SECURE, 'shop')), {shows: 'a Domain by itself, not listed in the project'});
+  await terminal.type(waitForReason('acme', SECURE, 'Forbidden', 'CAAAllowed'), {
+    shows: 'CAAAllowed is False: Forbidden',
+  });
+  await terminal.type(message('acme', SECURE, 'CAAAllowed'), {
+    shows: 'the record is named, and what to add',
+    matching: [/example\.org.*another-ca\.example/, /0 issue "pebble\.test"/],
+  });
+  await terminal.type('kubectl -n acme get certificates -l nameplate.dev/host=secure.example.org', {
+    shows: 'no attempt was wasted on it',
+    matching: [/No resources found/],
+  });
+}
+
+export async function brokenCertificate(terminal: Terminal): Promise<void> {
+  terminal.heading('The certificate fails, and re-verify brings it back');
+  terminal.say('The CA’s own resolver still has an old answer without an address: its attempt is going to fail.');
+  await terminal.type(dns('set', SECURE, 'TXT', 'old', '--server', 'ca'), {shows: 'the CA sees something else'});
+  await terminal.type(`${dns('remove', 'example.org', 'CAA')}\n${verifyNow('acme', SECURE)}`, {
+    shows: 'the CAA record is gone; verify now',
+  });
+  await terminal.type(waitForReason('acme', SECURE, 'Failed'), {shows: 'the CA refused'});
+  await terminal.type(message('acme', SECURE), {
+    shows: 'why, when the next attempt is due, and how to have it now',
+    matching: [/refused/, /next attempt is made at/, /verify-requested-at/],
+  });
+  await terminal.type(`${dns('remove', SECURE, '--server', 'ca')}\n${verifyNow('acme', SECURE)}`, {
+    shows: 'mended; verify now',
+  });
+  await terminal.type(waitForCondition('acme', SECURE, 'Ready'), {
+    shows: 'a fresh attempt at once, not in an hour: live',
+  });
+  await terminal.type(untilServed(`https://${SECURE}/`), {
+    shows: 'served',
+    matching: [/host=secure\.example\.org .*pod=shop-/],
+  });
+}
+
+export async function movedHost(terminal: Terminal): Promise<void> {
+  terminal.heading('Another account wants a host that is taken');
+  await terminal.type(
+    [
+      'kubectl create namespace globex',
+      'kubectl label namespace globex nameplate.dev/account=globex nameplate.dev/plan=pro',
+      'kubectl -n globex create deployment campaign --image=localhost/nameplate/web:test --port=8080',
+      'kubectl -n globex expose deployment campaign --port=80 --target-port=8080',
+    ].join('\n'),
+    {shows: 'another tenant'},
+  );
+  await terminal.type(apply(project('globex', 'campaign', [`primary: ${PROMO}`])), {shows: `it wants ${PROMO}`});
+  await terminal.type(`${waitForDomain('globex', PROMO)}\n${waitForReason('globex', PROMO, 'HeldByAnotherAccount')}`, {
+    shows: 'HeldByAnotherAccount',
+  });
+  const {text} = await terminal.type(message('globex', PROMO), {
+    shows: 'which record would move it',
+    matching: [/Another account holds promo\.example\.com.*CNAME \S+\.edge\.nameplate\.test/],
+  });
+  await terminal.type(`curl -sS --cacert "$ACME_CA" https://${PROMO}/`, {
+    shows: 'nothing changed for the holder',
+    matching: [/pod=shop-/],
+  });
+  await terminal.type(dns('set', PROMO, 'CNAME', cnameTarget(text)), {
+    shows: 'the owner of the domain changes its record',
+  });
+  await terminal.type(waitForCondition('globex', PROMO, 'Ready'), {
+    shows: 'the host has moved, with a new certificate',
+  });
+  await terminal.type(untilServed(`https://${PROMO}/`), {
+    shows: 'served by the new holder',
+    matching: [/pod=campaign-/],
+  });
+  await terminal.type('kubectl -n acme get ingresses,certificates -l nameplate.dev/host=promo.example.com', {
+    shows: 'and by it alone',
+    matching: [/No resources found/],
+  });
+  await terminal.type(message('acme', PROMO), {
+    shows: 'the former holder is told',
+    matching: [/Another account holds/],
+  });
+}
