@@ -6,6 +6,7 @@ import type {Delta} from '../runtime/kube/store.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
+import {routeKeyOf} from './identity.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Domain, Project} from './resources.ts';
@@ -38,9 +39,9 @@ function addProjectController(manager: Manager, operator: Operator): void {
     .watch(stores.ingressClasses, ({object}) =>
       ofIngressClass(operator, object, () => [...stores.projects.list()].map(keyOf)),
     )
-    .watch(stores.certificates, ({object}) => projectKeyOf(object))
-    .watch(stores.secrets, ({object}) => projectKeyOf(object));
-  for (const {store} of stores.routes) controller.watch(store, ({object}) => projectKeyOf(object));
+    .watch(stores.certificates, projectKeysOf)
+    .watch(stores.secrets, projectKeysOf);
+  for (const {store} of stores.routes) controller.watch(store, projectKeysOf);
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
@@ -79,21 +80,23 @@ function addDomainController(manager: Manager, operator: Operator): void {
     )
     .watch(stores.issuers, issuers)
     .watch(stores.clusterIssuers, issuers)
-    .watch(stores.certificates, ({object}) => domainKeyOf(object) ?? [])
-    .watch(stores.secrets, ({object}) => domainKeyOf(object) ?? []);
-  for (const {store} of stores.routes) controller.watch(store, ({object}) => domainKeyOf(object) ?? []);
+    .watch(stores.certificates, domainKeysOf)
+    .watch(stores.secrets, domainKeysOf);
+  for (const {store} of stores.routes) {
+    controller.watch(store, delta => withRedirectsTo(stores, domainKeysOf(delta))); // a redirect waits for its target's route
+  }
   scheduler.subscribe(key => controller.enqueue(key));
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
   const {stores} = operator;
-  const secretsOf = (index: typeof INDEX.host | typeof INDEX.project, key: string) =>
-    stores.secrets.byIndex(index, key).map(keyOf);
+  const ofDefaultHost = ({metadata: {name, namespace = ''}}: DeepReadonly<Project>) =>
+    routeKeyOf(`${namespace}/${operator.identity.defaultHost(name, namespace)}`);
   manager
     .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
     .watch(stores.secrets, self)
-    .watch(stores.domains, ({object}) => secretsOf(INDEX.host, keyOf(object)))
-    .watch(stores.projects, ({object}) => secretsOf(INDEX.project, keyOf(object)));
+    .watch(stores.domains, ({object}) => [routeKeyOf(keyOf(object))])
+    .watch(stores.projects, ({object}) => [ofDefaultHost(object)]);
   manager
     .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
     .watch(stores.claims, self);
@@ -108,9 +111,23 @@ function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, al
   return object.metadata.name === config.routing.ingressClassName ? all() : [];
 }
 
-function projectKeyOf(object: DeepReadonly<KubeObject>): string[] {
-  const project = object.metadata.labels?.[LABEL.project];
-  return project === undefined ? [] : [inNamespace(object, project)];
+function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => {
+    const project = version?.metadata.labels?.[LABEL.project];
+    return version && project !== undefined ? [inNamespace(version, project)] : [];
+  });
+}
+
+/** Whose object it is, and was before somebody edited that away. */
+function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
+}
+
+/** The hosts and those that redirect to them, however long the chain. */
+function withRedirectsTo({domains}: Stores, hosts: Iterable<string>): Set<string> {
+  const keys = new Set(hosts);
+  for (const at of keys) for (const redirect of domains.byIndex(INDEX.redirectTo, at)) keys.add(keyOf(redirect));
+  return keys;
 }
 
 /** The Domain, the redirects that lead to it, and, when a place in a plan became free, those that waited for one. */
@@ -119,11 +136,7 @@ function domainAndWhoWaits(
   {type, object}: Delta<Domain>,
   waitingFor: (reason: string) => Iterable<string>,
 ): Set<string> {
-  const key = keyOf(object);
-  const keys = new Set([key]);
-  for (const at of keys) {
-    for (const redirect of stores.domains.byIndex(INDEX.redirectTo, at)) keys.add(keyOf(redirect));
-  }
+  const keys = withRedirectsTo(stores, [keyOf(object)]);
   if (type === 'deleted') for (const waiting of waitingFor('Accepted/PlanLimitReached')) keys.add(waiting);
   return keys;
 }

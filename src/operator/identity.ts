@@ -22,9 +22,18 @@ function base32(bytes: Uint8Array, length: number): string {
   return text;
 }
 
+export const ROUTE_NAME_LENGTH = 23;
+
 /** Objects of a host: `np-` and 20 characters. Fixed length and free of dots, so that keys an ingress joins from it never collide. */
 export function routeName(namespace: string, host: string): string {
-  return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), 20)}`;
+  return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
+}
+
+/** "namespace/np-…", the key of a host's Certificate and Secret, and of its route. `key`: "namespace/host". */
+export function routeKeyOf(key: string): string {
+  const slash = key.indexOf('/');
+  const namespace = key.slice(0, slash);
+  return `${namespace}/${routeName(namespace, key.slice(slash + 1))}`;
 }
 
 export class Identity {

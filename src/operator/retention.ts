@@ -15,7 +15,12 @@ export function reconcileRetainedSecret({stores, config, clock}: Operator): Reco
     if (!secret || secret.metadata.deletionTimestamp) return done();
     const retainedSince = secret.metadata.annotations?.[ANNOTATION.retainedSince];
     const retain = (since: string | null) =>
-      client.patch(SECRET, objectKey(secret), {metadata: {annotations: {[ANNOTATION.retainedSince]: since}}}, {signal});
+      client.patch(
+        SECRET,
+        objectKey(secret),
+        {metadata: {annotations: {[ANNOTATION.retainedSince]: since}}},
+        {signal, metadataOnly: true},
+      );
     if (isInUse(stores, secret)) {
       if (retainedSince) await retain(null);
       return done();

@@ -4,6 +4,7 @@ import type {Manager} from '../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {ReadonlyStore} from '../runtime/kube/store.ts';
 import {accountId} from './account.ts';
+import {ROUTE_NAME_LENGTH} from './identity.ts';
 import {listedHosts} from './project/hosts.ts';
 import * as kinds from './resources.ts';
 
@@ -33,8 +34,10 @@ export interface RouteStore {
 
 /** Names of the indexes; values are "namespace/…" where the kind is namespaced, unless said otherwise. */
 export const INDEX = {
-  /** Domains by host over all namespaces (value: the host); projects, routes, certificates, secrets by "namespace/host". */
+  /** Domains by host over all namespaces (value: the host); Projects by each "namespace/host" that they list. */
   host: 'host',
+  /** Route objects by "namespace/np-…", the stem of their names. */
+  route: 'route',
   namespace: 'namespace',
   project: 'project',
   service: 'service',
@@ -67,7 +70,7 @@ export function createStores(manager: Manager, routeKinds: readonly ResourceType
 }
 
 function addIndexes(stores: Stores): void {
-  const {projects, domains, namespaces, endpointSlices, certificates, secrets, routes} = stores;
+  const {projects, domains, namespaces, endpointSlices, routes} = stores;
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
   projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
@@ -87,12 +90,8 @@ function addIndexes(stores: Stores): void {
     const service = slice.metadata.labels?.['kubernetes.io/service-name'];
     return service ? [inNamespace(slice, service)] : [];
   });
-  for (const store of [certificates, secrets, ...routes.map(route => route.store)]) {
-    store.addIndex(INDEX.host, object => domainKeyOf(object) ?? []);
-    store.addIndex(INDEX.project, object => {
-      const project = object.metadata.labels?.[LABEL.project];
-      return project ? [inNamespace(object, project)] : [];
-    });
+  for (const {store} of routes) {
+    store.addIndex(INDEX.route, object => [inNamespace(object, object.metadata.name.slice(0, ROUTE_NAME_LENGTH))]);
   }
 }
 

@@ -2,9 +2,9 @@
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
+import {routeKeyOf} from '../identity.ts';
 import {CERTIFICATE} from '../resources.ts';
 import {deleteRoutes} from '../routing/publish.ts';
-import {INDEX} from '../stores.ts';
 import {releaseClaim} from './claim.ts';
 
 /** For a Domain that is gone, whoever deleted it and whether or not the operator was there to see. */
@@ -28,10 +28,10 @@ export async function tearDown(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
-  await deleteRoutes(client, stores, {index: INDEX.host, value: key}, signal);
-  for (const certificate of stores.certificates.byIndex(INDEX.host, key)) {
-    const {uid, deletionTimestamp} = certificate.metadata;
-    if (deletionTimestamp) continue;
-    await client.delete(CERTIFICATE, objectKey(certificate), {...(uid && {preconditions: {uid}}), signal});
-  }
+  const routeKey = routeKeyOf(key);
+  await deleteRoutes(client, stores, routeKey, signal);
+  const certificate = stores.certificates.get(routeKey);
+  if (!certificate || certificate.metadata.deletionTimestamp) return;
+  const {uid} = certificate.metadata;
+  await client.delete(CERTIFICATE, objectKey(certificate), {...(uid && {preconditions: {uid}}), signal});
 }

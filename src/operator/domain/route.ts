@@ -3,13 +3,12 @@ import {findCondition} from '../../api/conditions.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
-import {routeName} from '../identity.ts';
+import {routeKeyOf, routeName} from '../identity.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
 import type {Project} from '../resources.ts';
 import {findBackend} from '../routing/backend.ts';
 import {publishedRoute, type Route} from '../routing/flavour.ts';
 import {publishRoute, routeObjects} from '../routing/publish.ts';
-import {INDEX} from '../stores.ts';
 import {redirectEnd} from './accept.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
 import {ownerOf} from './owner.ts';
@@ -41,13 +40,7 @@ export async function route(
   if ('waitsFor' in wanted) return Routed.targetNotLive(wanted.waitsFor, kept);
   // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
   if (gate.holds) {
-    await publishRoute(
-      client,
-      operator.stores,
-      {index: INDEX.host, value: key},
-      operator.flavour.build(wanted),
-      signal,
-    );
+    await publishRoute(client, operator.stores, routeKeyOf(key), operator.flavour.build(wanted), signal);
   }
   return wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
@@ -88,8 +81,5 @@ function isServing({stores}: Operator, namespace: string, host: string): boolean
   if (!target || target.spec.redirect) return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
-  return (
-    current &&
-    publishedRoute(routeObjects(stores, {index: INDEX.host, value: `${namespace}/${host}`}))?.kind === 'serve'
-  );
+  return current && publishedRoute(routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
 }

@@ -6,11 +6,10 @@ import type {ProofQuestion} from '../../dns/verdict.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {type Account, accountOf} from '../account.ts';
 import type {Operator} from '../context.ts';
-import {routeName} from '../identity.ts';
+import {routeKeyOf} from '../identity.ts';
 import type {Certificate, Domain, DomainClaim, Project} from '../resources.ts';
 import {type PublishedRoute, publishedRoute} from '../routing/flavour.ts';
 import {routeObjects} from '../routing/publish.ts';
-import {INDEX} from '../stores.ts';
 import type {DomainConditionType} from './conditions.ts';
 
 /** Who holds the host: nobody, we, another account or namespace, or somebody who has let it go. */
@@ -46,7 +45,7 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
   if (!namespaceObject) return undefined;
   const account = accountOf(namespaceObject, config);
   const key = `${namespace}/${host}`;
-  const objectName = `${namespace}/${routeName(namespace, host)}`;
+  const routeKey = routeKeyOf(key);
   const claim = stores.claims.get(host);
   const requested = annotations[ANNOTATION.verifyRequestedAt]?.slice(0, 128);
   return {
@@ -67,9 +66,9 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
     check: operator.scheduler.get(key),
     claim,
     holder: holderOf(claim, account, namespace),
-    certificate: stores.certificates.get(objectName),
-    secret: stores.secrets.get(objectName),
-    published: publishedRoute(routeObjects(stores, {index: INDEX.host, value: key})),
+    certificate: stores.certificates.get(routeKey),
+    secret: stores.secrets.get(routeKey),
+    published: publishedRoute(routeObjects(stores, routeKey)),
     verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
     nowMs: operator.clock.now(),
   };

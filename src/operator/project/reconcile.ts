@@ -5,11 +5,11 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {done} from '../../runtime/controller/outcome.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {buildCertificate} from '../domain/certificate.ts';
 import {ownerOf} from '../domain/owner.ts';
-import {routeName} from '../identity.ts';
+import {routeKeyOf, routeName} from '../identity.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
 import {findBackend} from '../routing/backend.ts';
 import {deleteRoutes, publishRoute} from '../routing/publish.ts';
@@ -24,7 +24,8 @@ export function reconcileProject(operator: Operator): Reconcile {
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
     if (!project || project.metadata.deletionTimestamp) {
-      await deleteRoutes(client, stores, {index: INDEX.project, value: key}, signal);
+      const [namespace = '', name = ''] = key.split('/');
+      await deleteRoutes(client, stores, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), signal);
       return done();
     }
     const {name, namespace = ''} = project.metadata;
@@ -72,7 +73,7 @@ async function publishDefaultHost(
   if (ownCertificate && !(await certificateStands(operator, route, client, signal)))
     return ProjectReady.certificate(host);
   const objects = flavour.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  await publishRoute(client, stores, {index: INDEX.project, value: keyOf(project)}, objects, signal);
+  await publishRoute(client, stores, `${namespace}/${name}`, objects, signal);
   return ProjectReady.yes(host);
 }
 

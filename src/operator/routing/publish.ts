@@ -3,24 +3,19 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import type {INDEX, RouteStore, Stores} from '../stores.ts';
+import {INDEX, type RouteStore, type Stores} from '../stores.ts';
 import type {RouteObject} from './flavour.ts';
 
-/** `index` and `value` find the host's objects: INDEX.host with "namespace/host", INDEX.project for a default host. */
-export interface RouteQuery {
-  readonly index: typeof INDEX.host | typeof INDEX.project;
-  readonly value: string;
-}
-
-export function routeObjects(stores: Stores, query: RouteQuery): DeepReadonly<KubeObject>[] {
-  return stores.routes.flatMap(({store}) => store.byIndex(query.index, query.value));
+/** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
+export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
+  return stores.routes.flatMap(({store}) => store.byIndex(INDEX.route, routeKey));
 }
 
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
 export async function publishRoute(
   client: KubeClient,
   stores: Stores,
-  query: RouteQuery,
+  routeKey: string,
   wanted: readonly RouteObject[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -29,19 +24,19 @@ export async function publishRoute(
     await applyIfChanged(client, store, resource, intent, {hashAnnotation: ANNOTATION.appliedHash, signal});
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
-  await deleteRoutes(client, stores, query, signal, object => kept.has(`${object.kind}/${object.metadata.name}`));
+  await deleteRoutes(client, stores, routeKey, signal, object => kept.has(`${object.kind}/${object.metadata.name}`));
 }
 
 /** Stops traffic: the objects that match requests first, what they refer to last. */
 export async function deleteRoutes(
   client: KubeClient,
   stores: Stores,
-  query: RouteQuery,
+  routeKey: string,
   signal: AbortSignal,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
 ): Promise<void> {
   for (const {resource, store} of stores.routes.toReversed()) {
-    for (const object of store.byIndex(query.index, query.value)) {
+    for (const object of store.byIndex(INDEX.route, routeKey)) {
       if (keep(object) || object.metadata.deletionTimestamp) continue;
       const {uid} = object.metadata;
       await client.delete(resource, objectKey(object), {...(uid && {preconditions: {uid}}), signal});

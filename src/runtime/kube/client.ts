@@ -71,12 +71,12 @@ export interface KubeClient {
   apply<T extends KubeObject>(resource: ResourceType<T>, intent: Intent<T>, options?: CallOptions): Promise<T>;
   /** Server-side apply of `intent.status` on the status subresource. */
   applyStatus<T extends KubeObject>(resource: ResourceType<T>, intent: Intent<T>, options?: CallOptions): Promise<T>;
-  /** JSON merge patch (RFC 7386): null removes a field. */
+  /** JSON merge patch (RFC 7386): null removes a field. `metadataOnly`: the answer has no content. */
   patch<T extends KubeObject>(
     resource: ResourceType<T>,
     key: ObjectKey,
     patch: Record<string, unknown>,
-    options?: CallOptions & {readonly subresource?: string},
+    options?: CallOptions & {readonly subresource?: string; readonly metadataOnly?: boolean},
   ): Promise<T>;
   /** False when it was already gone. */
   delete(resource: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<boolean>;

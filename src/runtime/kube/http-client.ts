@@ -136,11 +136,13 @@ class HttpClient implements KubeClient {
     resource: ResourceType<T>,
     key: ObjectKey,
     patch: Record<string, unknown>,
-    options: CallOptions & {readonly subresource?: string} = {},
+    options: CallOptions & {readonly subresource?: string; readonly metadataOnly?: boolean} = {},
   ) {
     const path = objectPath(resource, key, options.subresource) + this.#asManager();
     const body = JSON.stringify(patch);
-    return await this.#write<T>(resource, {method: 'PATCH', path, contentType: MERGE_PATCH_TYPE, body}, options);
+    const accept = options.metadataOnly ? METADATA : JSON_TYPE;
+    const exchange: Exchange = {method: 'PATCH', path, accept, contentType: MERGE_PATCH_TYPE, body};
+    return await this.#write<T>(resource, exchange, options);
   }
 
   async delete(resource: ResourceType, key: ObjectKey, options: DeleteOptions = {}): Promise<boolean> {
