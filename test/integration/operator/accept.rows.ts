@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {DOMAIN, PROJECT, SECRET} from '../../../src/operator/resources.ts';
 import {newTenant, type Tenant} from './tenant.ts';
-import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './world.ts';
+import {BASE_DOMAIN, EVENT, TARGET_DOMAIN, type World} from './world.ts';
 
 interface Row {
   readonly reason: string;
@@ -168,8 +168,7 @@ export function acceptRows(world: () => World): void {
     const tenant = await newTenant(world(), 'downgrade');
     const [held, fresh] = [tenant.host('held'), tenant.host('fresh')];
     await tenant.deployedProject({primary: held});
-    await tenant.live(held);
-    const before = tenant.trace(held).length;
+    const live = await tenant.live(held);
 
     await tenant.label({[LABEL.plan]: 'free'});
     await tenant.project({primary: held, aliases: [fresh]});
@@ -180,9 +179,10 @@ export function acceptRows(world: () => World): void {
       () => tenant.domain(held)?.status?.lastHandledVerifyRequest === 'now',
     );
     await tenant.becomes(held, {state: 'Live', Accepted: 'Accepted', Ready: 'Live'});
-    expect(tenant.trace(held)).toHaveLength(before);
-    const events = await world().api.kubectl('get', 'events.events.k8s.io', '-n', tenant.namespace, '-o', 'json');
-    expect(events).toContain('The verify request is refused: plan free has no custom domains');
+    expect(tenant.disturbances(held, live)).toEqual([]);
+    const notes = () => tenant.world.history.list(EVENT, tenant.namespace).map(({note}) => note);
+    const refused = /^The verify request is refused: plan free has no custom domains/;
+    await tenant.until('an event says so', () => notes().some(note => note?.match(refused)));
   });
 
   test('one deploy is enough: an outage later refuses no new host', async () => {

@@ -12,7 +12,10 @@ import type {History} from './history.ts';
 
 /** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
 export interface CertificateRequest extends KubeObject {
-  status?: {conditions?: {type: string; status: string; reason: string}[]};
+  status?: {
+    conditions?: {type: string; status: string; reason: string; message: string; lastTransitionTime: string}[];
+    failureTime?: string;
+  };
 }
 export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
   group: 'cert-manager.io',
@@ -64,12 +67,12 @@ export async function installIssuer(client: KubeClient, history: History): Promi
 
 /**
  * An approver of certificate requests, as approver-policy is one. It approves, unless a test has said `hold` (nothing
- * happens until `approve`) or `deny` (the attempt fails) for the host.
+ * happens until `approve`) or `refuse` (the attempt fails, as at a CA that refuses) for the host.
  */
 export class Approvals {
   readonly #client: KubeClient;
   readonly #history: History;
-  readonly #policies = new Map<string, 'hold' | 'deny'>();
+  readonly #policies = new Map<string, 'hold' | 'refuse'>();
 
   constructor(client: KubeClient, history: History) {
     this.#client = client;
@@ -83,22 +86,16 @@ export class Approvals {
     this.#policies.set(host, 'hold');
   }
 
-  deny(host: string): void {
-    this.#policies.set(host, 'deny');
+  refuse(host: string): void {
+    this.#policies.set(host, 'refuse');
   }
 
   /** Approves what waits and what comes. */
   async approve(host: string): Promise<void> {
     this.#policies.delete(host);
-    for (const [namespace, name] of this.#requests()) {
-      const request = this.#history.get(CERTIFICATE_REQUEST, `${namespace}/${name}`);
-      if (request && !isDecided(request)) await this.#decide(request);
-    }
-  }
-
-  *#requests(): Iterable<[string, string]> {
     const keys = new Set(this.#history.versions(CERTIFICATE_REQUEST).map(({key}) => key));
-    for (const key of keys) yield key.split('/') as [string, string];
+    const requests = [...keys].map(key => this.#history.get(CERTIFICATE_REQUEST, key));
+    for (const request of requests) if (request && !isDecided(request)) await this.#decide(request);
   }
 
   async #decide({metadata}: CertificateRequest): Promise<void> {
@@ -107,14 +104,19 @@ export class Approvals {
     const certificate = await this.#client.get(CERTIFICATE, {namespace, name: certificateName});
     const policy = this.#policies.get(certificate?.spec.dnsNames?.[0] ?? '');
     if (policy === 'hold') return;
-    const [type, reason] = policy === 'deny' ? ['Denied', 'Policy'] : ['Approved', 'Policy'];
-    const lastTransitionTime = timestamp(Date.now());
-    const status = {conditions: [{type, status: 'True', reason, message: `the test says ${type}`, lastTransitionTime}]};
-    const intent = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}, status};
-    await this.#client.applyStatus(CERTIFICATE_REQUEST, intent as CertificateRequest);
+    const now = timestamp(Date.now());
+    const condition = (type: string, status: string, reason: string, message: string) => ({
+      conditions: [{type, status, reason, message, lastTransitionTime: now}],
+    });
+    const status =
+      policy === 'refuse'
+        ? {...condition('Ready', 'False', 'Failed', 'the CA of the test refuses'), failureTime: now}
+        : condition('Approved', 'True', 'Policy', 'the test approves');
+    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}};
+    await this.#client.applyStatus(CERTIFICATE_REQUEST, {...identity, status});
   }
 }
 
 function isDecided({status}: CertificateRequest): boolean {
-  return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
+  return status?.conditions?.some(({type, reason}) => type === 'Approved' || reason === 'Failed') ?? false;
 }

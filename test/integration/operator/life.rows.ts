@@ -1,8 +1,64 @@
 import {expect, test} from 'vitest';
-import {CERTIFICATE, DOMAIN_CLAIM, INGRESS, SECRET} from '../../../src/operator/resources.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/identity.ts';
+import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {newTenant, type Tenant} from './tenant.ts';
-import type {World} from './world.ts';
+import {CA_IDENTITY, INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './world.ts';
+
+/** A record that does not prove the host; `mend`: what is done beside creating the records that are shown. */
+interface DnsRow {
+  readonly reason: string;
+  readonly case: string;
+  readonly apex?: boolean;
+  given(tenant: Tenant, host: string): Promise<void>;
+  readonly says: readonly string[];
+  mend?(tenant: Tenant, host: string): Promise<void>;
+}
+
+const dnsRows: readonly DnsRow[] = [
+  {
+    reason: 'RecordMismatch',
+    case: 'a CNAME to somewhere else',
+    given: (tenant, host) => tenant.world.dns.set(host, 'CNAME', ['elsewhere.test']),
+    says: ['CNAME elsewhere.test.', 'Change it to'],
+  },
+  {
+    reason: 'ConflictingRecord',
+    case: 'an address instead of the CNAME',
+    given: (tenant, host) => tenant.world.dns.set(host, 'A', ['192.0.2.99']),
+    says: ['Delete the A record 192.0.2.99'],
+    mend: (tenant, host) => tenant.world.dns.set(host, 'A', []),
+  },
+  {
+    reason: 'Propagating',
+    case: 'servers of which one has the record',
+    given: async (tenant, host) => {
+      const domain = await tenant.becomes(host, {DNSVerified: 'RecordMissing'});
+      const target = domain.status?.dns?.required?.[0]?.value ?? '';
+      await tenant.world.dns.set(host, 'CNAME', [target], 'one');
+    },
+    says: ['still answers that there is no record'],
+  },
+  {
+    reason: 'ProofMissing',
+    case: 'an apex whose address is right and whose TXT record is missing',
+    apex: true,
+    given: (tenant, host) => tenant.world.dns.set(host, 'A', [INGRESS_ADDRESS]),
+    says: ['_nameplate.', 'TXT "nameplate-proof='],
+  },
+  {
+    reason: 'ProofMissing',
+    case: 'an apex with a TXT token that is not its own',
+    apex: true,
+    given: async (tenant, host) => {
+      await tenant.world.dns.set(host, 'A', [INGRESS_ADDRESS]);
+      await tenant.world.dns.set(`_nameplate.${host}`, 'TXT', ['nameplate-proof=stale']);
+    },
+    says: ['only "nameplate-proof=stale"'],
+  },
+];
 
 export function lifeRows(world: () => World): void {
   test('from nothing to live: proof, claim, certificate, route, in this order', async () => {
@@ -10,8 +66,8 @@ export function lifeRows(world: () => World): void {
     const host = tenant.host('shop');
     world().certManager.approvals().hold(host);
     await tenant.deployedProject({primary: host});
-    const want = {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting', CertificateReady: 'Waiting'};
-    await tenant.becomes(host, {...want, state: 'Unverified', Routed: 'Waiting', Ready: 'RecordMissing'});
+    const waiting = {Claimed: 'Waiting', CertificateReady: 'Waiting', Routed: 'Waiting'};
+    await tenant.becomes(host, {state: 'Unverified', DNSVerified: 'RecordMissing', Ready: 'RecordMissing', ...waiting});
     expect(tenant.trace(host), 'nothing is made before the proof').toEqual([]);
 
     await tenant.createRecords(host);
@@ -23,9 +79,210 @@ export function lifeRows(world: () => World): void {
     await tenant.becomes(host, {state: 'Live', CertificateReady: 'Issued', Routed: 'Serving', Ready: 'Live'});
     const first = (resource: ResourceType) => tenant.trace(host).find(version => version.resource === resource)?.at;
     const order = [DOMAIN_CLAIM, CERTIFICATE, SECRET, INGRESS].map(first);
-    expect(order).toEqual([...order].sort((a = 0, b = 0) => a - b));
     expect(order).not.toContain(undefined);
+    expect(order).toEqual([...order].sort((a = 0, b = 0) => a - b));
+  });
+
+  test.each(dnsRows)('$reason: $case, until the records are as shown', async row => {
+    const tenant = await newTenant(world(), 'dns');
+    const host = row.apex ? tenant.zone : tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await row.given(tenant, host);
+    await tenant.becomes(host, {state: 'Unverified', DNSVerified: row.reason, Claimed: 'Waiting'}, row.says);
+    expect(tenant.trace(host)).toEqual([]);
+    await row.mend?.(tenant, host);
+    await tenant.live(host);
+  });
+
+  test('what must be typed into the form of a DNS provider is shown', async () => {
+    const tenant = await newTenant(world(), 'records');
+    await tenant.deployedProject({primary: tenant.zone, aliases: [tenant.host('shop')]});
+    const required = async (host: string) => {
+      const {status} = await tenant.becomes(host, {DNSVerified: 'RecordMissing'});
+      return status?.dns?.required;
+    };
+    const target = expect.stringMatching(new RegExp(`^[a-z2-7]{20}\\.${TARGET_DOMAIN}$`));
+    expect(await required(tenant.host('shop'))).toEqual([
+      {type: 'CNAME', name: tenant.host('shop'), label: 'shop', value: target, ttl: 3600},
+    ]);
+    const value = expect.stringMatching(/^nameplate-proof=[a-z2-7]{32}$/);
+    expect(await required(tenant.zone)).toEqual([
+      {type: 'ALIAS', name: tenant.zone, label: '@', value: target, ttl: 3600},
+      {type: 'TXT', name: `_nameplate.${tenant.zone}`, label: '_nameplate', value, ttl: 3600},
+    ]);
+  });
+
+  test('agreed drift degrades and stops no traffic; where servers disagree nothing happens', async () => {
+    const tenant = await newTenant(world(), 'drift');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    const live = await tenant.live(host);
+
+    await world().dns.set(host, 'CNAME', [], 'one');
+    await tenant.verify(host, 'while the servers disagree');
+    await tenant.becomes(host, {state: 'Live', DNSVerified: 'Verified', Ready: 'Live'});
+
+    await world().dns.set(host, 'CNAME', [], 'two');
+    const drifted = await tenant.becomes(host, {state: 'Degraded', DNSVerified: 'Drifted', Ready: 'Drifted'}, [
+      'the host is still served',
+    ]);
+    expect(drifted.status?.conditions?.find(({type}) => type === 'Ready')?.status).toBe('True');
+    expect(drifted.status?.dns?.required).toEqual(live.status?.dns?.required);
+    await tenant.live(host);
+    expect(tenant.disturbances(host, live)).toEqual([]);
+  });
+
+  test('a verify request is echoed; an absent annotation asks nothing and takes nothing back', async () => {
+    const tenant = await newTenant(world(), 'request');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    await tenant.verify(host, '1');
+    await tenant.annotate(DOMAIN, host, {[ANNOTATION.verifyRequestedAt]: null});
+    await tenant.verify(host, '2');
+    const echoed = world()
+      .history.versions(DOMAIN, `${tenant.namespace}/${host}`)
+      .map(({object}) => object.status?.lastHandledVerifyRequest);
+    expect([...new Set(echoed)]).toEqual([undefined, '1', '2']);
+  });
+
+  test('a Service or a port that is missing is named, and the route follows when it is there', async () => {
+    const tenant = await newTenant(world(), 'backend');
+    const host = tenant.host('shop');
+    const service = {name: 'web', port: 'api'};
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    const serves = () => tenant.ingress(host)?.spec.rules[0]?.http.paths[0]?.backend.service;
+    await tenant.project({primary: host}, 'shop', service);
+    await tenant.becomes(host, {Routed: 'ServiceNotFound', Ready: 'ServiceNotFound'}, ['There is no Service web']);
+    await tenant.projectBecomes('shop', {Ready: 'ServiceNotFound'});
+    await tenant.deploy('web');
+    await tenant.becomes(host, {Routed: 'PortNotFound'}, ['Service web has no port api; it has http (80)']);
+    expect(serves(), 'the last good route stays').toEqual({name: 'shop', port: {name: 'http'}});
+    const ports = [{name: 'api', port: 81}];
+    await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {ports}});
+    await tenant.becomesLive(host);
+    expect(serves()).toEqual({name: 'web', port: {name: 'api'}});
+    await tenant.projectBecomes('shop', {Ready: 'Published'});
+  });
+
+  test('what somebody else changes or deletes of a route or certificate is put back', async () => {
+    const tenant = await newTenant(world(), 'edited');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    const name = routeName(tenant.namespace, host);
+    const key = {namespace: tenant.namespace, name};
+    const before = {ingress: tenant.ingress(host)?.spec, certificate: tenant.certificate(host)?.spec};
+
+    const {client} = world();
+    await client.patch(INGRESS, key, {spec: {rules: [{host: 'evil.example.com'}]}});
+    await tenant.until('the rule is back', () => tenant.ingress(host)?.spec.rules[0]?.host === host);
+    await client.patch(INGRESS, key, {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.tls': null}}});
+    const tls = 'traefik.ingress.kubernetes.io/router.tls';
+    await tenant.until('the annotation is back', () => tenant.ingress(host)?.metadata.annotations?.[tls]);
+    await client.patch(CERTIFICATE, key, {spec: {secretName: 'elsewhere'}});
+    await tenant.until('the Secret name is back', () => tenant.certificate(host)?.spec.secretName === name);
+    await client.delete(INGRESS, key);
+    await client.delete(MIDDLEWARE, {...key, name: `${name}-https`});
+    await tenant.until('the Ingress is back', () => tenant.ingress(host));
+    const middleware = `${tenant.namespace}/${name}-https`;
+    await tenant.until('the Middleware is back', () => world().history.get(MIDDLEWARE, middleware));
+    expect(tenant.ingress(host)?.spec).toEqual(before.ingress);
+    expect(tenant.certificate(host)?.spec).toEqual(before.certificate);
+    await tenant.becomesLive(host);
   });
 }
 
-export type Row = (tenant: Tenant) => Promise<void>;
+export function certificateRows(world: () => World): void {
+  test('CAA that forbids is named and nothing is ordered; without it a verify request goes on', async () => {
+    const tenant = await newTenant(world(), 'caa');
+    const host = tenant.host('shop');
+    await world().dns.set(tenant.zone, 'CAA', ['0 issue "other.example"']);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    const want = {state: 'Verified', CAAAllowed: 'Forbidden', CertificateReady: 'Waiting', Ready: 'Forbidden'} as const;
+    await tenant.becomes(host, want, ['other.example', CA_IDENTITY]);
+    expect(tenant.certificate(host)).toBeUndefined();
+    await world().dns.set(tenant.zone, 'CAA', [`0 issue "${CA_IDENTITY}"`]);
+    await tenant.verify(host, 'mended');
+    await tenant.becomesLive(host);
+  });
+
+  test('a refused certificate is told with the next attempt, and a verify request makes a fresh one now', async () => {
+    const tenant = await newTenant(world(), 'refused');
+    const host = tenant.host('shop');
+    const approvals = world().certManager.approvals();
+    approvals.refuse(host);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
+      'The certificate authority refused',
+      'The next attempt is made at',
+      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+    ]);
+    const lastFailure = Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '');
+    expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(lastFailure + 3_600_000);
+    await tenant.until('the failure stands on the claim', () => tenant.claim(host)?.spec.failures?.length === 1);
+    expect(tenant.ingress(host)).toBeUndefined();
+
+    await approvals.approve(host);
+    await tenant.verify(host, 'mended');
+    const live = await tenant.becomesLive(host);
+    expect(tenant.certificateRequests(host)).toHaveLength(2);
+    expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
+  });
+
+  test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
+    const tenant = await newTenant(world(), 'budget');
+    const host = tenant.host('shop');
+    world().certManager.approvals().refuse(host);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    await tenant.becomes(host, {CertificateReady: 'Failed'});
+    const claim = await tenant.until(
+      'the failure stands',
+      () => tenant.claim(host)?.spec.failures && tenant.claim(host),
+    );
+    const oldest = Date.now() - 1_800_000;
+    const failures = [0, 1, 2, 3].map(minutes =>
+      new Date(oldest + minutes * 60_000).toISOString().replace(/\.\d+/, ''),
+    );
+    const spec = {failures: [...failures, ...(claim.spec.failures ?? [])]};
+    await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec});
+    const limited = await tenant.becomes(host, {CertificateReady: 'RateLimited', Ready: 'RateLimited'});
+    const next = Date.parse(limited.status?.certificate?.nextAttemptAt ?? '');
+    expect(next).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
+    await tenant.verify(host, 'once more');
+    await tenant.becomes(host, {CertificateReady: 'RateLimited'});
+    expect(tenant.certificateRequests(host)).toHaveLength(1);
+  });
+
+  test('a certificate that takes too long is Overdue, and a verify request starts a fresh attempt', async () => {
+    const tenant = await newTenant(world(), 'overdue');
+    const host = tenant.host('shop');
+    const approvals = world().certManager.approvals();
+    approvals.hold(host);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Issuing'});
+    const isIssuing = ({type}: {type: string}) => type === 'Issuing';
+    const certificate = await tenant.until('cert-manager is at it', () =>
+      tenant.certificate(host)?.status?.conditions?.some(isIssuing) ? tenant.certificate(host) : undefined,
+    );
+    const longAgo = new Date(Date.now() - 31 * 60_000).toISOString().replace(/\.\d+/, '');
+    const conditions = certificate.status?.conditions?.map(condition =>
+      isIssuing(condition) ? {...condition, lastTransitionTime: longAgo} : condition,
+    );
+    const key = {namespace: tenant.namespace, name: certificate.metadata.name};
+    await world().client.patch(CERTIFICATE, key, {status: {conditions}}, {subresource: 'status'});
+    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Overdue', Ready: 'Overdue'}, [
+      'No certificate after 30 minutes',
+      'no CAA record that forbids',
+      `kubectl annotate --overwrite domain ${host}`,
+    ]);
+    await approvals.approve(host);
+    await tenant.verify(host, 'mended');
+    await tenant.becomesLive(host);
+  });
+}

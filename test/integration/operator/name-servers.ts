@@ -6,7 +6,7 @@
 
 import {createSocket} from 'node:dgram';
 import {Resolver} from 'node:dns/promises';
-import {mkdir, rename, rm, writeFile} from 'node:fs/promises';
+import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {failOnExit, startChild} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -21,10 +21,11 @@ export interface NameServers {
   readonly addresses: readonly string[];
   /** An empty zone below `test`, at both; an existing one is emptied. */
   addZone(zone: string): Promise<void>;
-  /** From now on the servers refuse to answer for it. */
-  dropZone(zone: string): Promise<void>;
   /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
   set(name: string, type: string, values: readonly string[], at?: ServerName): Promise<void>;
+  /** No answer at all, to anybody, until `speak`. */
+  silence(): void;
+  speak(): void;
   stop(): Promise<void>;
 }
 
@@ -57,13 +58,14 @@ export async function startNameServers(parent: string): Promise<NameServers> {
   return {
     addresses: SERVERS.map(server => `127.0.0.1:${ports[server]}`),
     addZone,
-    dropZone: zone => of(zone).drop(),
+    silence: () => process.kill(child.pid, 'SIGSTOP'),
+    speak: () => process.kill(child.pid, 'SIGCONT'),
     set: (name, type, values, at) => {
       const records = values.map(value => ({name, ttl: TTL, type, value: formatValue(type, value)}));
       const others = (record: ZoneRecord) => record.name !== name || record.type !== type;
       return of(name).edit(at ? [at] : SERVERS, old => [...old.filter(others), ...records]);
     },
-    stop: child.stop,
+    stop: child.kill,
   };
 }
 
@@ -92,15 +94,7 @@ class Zone {
         this.#records[server] = change(this.#records[server]);
         await this.#write(server, serial);
       }
-      await Promise.all(servers.map(server => this.#served(server, soa => soa === serial)));
-    });
-    return this.#last;
-  }
-
-  drop(): Promise<void> {
-    this.#last = this.#last.then(async () => {
-      for (const server of SERVERS) await rm(this.#path(server));
-      await Promise.all(SERVERS.map(server => this.#served(server, soa => soa === undefined)));
+      await Promise.all(servers.map(server => this.#served(server, serial)));
     });
     return this.#last;
   }
@@ -116,14 +110,10 @@ class Zone {
     return join(this.#folder, server, `db.${this.#name}`);
   }
 
-  async #served(server: ServerName, right: (serial: number | undefined) => boolean): Promise<void> {
+  async #served(server: ServerName, serial: number): Promise<void> {
     const resolver = new Resolver({timeout: 1_000, tries: 1});
     resolver.setServers([`127.0.0.1:${this.#ports[server]}`]);
-    const ask = () =>
-      resolver.resolveSoa(this.#name).then(
-        soa => right(soa.serial),
-        (error: NodeJS.ErrnoException) => error.code === 'EREFUSED' && right(undefined),
-      );
+    const ask = async () => (await resolver.resolveSoa(this.#name)).serial === serial;
     await until(`name server ${server} serves ${this.#name}`, ask, {intervalMs: 25});
   }
 }

@@ -5,8 +5,11 @@
  */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {acceptRows} from './accept.rows.ts';
-import {lifeRows} from './life.rows.ts';
+import {claimRows} from './claim.rows.ts';
+import {certificateRows, lifeRows} from './life.rows.ts';
 import {platformRows} from './platform.rows.ts';
+import {redirectRows} from './redirect.rows.ts';
+import {removalRows} from './removal.rows.ts';
 import {startWorld, type World} from './world.ts';
 
 let world: World;
@@ -20,3 +23,7 @@ afterAll(() => world?.stop());
 describe('a platform that comes up piece by piece', () => platformRows(shared));
 describe.concurrent('a Domain that may not start', () => acceptRows(shared));
 describe.concurrent('the life of a Domain', () => lifeRows(shared));
+describe.concurrent('the certificate of a Domain', () => certificateRows(shared));
+describe.concurrent('claims and Projects', () => claimRows(shared));
+describe.concurrent('redirects', () => redirectRows(shared));
+describe.concurrent('removal', () => removalRows(shared));

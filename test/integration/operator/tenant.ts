@@ -2,6 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {expect} from 'vitest';
 import type {ProjectSpec} from '../../../src/api/generated/project.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
 import type {DomainConditionType} from '../../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../../src/operator/domain/summary.ts';
 import {routeName} from '../../../src/operator/identity.ts';
@@ -96,6 +97,15 @@ export class Tenant {
     await this.world.client.patch(resource, {namespace: this.namespace, name}, {metadata: {annotations}});
   }
 
+  /** Asks for a check and waits until it has been made. */
+  async verify(host: string, token: string): Promise<void> {
+    await this.annotate(kinds.DOMAIN, host, {[ANNOTATION.verifyRequestedAt]: token});
+    await this.until(
+      `the request ${token} is handled`,
+      () => this.domain(host)?.status?.lastHandledVerifyRequest === token,
+    );
+  }
+
   domain(host: string): kinds.Domain | undefined {
     return this.get(kinds.DOMAIN, host);
   }
@@ -132,10 +142,21 @@ export class Tenant {
   trace(host: string): Version[] {
     const {history} = this.world;
     const name = routeName(this.namespace, host);
+    // Secrets that begin with the name hold a private key while cert-manager is at it.
+    const isOurs = ({key, resource}: Version) =>
+      resource === kinds.SECRET ? key === `${this.namespace}/${name}` : key.startsWith(`${this.namespace}/${name}`);
     const ours = [kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET].flatMap(resource =>
-      history.versions(resource).filter(({key}) => key.startsWith(`${this.namespace}/${name}`)),
+      history.versions(resource).filter(isOurs),
     );
     return [...ours, ...history.versions(kinds.DOMAIN_CLAIM, host)].sort((a, b) => a.at - b.at);
+  }
+
+  /** What a visitor or a certificate authority could notice of a host after a version of its Domain; best is nothing. */
+  disturbances(host: string, since: kinds.Domain): Version[] {
+    const after = Number(since.metadata.resourceVersion);
+    const everyChange: ResourceType[] = [kinds.INGRESS, MIDDLEWARE, kinds.DOMAIN_CLAIM];
+    const later = this.trace(host).filter(({at}) => at > after);
+    return later.filter(({resource, type}) => everyChange.includes(resource) || type !== 'MODIFIED');
   }
 
   /** Creates the records exactly as `status.dns.required` shows them. */
@@ -154,12 +175,12 @@ export class Tenant {
 
   /** Waits until the Domain's status, about its current spec, is as wanted. */
   async becomes(host: string, want: Want, says: readonly string[] = []): Promise<kinds.Domain> {
-    const found = await this.until(host, () => this.#if(host, want)).catch(() => {
-      expect(shown(this.domain(host), want), messagesOf(this.domain(host), want)).toEqual(want);
+    return this.until(host, () => this.#if(host, want, says)).catch(() => {
+      const found = this.domain(host);
+      expect(shown(found, want), messagesOf(found, want)).toEqual(want);
+      for (const text of says) expect(messagesOf(found, want)).toContain(text);
       throw new Error(`${host} did not become ${JSON.stringify(want)}; its status speaks of an earlier spec`);
     });
-    for (const text of says) expect(messagesOf(found, want)).toContain(text);
-    return found;
   }
 
   async becomesLive(host: string): Promise<kinds.Domain> {
@@ -189,10 +210,11 @@ export class Tenant {
     return (await until(what, probe, {timeoutMs: TIMEOUT_MS, intervalMs: 50})) as NonNullable<T>;
   }
 
-  #if(host: string, want: Want): kinds.Domain | undefined {
+  #if(host: string, want: Want, says: readonly string[]): kinds.Domain | undefined {
     const found = this.domain(host);
     if (!found || found.status?.observedGeneration !== found.metadata.generation) return undefined;
-    return isDeepStrictEqual(shown(found, want), want) ? found : undefined;
+    const isSo = isDeepStrictEqual(shown(found, want), want);
+    return isSo && says.every(text => messagesOf(found, want).includes(text)) ? found : undefined;
   }
 }
 

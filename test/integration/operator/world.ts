@@ -13,6 +13,7 @@ import * as kinds from '../../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -41,6 +42,15 @@ export const INGRESS_CLASS_NAME = 'integration';
 export const INGRESS_ADDRESS = '192.0.2.10';
 /** As the CA's CAA records name it. */
 export const CA_IDENTITY = 'ca.platform.test';
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
+export const EVENT: ResourceType<KubeObject & {note?: string}> = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+};
 
 export interface World {
   readonly folder: string;
@@ -81,7 +91,7 @@ export async function startWorld(): Promise<World> {
     registry: new Registry(),
   });
   const history = new History(client);
-  for (const kind of [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE]) {
+  for (const kind of [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, EVENT]) {
     await history.follow(kind);
   }
   await history.follow(kinds.SECRET, {metadataOnly: true});

@@ -1,0 +1,141 @@
+import {expect, test} from 'vitest';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/identity.ts';
+import {
+  CERTIFICATE,
+  DOMAIN,
+  DOMAIN_CLAIM,
+  type DomainClaim,
+  INGRESS,
+  PROJECT,
+  SECRET,
+} from '../../../src/operator/resources.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {Version} from './history.ts';
+import {newTenant, type Tenant} from './tenant.ts';
+import type {World} from './world.ts';
+
+interface Row {
+  readonly case: string;
+  given(tenant: Tenant, host: string): Promise<unknown>;
+}
+
+/** The states from which a Domain can be removed. */
+const states: readonly Row[] = [
+  {case: 'Unverified', given: (tenant, host) => tenant.becomes(host, {state: 'Unverified'})},
+  {
+    case: 'Verified',
+    given: async (tenant, host) => {
+      tenant.world.certManager.approvals().hold(host);
+      await tenant.createRecords(host);
+      await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Issuing'});
+    },
+  },
+  {case: 'Live', given: (tenant, host) => tenant.live(host)},
+];
+
+export function removalRows(world: () => World): void {
+  test('route first, then certificate, then claim', async () => {
+    const tenant = await newTenant(world(), 'ordered');
+    const host = tenant.host('shop');
+    await tenant.deployedProject();
+    await tenant.apply(host);
+    await tenant.live(host);
+    // Orphan: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
+    const key = {namespace: tenant.namespace, name: host};
+    await world().client.delete(DOMAIN, key, {propagationPolicy: 'Orphan'});
+    const released = await releaseOf(tenant, host);
+    const ends = tenant.trace(host).filter(({type}) => type === 'DELETED');
+    const kindsInOrder = ends.map(({resource}) => resource.kind).filter(kind => kind !== SECRET.kind);
+    expect(kindsInOrder).toEqual(['Ingress', 'Ingress', 'Middleware', 'Certificate']);
+    expect(ends.at(-1)?.at).toBeLessThan(released.at);
+  });
+
+  test('taken out of its Project it is gone, and its neighbour never notices', async () => {
+    const tenant = await newTenant(world(), 'removed');
+    const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
+    await tenant.deployedProject({primary: neighbour, aliases: [host]});
+    const [, live] = await Promise.all([tenant.live(host), tenant.live(neighbour)]);
+    await tenant.project({primary: neighbour});
+    const released = await releaseOf(tenant, host);
+    const routes = tenant.trace(host).filter(({resource, type}) => resource === INGRESS && type === 'DELETED');
+    for (const {at} of routes) expect(at).toBeLessThan(released.at);
+    expect(isGone(tenant, host)).toBe(true);
+    expect(tenant.disturbances(neighbour, live)).toEqual([]);
+  });
+
+  test('removed and added again: the Secret was kept, and nothing is ordered', async () => {
+    const tenant = await newTenant(world(), 'again');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    await tenant.project();
+    await tenant.until('the claim is released', () => tenant.claim(host)?.spec.releasedAt);
+    const secret = () => world().history.get(SECRET, `${tenant.namespace}/${routeName(tenant.namespace, host)}`);
+    const mark = await tenant.until(
+      'the Secret is marked',
+      () => secret()?.metadata.annotations?.[ANNOTATION.retainedSince],
+    );
+    expect(Date.parse(mark)).toBeGreaterThan(Date.now() - 60_000);
+    const {uid} = secret()?.metadata ?? {};
+
+    await tenant.project({primary: host});
+    await tenant.becomesLive(host);
+    expect(tenant.certificateRequests(host)).toHaveLength(1);
+    expect(secret()?.metadata.uid).toBe(uid);
+    await tenant.until(
+      'the mark is gone',
+      () => secret()?.metadata.annotations?.[ANNOTATION.retainedSince] === undefined,
+    );
+    expect(tenant.claim(host)?.spec.releasedAt).toBeUndefined();
+  });
+
+  test.each(states)('removed while $case: nothing is left but a released claim', async ({given}) => {
+    const tenant = await newTenant(world(), 'state');
+    const host = tenant.host('shop');
+    await tenant.deployedProject();
+    await tenant.apply(host);
+    await given(tenant, host);
+    await tenant.delete(DOMAIN, host);
+    await tenant.until('nothing is left', () => isGone(tenant, host));
+  });
+
+  test('Project and Domain deleted together leave nothing', async () => {
+    const tenant = await newTenant(world(), 'together');
+    const [managed, byHand] = [tenant.host('managed'), tenant.host('hand')];
+    await tenant.deployedProject({primary: managed});
+    await tenant.apply(byHand);
+    await Promise.all([tenant.live(managed), tenant.live(byHand)]);
+    await Promise.all([tenant.delete(PROJECT, 'shop'), tenant.delete(DOMAIN, byHand)]);
+    await tenant.until('nothing is left', () => isGone(tenant, managed) && isGone(tenant, byHand));
+    const routes = () => world().history.list(INGRESS, tenant.namespace);
+    await tenant.until('the default host is gone too', () => routes().length === 0);
+  });
+
+  test('a released host goes at once to whoever proves it', async () => {
+    const [tenant, next] = [await newTenant(world(), 'former'), await newTenant(world(), 'next')];
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    await tenant.project();
+    await tenant.until('the claim is released', () => tenant.claim(host)?.spec.releasedAt);
+    await next.deployedProject({primary: host});
+    await next.live(host);
+    expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace});
+    expect(next.claim(host)?.spec.releasedAt).toBeUndefined();
+  });
+}
+
+function releaseOf(tenant: Tenant, host: string): Promise<Version<DomainClaim>> {
+  const isRelease = ({object}: Version<DomainClaim>) => object.spec.releasedAt !== undefined;
+  return tenant.until('the claim is released', () => tenant.world.history.versions(DOMAIN_CLAIM, host).find(isRelease));
+}
+
+/** No Domain, no route, no certificate, and no claim that is in force. */
+function isGone(tenant: Tenant, host: string): boolean {
+  const claim = tenant.claim(host);
+  const kinds: ResourceType[] = [INGRESS, CERTIFICATE];
+  const objects = kinds.flatMap(kind => tenant.world.history.list(kind, tenant.namespace));
+  const left = objects.filter(({metadata}) => metadata.name.startsWith(routeName(tenant.namespace, host)));
+  return !tenant.domain(host) && left.length === 0 && (!claim || claim.spec.releasedAt !== undefined);
+}
