@@ -1,6 +1,7 @@
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/kube/apply.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Store} from '../../../src/runtime/kube/store.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
@@ -131,12 +132,17 @@ test('a status is written when it differs and only then, and loses what we no lo
   expect(less.object.status).toEqual({phase: 'Active'});
 });
 
-test('a status is not written to an object that was made again under the same name', async () => {
-  const read = await client.get(NAMESPACE, {name: namespace});
-  if (!read) throw new Error('it exists');
-  const gone: Phased = {...read, metadata: {...read.metadata, uid: '00000000-0000-0000-0000-000000000000'}};
+test('a status is not written to an object that is no longer the one that was read', async () => {
   const kind: ResourceType<Phased> = NAMESPACE;
-  await expect(applyStatusIfChanged(client, kind, gone, {phase: 'Active', conditions: []})).rejects.toThrow(
-    /metadata.uid/,
-  );
+  const read = await client.get(kind, {name: namespace});
+  if (!read) throw new Error('it exists');
+  await client.patch(kind, {name: namespace}, {metadata: {annotations: {'other.dev/edited': 'yes'}}});
+  const write = applyStatusIfChanged(client, kind, read, {phase: 'Active', conditions: []});
+  await expect(write).rejects.toSatisfy(isConflict);
 });
+if (!read) throw new Error('it exists');
+const gone: Phased = {...read, metadata: {...read.metadata, uid: '00000000-0000-0000-0000-000000000000'}};
+const kind: ResourceType<Phased> = NAMESPACE;
+await expect(applyStatusIfChanged(client, kind, gone, {phase: 'Active', conditions: []})).rejects.toThrow(
+  /metadata.uid/,
+);
