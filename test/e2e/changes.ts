@@ -61,12 +61,11 @@ export function changing(): void {
     const {requests, orders} = tenant.recordAttempts();
     await tenant.goLive({primary: host});
     const before = await visitor.request(`https://${host}/`);
-    await tenant.applyProject({});
+    await tenant.applyProject(undefined);
     await tenant.seesNothingOf(host);
     await tenant.applyProject({primary: host});
     await tenant.sees(host, {state: 'Live'});
-    await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 200);
-    const after = await visitor.request(`https://${host}/`);
+    const after = await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 200);
     expect(after.certificate).toEqual(before.certificate);
     expect([requests.names, orders.names]).toMatchObject([{length: 1}, {length: 1}]);
     await Promise.all([requests.stop(), orders.stop()]);
@@ -82,7 +81,7 @@ export function changing(): void {
     await Promise.all([tenant.deleteProject(), tenant.deleteDomain(listed), tenant.deleteDomain(made)]);
     await Promise.all([tenant.seesNothingOf(listed), tenant.seesNothingOf(made)]);
     for (const host of [listed, made]) {
-      await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 404);
+      await visitor.untilGone(host);
     }
   });
 }

@@ -101,7 +101,7 @@ it('while the operator is gone a namespace can go too; what happened meanwhile i
   await Promise.all([gone, orphaned].map(tenant => tenant.seesNothingOf(hostOf(tenant))));
   await Promise.all([wiped, kept].map(tenant => tenant.sees(hostOf(tenant), {state: 'Live', Claimed: 'Claimed'})));
   for (const tenant of [gone, orphaned]) {
-    await visitor.untilAnswer(`https://${hostOf(tenant)}/`, ({status}) => status === 404);
+    await visitor.untilGone(hostOf(tenant));
     const isForgotten = async () => (await tenant.claim(hostOf(tenant))) === undefined;
     await until(`the claim of ${hostOf(tenant)} is forgotten`, isForgotten, WAIT);
   }

@@ -4,7 +4,7 @@ import {LABEL} from '../../src/api/names.ts';
 import {NAMESPACE} from '../../src/operator/resources.ts';
 import {failuresOf} from '../support/http.ts';
 import {messageOf, type Tenant, type TenantOptions} from '../support/tenant.ts';
-import {client, cluster, newTenant, UNREACHABLE, visitor} from './world.ts';
+import {client, cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';
 
 export function adding(): void {
   it('adding a domain shows the record to create', async () => {
@@ -48,6 +48,7 @@ export function goingLive(): void {
     await tenant.createRecords(host);
     await tenant.sees(host, {state: 'Verified', DNSVerified: 'Verified', Claimed: 'Claimed'});
     await tenant.sees(host, {state: 'Live', CertificateReady: 'Issued', Routed: 'Serving', Ready: 'Live'});
+    await visitor.untilServed(host);
     const answer = await visitor.request(`https://${host}/a/b?c=d&e=%2F`);
     expect(answer).toMatchObject({status: 200, certificate: {names: `DNS:${host}`}});
     expect(answer.certificate?.issuer).toMatch(/^Pebble/);
@@ -65,7 +66,7 @@ export function goingLive(): void {
     await tenant.sees(host, {state: 'Unverified', DNSVerified: 'ProofMissing'});
     await tenant.createRecords(host);
     await tenant.sees(host, {state: 'Live'});
-    expect(await visitor.request(`https://${host}/`)).toMatchObject({status: 200});
+    await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 200);
   });
 }
 
@@ -87,10 +88,10 @@ export function staying(): void {
     await tenant.goLive({primary: host});
     const before = await visitor.request(`https://${host}/`);
     const observed = visitor.observe(`https://${host}/`);
-    await cluster.zones.set(host, 'A', UNREACHABLE, {server: 'ca'});
+    await hideFromCa(host);
     await tenant.renew(host);
     await tenant.sees(host, {state: 'Degraded', CertificateReady: 'RenewalFailing', Ready: 'RenewalFailing'});
-    await cluster.zones.remove(host, undefined, {server: 'ca'});
+    await showToCa(host);
     await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live', CertificateReady: 'Issued'});
     await tenant.seesRevision(host, 2);
@@ -145,9 +146,9 @@ export function removing(): void {
       await tenant.applyProject({primary: host});
       await prepare(tenant, host);
       await tenant.sees(host, {state});
-      await tenant.applyProject({});
+      await tenant.applyProject(undefined);
       await tenant.seesNothingOf(host);
-      await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 404);
+      await visitor.untilGone(host);
     });
   }
 }

@@ -9,10 +9,16 @@ export const cluster = await connect();
 export const client = createTestClient(cluster.info.kubeconfig);
 export const visitor = await createVisitor(cluster.info);
 
-/** In the cluster's network, and refusing http: where a test sends the CA to make it fail at once. */
-export const UNREACHABLE = cluster.info.dns.root;
+/** The CA finds no address for the host, whatever the authoritative servers say: its attempts fail at once. */
+export function hideFromCa(host: string): Promise<void> {
+  return cluster.zones.set(host, 'TXT', 'nothing else here', {server: 'ca'});
+}
+
+export function showToCa(host: string): Promise<void> {
+  return cluster.zones.remove(host, undefined, {server: 'ca'});
+}
 
 /** `name` begins the names of its namespace and of its zone. */
 export function newTenant(name: string, options: TenantOptions = {}): Promise<Tenant> {
-  return createTenant(cluster, client, name, options);
+  return createTenant({cluster, client, visitor}, name, options);
 }

@@ -36,8 +36,12 @@ export interface Visitor {
   request(url: string, options?: RequestOptions): Promise<Answer>;
   /** As a browser without a cache: follows redirects, of which there may be three. */
   visit(url: string): Promise<Visit>;
-  /** Requests, taking any certificate, until the answer is as wanted. */
+  /** Requests until the answer is as wanted; one without the right certificate never is. */
   untilAnswer(url: string, isWanted: (answer: Answer) => boolean): Promise<Answer>;
+  /** Until the ingress has what the API has: http and https answer, be it by a redirect. */
+  untilServed(host: string): Promise<void>;
+  /** Until neither http nor https knows the host, and the default certificate is shown. */
+  untilGone(host: string): Promise<void>;
   /** Visits the URLs over and over until `stop`, which returns everything met. */
   observe(...urls: string[]): {stop(): Promise<Observation>};
 }
@@ -55,6 +59,14 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
     request,
     visit: url => visit(url, request),
     untilAnswer: (url, isWanted) => untilAnswer(url, isWanted, request),
+    untilServed: async host => {
+      for (const url of urlsOf(host)) await untilAnswer(url, ({status}) => status !== 404, request);
+    },
+    untilGone: async host => {
+      const requestAny = (url: string) => request(url, {anyCertificate: true});
+      const isGone = ({status, certificate}: Answer) => status === 404 && !certificate?.names.includes(host);
+      for (const url of urlsOf(host)) await untilAnswer(url, isGone, requestAny);
+    },
     observe: (...urls) => observe(urls, url => visit(url, request)),
   };
 }
@@ -100,6 +112,10 @@ function certificateOf({socket}: IncomingMessage): Answer['certificate'] {
   return {issuer: String(issuer.CN), serial: serialNumber, names: subjectaltname};
 }
 
+function urlsOf(host: string): string[] {
+  return [`http://${host}/`, `https://${host}/`];
+}
+
 async function visit(start: string, request: Visitor['request']): Promise<Visit> {
   const answers: Answer[] = [];
   for (let url = start; ; ) {
@@ -114,10 +130,10 @@ async function visit(start: string, request: Visitor['request']): Promise<Visit>
 async function untilAnswer(
   url: string,
   isWanted: (answer: Answer) => boolean,
-  request: Visitor['request'],
+  request: (url: string) => Promise<Answer>,
 ): Promise<Answer> {
   const probe = async () => {
-    const answer = await request(url, {anyCertificate: true});
+    const answer = await request(url);
     if (isWanted(answer)) return answer;
     throw new Error(`the last answer is ${JSON.stringify(answer)}`);
   };

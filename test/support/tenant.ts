@@ -12,6 +12,7 @@ import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
+import type {Visitor} from './http.ts';
 import {issuerObjects} from './issuers.ts';
 import {Created, listAll} from './kube.ts';
 import {domain, namespace, project} from './objects.ts';
@@ -34,13 +35,20 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {rea
 
 const WAIT = {timeoutMs: 150_000, intervalMs: 200};
 
+/** What a tenant's doings reach. */
+export interface Reach {
+  readonly cluster: Cluster;
+  readonly client: KubeClient;
+  readonly visitor: Visitor;
+}
+
 export async function createTenant(
-  cluster: Cluster,
-  client: KubeClient,
+  reach: Reach,
   name: string,
   {plan = 'pro', issuer = 'fast', deployed = true}: TenantOptions = {},
 ): Promise<Tenant> {
-  const tenant = new Tenant(cluster, client, `${name}-${randomBytes(3).toString('hex')}`);
+  const tenant = new Tenant(reach, `${name}-${randomBytes(3).toString('hex')}`);
+  const {cluster, client} = reach;
   const zone = cluster.zones.addZone(tenant.zone);
   const {metadata, ...rest} = namespace(tenant.namespace, {plan});
   const labels = {...metadata.labels, [workload.TENANT_LABEL]: 'true'};
@@ -55,12 +63,14 @@ export class Tenant {
   readonly zone: string;
   readonly #cluster: Cluster;
   readonly #client: KubeClient;
+  readonly #visitor: Visitor;
 
-  constructor(cluster: Cluster, client: KubeClient, name: string) {
+  constructor({cluster, client, visitor}: Reach, name: string) {
     this.namespace = name;
     this.zone = `${name}.test`;
     this.#cluster = cluster;
     this.#client = client;
+    this.#visitor = visitor;
   }
 
   host(label: string): string {
@@ -87,7 +97,7 @@ export class Tenant {
     );
   }
 
-  async applyProject(domains: ProjectDomains, {name = 'shop', service = 'web'} = {}): Promise<void> {
+  async applyProject(domains: ProjectDomains | undefined, {name = 'shop', service = 'web'} = {}): Promise<void> {
     await this.#client.apply(kinds.PROJECT, project(this.namespace, name, domains, {name: service, port: 'http'}));
   }
 
@@ -144,7 +154,7 @@ export class Tenant {
     }
   }
 
-  /** The Project with these domains, their records, and every one of them live. */
+  /** The Project with these domains, their records, and every one of them live and answering. */
   async goLive(domains: ProjectDomains): Promise<void> {
     await this.applyProject(domains);
     const {primary, aliases = [], redirects = []} = domains;
@@ -153,6 +163,7 @@ export class Tenant {
       hosts.map(async host => {
         await this.createRecords(host);
         await this.sees(host, {state: 'Live'});
+        await this.#visitor.untilServed(host);
       }),
     );
   }
