@@ -1,16 +1,19 @@
 /** What the operator wrote, by the API server's own count. */
 import type {Cluster} from '../cluster/cluster.ts';
 
-/** Group, resource and verb of the writes that the operator makes and nobody else in this cluster does. Leases are not counted. */
+/**
+ * Group, resource and verb of the operator's writes that nobody else in this cluster makes. Its Lease is left out, and
+ * so are its removals of Ingresses, which cannot be told from those of cert-manager's solvers.
+ */
 const OPERATORS = new Map<string, readonly string[]>([
   ['nameplate.dev/domains/status', ['APPLY']],
   ['nameplate.dev/projects/status', ['APPLY']],
   ['nameplate.dev/domainclaims', ['POST', 'PUT', 'DELETE']],
   ['cert-manager.io/certificates', ['APPLY', 'DELETE']],
   ['cert-manager.io/certificates/status', ['APPLY']],
-  ['networking.k8s.io/ingresses', ['APPLY']], // cert-manager makes its own by POST; removals of both are left out
+  ['networking.k8s.io/ingresses', ['APPLY']],
   ['traefik.io/middlewares', ['APPLY', 'DELETE']],
-  ['/secrets', ['PATCH']], // cert-manager applies its own
+  ['/secrets', ['PATCH']],
   ['events.k8s.io/events', ['POST', 'PATCH']],
 ]);
 
@@ -30,7 +33,6 @@ export async function apiWrites({kubectl}: Pick<Cluster, 'kubectl'>): Promise<Ma
 }
 
 export function writesBetween(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) {
-  return new Map(
-    [...after].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const).filter(([, n]) => n > 0),
-  );
+  const made = [...after].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
+  return new Map(made.filter(([, count]) => count > 0));
 }

@@ -45,3 +45,10 @@ export function untilServed(url: string): string {
 export function untilNotServed(host: string): string {
   return `until curl -sk -o /dev/null -w '%{http_code}\\n' https://${host}/ | grep 404; do :; done`;
 }
+
+/** The value in a line of `requiredRecords`, or in a message that names the record. */
+export function cnameTarget(text: string): string {
+  const target = /[a-z2-7]{20}\.edge\.nameplate\.test/.exec(text)?.[0];
+  if (!target) throw new Error(`no target in: ${text}`);
+  return target;
+}

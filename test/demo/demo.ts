@@ -1,13 +1,15 @@
 /** `make demo`: a real Kubernetes, the operator's image, the story, and nothing left behind. KEEP=1 leaves it up. */
-import {spawn} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {join} from 'node:path';
 
 const NAME = 'demo';
 const CLI = join(import.meta.dirname, '../cluster/cli.ts');
 const keep = Boolean(process.env.KEEP);
+let running: ChildProcess | undefined;
 
 function cluster(verb: string, ...rest: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [CLI, verb, '--name', NAME, ...rest], {stdio: 'inherit'});
+  running = child;
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', code => resolve(code ?? 1));
@@ -15,16 +17,17 @@ function cluster(verb: string, ...rest: readonly string[]): Promise<number> {
 }
 
 async function story(): Promise<number> {
+  // `down` first: an earlier demo may have been kept.
   for (const verb of ['down', 'up', 'load-operator']) {
-    // an earlier demo may have been kept
     const code = await cluster(verb);
     if (code !== 0) return code;
   }
   return cluster('exec', '--', process.execPath, join(import.meta.dirname, 'story.ts'));
 }
 
-/** Ctrl-C reaches the command that runs, too: it ends, and then the cluster is taken down as always. */
+// What runs is ended, and then the cluster is taken down as always. Ctrl-C reaches it from the terminal.
 process.on('SIGINT', () => {});
+process.on('SIGTERM', () => running?.kill('SIGTERM'));
 
 const start = performance.now();
 try {
@@ -41,5 +44,4 @@ if (keep) {
 }
 const verdict = process.exitCode ? 'The demo failed' : 'Every answer was right';
 console.log(`\n${verdict}; ${Math.round((performance.now() - start) / 1000)} s in all.`);
-if (process.exitCode && !keep)
-  console.log('KEEP=1 make demo leaves the cluster up after a failure, for a look around.');
+if (process.exitCode && !keep) console.log('KEEP=1 make demo leaves the cluster up, for a look around.');

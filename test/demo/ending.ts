@@ -11,9 +11,8 @@ import {
   waitForCondition,
   waitForReason,
 } from './commands.ts';
-import {shop} from './platform.ts';
+import {domain, shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
-import {domain} from './trouble.ts';
 
 const APEX = 'example.net';
 
@@ -45,13 +44,24 @@ export async function removal(terminal: Terminal): Promise<number> {
   await terminal.type(untilNotServed(APEX), {shows: 'no longer served'});
   const seconds = terminal.seconds - start;
   terminal.say(`${seconds.toFixed(1)} s from the command to the first request that was not served.`);
+  await terminal.type(`kubectl wait domainclaim/${APEX} --for=jsonpath='{.spec.releasedAt}' --timeout=30s`, {
+    shows: 'the claim is released',
+  });
+  const retained = "jsonpath='{.metadata.annotations.nameplate\\.dev/retained-since}'";
+  await terminal.type(`kubectl -n globex wait secret -l nameplate.dev/host=${APEX} --for=${retained} --timeout=30s`, {
+    shows: 'the certificate is kept for 7 days: to add the host again costs no new one',
+  });
+  return seconds;
+}
+
+export async function removalFromProject(terminal: Terminal): Promise<void> {
+  terminal.heading('Removal through the project');
   await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'www is taken out of the project'});
   await terminal.type(untilNotServed('www.shop.example.com'), {shows: 'no longer redirected'});
-  await terminal.type(`curl -sS --cacert "$ACME_CA" https://shop.example.com/`, {
+  await terminal.type('curl -sS --cacert "$ACME_CA" https://shop.example.com/', {
     shows: 'the host it led to is served as before',
     matching: [/pod=shop-/],
   });
-  return seconds;
 }
 
 export function neighbour(terminal: Terminal, observation: Observation): void {

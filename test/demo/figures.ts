@@ -4,22 +4,25 @@ export interface Figures {
   readonly lifetimes: Lifetimes;
   /** Seconds. */
   readonly removed: number;
-  /** From the apex's addition to its removal, by what and how. */
-  readonly writes: ReadonlyMap<string, number>;
+  /** Of one domain, by what and how. */
+  readonly writes: {readonly toLive: ReadonlyMap<string, number>; readonly toRemoved: ReadonlyMap<string, number>};
   /** Seconds. */
   readonly story: number;
 }
 
 export function formatFigures({lifetimes, removed, writes, story}: Figures): string[] {
   const {verified, certified, live, answered} = lifetimes;
-  const total = [...writes.values()].reduce((sum, count) => sum + count, 0);
-  const each = [...writes].map(([name, count]) => `${count} ${name}`).join(', ');
   return [
     `record right → verified ${shown(verified)}, certified ${shown(certified)}, live ${shown(live)}, first answer ${shown(answered)}`,
     `kubectl delete → not served ${shown(removed)}`,
-    `API writes in one domain's life, from added to removed: ${total} (${each})`,
+    `API writes of the operator for one domain: added → live ${listed(writes.toLive)}; live → removed ${listed(writes.toRemoved)}`,
     `the story ${shown(story)}`,
   ];
+}
+
+function listed(writes: ReadonlyMap<string, number>): string {
+  const total = [...writes.values()].reduce((sum, count) => sum + count, 0);
+  return `${total} (${[...writes].map(([name, count]) => `${count} ${name}`).join(', ')})`;
 }
 
 function shown(seconds: number): string {

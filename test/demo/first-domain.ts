@@ -1,6 +1,15 @@
 /** A domain from added to live, with the mistakes that people make on the way; then redirects. */
-import {apply, dns, message, requiredRecords, untilServed, waitForCondition, waitForReason} from './commands.ts';
-import {cnameTarget, shop} from './platform.ts';
+import {
+  apply,
+  cnameTarget,
+  dns,
+  message,
+  requiredRecords,
+  untilServed,
+  waitForCondition,
+  waitForReason,
+} from './commands.ts';
+import {shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 const HOST = 'shop.example.com';
@@ -34,7 +43,7 @@ export async function wrongValue(terminal: Terminal, target: string): Promise<vo
 
 export async function addressInTheWay(terminal: Terminal): Promise<void> {
   terminal.heading('An A record in the way');
-  await terminal.type(`${dns('remove', HOST, 'CNAME')}\n${dns('set', HOST, 'A', '198.51.100.7')}`, {
+  await terminal.type([dns('remove', HOST, 'CNAME'), dns('set', HOST, 'A', '198.51.100.7')], {
     shows: 'an A record of an earlier hosting stands where the CNAME must go',
   });
   await terminal.type(waitForReason('acme', HOST, 'ConflictingRecord'), {shows: 'ConflictingRecord'});
@@ -55,7 +64,7 @@ export interface Lifetimes {
 /** Returns seconds since the record was right. */
 export async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
   terminal.heading('The record is right: verified, certified, live');
-  await terminal.type(`${dns('remove', HOST, 'A')}\n${dns('set', HOST, 'CNAME', target)}`, {
+  await terminal.type([dns('remove', HOST, 'A'), dns('set', HOST, 'CNAME', target)], {
     shows: 'the record as shown',
   });
   const start = terminal.seconds;
@@ -103,10 +112,9 @@ export async function redirects(terminal: Terminal, target: string): Promise<voi
     `- {from: www.${HOST}, to: ${HOST}, status: 301}`,
   ];
   await terminal.type(apply(shop(...domains)), {shows: 'the project lists two more hosts'});
-  await terminal.type(
-    `${dns('set', `www.${HOST}`, 'CNAME', target)}\n${dns('set', 'promo.example.com', 'CNAME', target)}`,
-    {shows: 'the same value for every host of the account'},
-  );
+  await terminal.type([dns('set', `www.${HOST}`, 'CNAME', target), dns('set', 'promo.example.com', 'CNAME', target)], {
+    shows: 'the same value for every host of the account',
+  });
   await terminal.type('kubectl -n acme wait project/shop --for=condition=DomainsReady --timeout=120s', {
     shows: 'all hosts of the project are live',
   });

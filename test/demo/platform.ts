@@ -1,6 +1,16 @@
 /** The platform team installs Nameplate; a tenant publishes a project and meets the two gates before custom domains. */
 import {RELEASE} from '../support/install.ts';
-import {apply, dns, message, requiredRecords, waitForCondition, waitForDomain, waitForReason} from './commands.ts';
+import {
+  apply,
+  cnameTarget,
+  dns,
+  message,
+  requiredRecords,
+  waitForCondition,
+  waitForDomain,
+  waitForReason,
+} from './commands.ts';
+import {project, shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 export async function install(terminal: Terminal): Promise<void> {
@@ -10,7 +20,10 @@ export async function install(terminal: Terminal): Promise<void> {
     `${values} sets zones, issuer and the CA's CAA identity; and, for the demo, a DNS check every 1 to 3 s.`,
   );
   await terminal.type(
-    `kubectl create namespace ${namespace}\nkubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=restricted`,
+    [
+      `kubectl create namespace ${namespace}`,
+      `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=restricted`,
+    ],
     {shows: 'Pod Security refuses whatever is not restricted'},
   );
   await terminal.type(`helm install ${name} ${chart} --namespace ${namespace} --values ${values} --wait`, {
@@ -27,7 +40,7 @@ export async function install(terminal: Terminal): Promise<void> {
 
 export async function defaultHost(terminal: Terminal): Promise<void> {
   terminal.heading('A project is live at its default host, on any plan');
-  await terminal.type('kubectl create namespace acme\nkubectl label namespace acme nameplate.dev/account=acme', {
+  await terminal.type(['kubectl create namespace acme', 'kubectl label namespace acme nameplate.dev/account=acme'], {
     shows: 'a tenant',
   });
   await terminal.type(
@@ -35,10 +48,13 @@ export async function defaultHost(terminal: Terminal): Promise<void> {
       'kubectl -n acme create deployment shop --image=localhost/nameplate/web:test --port=8080',
       'kubectl -n acme expose deployment shop --port=80 --target-port=8080',
       'kubectl -n acme rollout status deployment/shop --timeout=60s',
-    ].join('\n'),
+    ],
     {shows: 'its web server runs'},
   );
-  await terminal.type(apply(shop()), {shows: 'a project: three lines that matter', matching: [/shop created/]});
+  await terminal.type(apply(shop()), {
+    shows: 'a project: what serves it, and nothing else',
+    matching: [/shop created/],
+  });
   await terminal.type('kubectl -n acme wait project/shop --for=condition=Ready --timeout=60s', {shows: 'published'});
   const {text} = await terminal.type("kubectl -n acme get project shop -o jsonpath='{.status.url}'", {
     shows: 'under the base domain',
@@ -50,28 +66,11 @@ export async function defaultHost(terminal: Terminal): Promise<void> {
   });
 }
 
-/** The Project shop, and in `domains` the lines of its spec.domains. */
-export function shop(...domains: readonly string[]): string {
-  return project('acme', 'shop', domains);
-}
-
-export function project(namespace: string, name: string, domains: readonly string[]): string {
-  const lines = domains.length > 0 ? ['  domains:', ...domains.map(line => `    ${line}`)] : [];
-  return [
-    'apiVersion: nameplate.dev/v1alpha1',
-    'kind: Project',
-    `metadata: {name: ${name}, namespace: ${namespace}}`,
-    'spec:',
-    `  service: {name: ${name}, port: 80}`,
-    ...lines,
-  ].join('\n');
-}
-
 export async function freePlan(terminal: Terminal): Promise<void> {
   terminal.heading('The free plan has no custom domains');
   await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'the project lists a domain'});
   await terminal.type(
-    `${waitForDomain('acme', 'shop.example.com')}\n${waitForReason('acme', 'shop.example.com', 'PlanRequired')}`,
+    [waitForDomain('acme', 'shop.example.com'), waitForReason('acme', 'shop.example.com', 'PlanRequired')],
     {shows: 'PlanRequired'},
   );
   await terminal.type(message('acme', 'shop.example.com'), {
@@ -92,7 +91,7 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
   });
   await terminal.type(apply(project('acme', 'blog', ['primary: blog.example.com'])), {shows: 'and lists a domain'});
   await terminal.type(
-    `${waitForDomain('acme', 'blog.example.com')}\n${waitForReason('acme', 'blog.example.com', 'NoSuccessfulDeploy')}`,
+    [waitForDomain('acme', 'blog.example.com'), waitForReason('acme', 'blog.example.com', 'NoSuccessfulDeploy')],
     {shows: 'NoSuccessfulDeploy'},
   );
   await terminal.type(message('acme', 'blog.example.com'), {
@@ -110,11 +109,4 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
   await terminal.type(dns('set', 'blog.example.com', 'CNAME', cnameTarget(text)), {
     shows: 'created; this host becomes the neighbour of all that follows',
   });
-}
-
-/** The value in a line of `requiredRecords`, or in a message that names the record. */
-export function cnameTarget(text: string): string {
-  const target = /[a-z2-7]{20}\.edge\.nameplate\.test/.exec(text)?.[0];
-  if (!target) throw new Error(`no target in: ${text}`);
-  return target;
 }

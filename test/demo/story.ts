@@ -3,18 +3,20 @@ import {connect} from '../cluster/cluster.ts';
 import {createVisitor} from '../support/http.ts';
 import {apiWrites, writesBetween} from './api-writes.ts';
 import {diagnose} from './diagnose.ts';
-import {apex, describe, neighbour, removal} from './ending.ts';
+import {apex, describe, neighbour, removal, removalFromProject} from './ending.ts';
 import {type Figures, formatFigures} from './figures.ts';
 import {addressInTheWay, https, recordRight, redirects, showRecord, wrongValue} from './first-domain.ts';
 import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
 import {print, Terminal} from './terminal.ts';
-import {brokenCertificate, forbiddenByCaa, movedHost} from './trouble.ts';
+import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.ts';
 
 async function main(): Promise<void> {
   const cluster = await connect();
-  process.env.PLATFORM_CA = cluster.info.roots.fast;
-  process.env.ACME_CA = cluster.info.roots.acme;
   const terminal = new Terminal();
+  const roots = {PLATFORM_CA: cluster.info.roots.fast, ACME_CA: cluster.info.roots.acme};
+  Object.assign(process.env, roots);
+  terminal.say('What follows runs in a shell in the cluster’s network, where this was set before:');
+  for (const [name, file] of Object.entries(roots)) terminal.say(`export ${name}=${file}`);
 
   await install(terminal);
   await defaultHost(terminal);
@@ -33,11 +35,13 @@ async function main(): Promise<void> {
   await redirects(terminal, target);
   await forbiddenByCaa(terminal, target);
   await brokenCertificate(terminal);
-  await movedHost(terminal);
+  await movedHost(terminal, await heldHost(terminal));
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
+  const live = await apiWrites(cluster);
   const removed = await removal(terminal);
-  const writes = writesBetween(before, await apiWrites(cluster));
+  const writes = {toLive: writesBetween(before, live), toRemoved: writesBetween(live, await apiWrites(cluster))};
+  await removalFromProject(terminal);
   neighbour(terminal, await watched.stop());
   await describe(terminal);
 

@@ -6,7 +6,7 @@ import {run} from '../cluster/children.ts';
 const REPOSITORY = join(import.meta.dirname, '../..');
 const COMMAND_LIMIT_MS = 240_000;
 const SHOWN_LINES = 12;
-const SHOWN_COLUMNS = 400;
+const SHOWN_COLUMNS = 700;
 
 export interface Expectation {
   /** What the answer shows, for the line with the check mark. */
@@ -21,8 +21,6 @@ export interface Answer {
   readonly text: string;
   readonly seconds: number;
 }
-
-export class WrongAnswer extends Error {}
 
 export class Terminal {
   #step = 0;
@@ -42,16 +40,19 @@ export class Terminal {
     print(paint('dim', `# ${text}`));
   }
 
-  /** Runs a command line in a shell, in the repository's folder. Throws where it fails or answers something else. */
-  async type(command: string, {shows, matching = [], lines = SHOWN_LINES}: Expectation): Promise<Answer> {
-    print(paint('cyan', `$ ${command}`));
+  /** Runs command lines in a shell, in the repository's folder. Throws where one fails or answers something else. */
+  async type(commands: string | readonly string[], expected: Expectation): Promise<Answer> {
+    const {shows, matching = [], lines = SHOWN_LINES} = expected;
+    const all = [commands].flat();
+    for (const command of all) print(paint('cyan', `$ ${command}`));
     const start = performance.now();
-    const shell = ['bash', '-c', `set -euo pipefail; exec 2>&1\n${command}`];
-    const text = (await run(shell, {cwd: REPOSITORY, signal: AbortSignal.timeout(COMMAND_LIMIT_MS)})).trim();
+    const shell = ['bash', '-c', ['set -euo pipefail; exec 2>&1', ...all].join('\n')];
+    const signal = AbortSignal.timeout(COMMAND_LIMIT_MS);
+    const text = (await run(shell, {cwd: REPOSITORY, signal}).catch(cause => failure(shows, cause))).trim();
     const seconds = secondsSince(start);
     if (text) print(trimmed(text, lines));
     for (const pattern of matching) {
-      if (!pattern.test(text)) throw new WrongAnswer(`wanted "${shows}", but the answer does not match ${pattern}`);
+      if (!pattern.test(text)) throw new Error(`wanted "${shows}", but the answer does not match ${pattern}`);
     }
     this.#pass(shows, seconds);
     return {text, seconds};
@@ -59,7 +60,7 @@ export class Terminal {
 
   /** For what is checked without a command. */
   check(shows: string, holds: boolean, found: string): void {
-    if (!holds) throw new WrongAnswer(`wanted "${shows}", but found: ${found}`);
+    if (!holds) throw new Error(`wanted "${shows}", but found: ${found}`);
     this.#pass(`${shows}: ${found}`);
   }
 
@@ -67,6 +68,12 @@ export class Terminal {
     const time = seconds === undefined ? '' : paint('dim', ` (${seconds.toFixed(1)} s)`);
     print(`${paint('green', '✓')} ${shows}${time}`);
   }
+}
+
+function failure(shows: string, cause: Error): never {
+  const limit = `no answer within ${COMMAND_LIMIT_MS / 1000} s`;
+  const why = cause.name === 'AbortError' ? limit : cause.message.replace(/^.*ended \(/s, 'the command ended (');
+  throw new Error(`wanted "${shows}", but ${why}`, {cause});
 }
 
 export function print(text: string): void {

@@ -1,6 +1,7 @@
 /** What goes wrong later: CAA, a certificate that failed, a host that two accounts want. */
 import {
   apply,
+  cnameTarget,
   dns,
   message,
   untilServed,
@@ -9,25 +10,16 @@ import {
   waitForDomain,
   waitForReason,
 } from './commands.ts';
-import {cnameTarget, project} from './platform.ts';
+import {domain, project} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 const SECURE = 'secure.example.org';
 const PROMO = 'promo.example.com';
 
-export function domain(namespace: string, host: string, projectName: string): string {
-  return [
-    'apiVersion: nameplate.dev/v1alpha1',
-    'kind: Domain',
-    `metadata: {name: ${host}, namespace: ${namespace}}`,
-    `spec: {host: ${host}, projectRef: {name: ${projectName}}}`,
-  ].join('\n');
-}
-
 export async function forbiddenByCaa(terminal: Terminal, target: string): Promise<void> {
   terminal.heading('A CAA record forbids the certificate');
   await terminal.type(
-    `${dns('set', 'example.org', 'CAA', `'0 issue "another-ca.example"'`)}\n${dns('set', SECURE, 'CNAME', target)}`,
+    [dns('set', 'example.org', 'CAA', `'0 issue "another-ca.example"'`), dns('set', SECURE, 'CNAME', target)],
     {shows: 'the zone allows another CA alone'},
   );
   await terminal.type(apply(domain('acme', SECURE, 'shop')), {shows: 'a Domain by itself, not listed in the project'});
@@ -48,7 +40,7 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
   terminal.heading('The certificate fails, and re-verify brings it back');
   terminal.say('The CA’s own resolver still has an old answer without an address: its attempt is going to fail.');
   await terminal.type(dns('set', SECURE, 'TXT', 'old', '--server', 'ca'), {shows: 'the CA sees something else'});
-  await terminal.type(`${dns('remove', 'example.org', 'CAA')}\n${verifyNow('acme', SECURE)}`, {
+  await terminal.type([dns('remove', 'example.org', 'CAA'), verifyNow('acme', SECURE)], {
     shows: 'the CAA record is gone; verify now',
   });
   await terminal.type(waitForReason('acme', SECURE, 'Failed'), {shows: 'the CA refused'});
@@ -56,7 +48,7 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
     shows: 'why, when the next attempt is due, and how to have it now',
     matching: [/refused/, /next attempt is made at/, /verify-requested-at/],
   });
-  await terminal.type(`${dns('remove', SECURE, '--server', 'ca')}\n${verifyNow('acme', SECURE)}`, {
+  await terminal.type([dns('remove', SECURE, '--server', 'ca'), verifyNow('acme', SECURE)], {
     shows: 'mended; verify now',
   });
   await terminal.type(waitForCondition('acme', SECURE, 'Ready'), {
@@ -68,7 +60,8 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
   });
 }
 
-export async function movedHost(terminal: Terminal): Promise<void> {
+/** Returns the CNAME target of the account that wants it. */
+export async function heldHost(terminal: Terminal): Promise<string> {
   terminal.heading('Another account wants a host that is taken');
   await terminal.type(
     [
@@ -76,11 +69,11 @@ export async function movedHost(terminal: Terminal): Promise<void> {
       'kubectl label namespace globex nameplate.dev/account=globex nameplate.dev/plan=pro',
       'kubectl -n globex create deployment campaign --image=localhost/nameplate/web:test --port=8080',
       'kubectl -n globex expose deployment campaign --port=80 --target-port=8080',
-    ].join('\n'),
+    ],
     {shows: 'another tenant'},
   );
   await terminal.type(apply(project('globex', 'campaign', [`primary: ${PROMO}`])), {shows: `it wants ${PROMO}`});
-  await terminal.type(`${waitForDomain('globex', PROMO)}\n${waitForReason('globex', PROMO, 'HeldByAnotherAccount')}`, {
+  await terminal.type([waitForDomain('globex', PROMO), waitForReason('globex', PROMO, 'HeldByAnotherAccount')], {
     shows: 'HeldByAnotherAccount',
   });
   const {text} = await terminal.type(message('globex', PROMO), {
@@ -91,7 +84,12 @@ export async function movedHost(terminal: Terminal): Promise<void> {
     shows: 'nothing changed for the holder',
     matching: [/pod=shop-/],
   });
-  await terminal.type(dns('set', PROMO, 'CNAME', cnameTarget(text)), {
+  return cnameTarget(text);
+}
+
+export async function movedHost(terminal: Terminal, target: string): Promise<void> {
+  terminal.heading('The record is changed: the host moves');
+  await terminal.type(dns('set', PROMO, 'CNAME', target), {
     shows: 'the owner of the domain changes its record',
   });
   await terminal.type(waitForCondition('globex', PROMO, 'Ready'), {
