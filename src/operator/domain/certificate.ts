@@ -62,7 +62,7 @@ export function assessCertificate(
   // Ready, but its Secret is gone: that has only just been seen.
   const isReplacing = issuing?.status !== 'True' && findCondition(conditions, 'Ready')?.status === 'True';
   const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
-  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${issuing.message}.` : '';
+  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${sentence(issuing.message)}` : '';
   return {
     kind: 'issuing',
     sinceMs: isReplacing ? Number.POSITIVE_INFINITY : since ? Date.parse(since) : 0,
