@@ -14,7 +14,7 @@ import {CertificateReady, Routed} from './conditions.ts';
 import {isManaged} from './managed.ts';
 import {removeDomain, tearDown} from './remove.ts';
 import {Reporter} from './report.ts';
-import {route} from './route.ts';
+import {type RouteResult, route} from './route.ts';
 import {type Subject, subjectOf} from './subject.ts';
 import {verifyDns} from './verify.ts';
 
@@ -51,19 +51,19 @@ export function reconcileDomain(operator: Operator): Reconcile {
       }),
     );
     const routeGate = {accepted: isAccepted, holds: claim.holds, certificateUsable: certificate.usable};
-    const routed = await route(operator, subject, routeGate, client, signal).catch(error =>
-      Routed.refused(refusedBy(error, refusals)),
+    const routed = await route(operator, subject, routeGate, client, signal).catch(
+      (error): RouteResult => ({condition: Routed.refused(refusedBy(error, refusals))}),
     );
 
     const findings = {
-      steps: [accepted, proof.condition, claim.condition, caa, certificate.condition, routed],
+      steps: [accepted, proof.condition, claim.condition, caa, certificate.condition, routed.condition],
       certificate,
-      published: subject.published !== undefined || routed.status === 'True',
+      published: subject.published !== undefined || routed.condition.status === 'True',
       handledRequest: handledRequest(operator, subject),
     };
     const wakeAtMs = await reporter.report(operator, subject, findings, client, signal);
     if (refusals[0]) return retry(refusals[0]);
-    return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs], subject.nowMs);
+    return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs, routed.wakeAtMs], subject.nowMs);
   };
 }
 

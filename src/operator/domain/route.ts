@@ -7,7 +7,7 @@ import {routeKeyOf, routeName} from '../identity.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
 import type {Project} from '../resources.ts';
 import {findBackend} from '../routing/backend.ts';
-import {publishedRoute, type Route} from '../routing/flavour.ts';
+import {newestMs, publishedRoute, type Route} from '../routing/flavour.ts';
 import {publishRoute, routeObjects} from '../routing/publish.ts';
 import {redirectEnd} from './accept.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
@@ -21,30 +21,40 @@ export interface RouteGate {
   readonly certificateUsable: boolean;
 }
 
+export interface RouteResult {
+  readonly condition: DomainCondition;
+  /** When a target that is live in the API is live at the ingress too. */
+  readonly wakeAtMs?: number;
+}
+
 export async function route(
   operator: Operator,
   subject: Subject,
   gate: RouteGate,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<DomainCondition> {
+): Promise<RouteResult> {
   const {published, project, key} = subject;
   const kept = published !== undefined;
   if (!gate.accepted || !project)
-    return Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted');
-  if (!kept && !gate.holds) return Routed.waiting('the claim');
-  if (!kept && !gate.certificateUsable) return Routed.waiting('the certificate');
+    return {condition: Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted')};
+  if (!kept && !gate.holds) return {condition: Routed.waiting('the claim')};
+  if (!kept && !gate.certificateUsable) return {condition: Routed.waiting('the certificate')};
   const refusal = refuseBackend(operator, project, kept);
-  if (refusal) return refusal;
+  if (refusal) return {condition: refusal};
   const wanted = routeOf(operator, subject, project);
-  if ('waitsFor' in wanted) return Routed.targetNotLive(wanted.waitsFor, kept);
+  if ('waitsFor' in wanted) {
+    const {waitsFor, untilMs} = wanted;
+    return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
+  }
   // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
   if (gate.holds) {
     await publishRoute(client, operator.stores, routeKeyOf(key), operator.flavour.build(wanted), signal);
   }
-  return wanted.redirect
+  const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);
+  return {condition};
 }
 
 function refuseBackend(operator: Operator, project: DeepReadonly<Project>, kept: boolean): DomainCondition | undefined {
@@ -61,7 +71,13 @@ function refuseBackend(operator: Operator, project: DeepReadonly<Project>, kept:
   }
 }
 
-function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>): Route | {waitsFor: string} {
+/** A host that a redirect must not lead to yet; `untilMs`: it will be fit by itself. */
+interface Wait {
+  readonly waitsFor: string;
+  readonly untilMs?: number;
+}
+
+function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>): Route | Wait {
   const {namespace, host, domain} = subject;
   const {service} = project.spec;
   const name = routeName(namespace, host);
@@ -72,6 +88,8 @@ function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Pro
   if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {
     return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
   }
+  const untilMs = settledMs(operator, subject, end.host);
+  if (subject.nowMs < untilMs) return {waitsFor: end.host, untilMs};
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
@@ -82,4 +100,11 @@ function isServing({stores}: Operator, namespace: string, host: string): boolean
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
   return current && publishedRoute(routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
+}
+
+/** When what stands now may give way to a redirect to `target`: not before the ingress, too, has the target's route. */
+function settledMs({stores, flavour}: Operator, {namespace, published}: Subject, target: string): number {
+  const replaces = published && !(published.kind === 'redirect' && published.to === target);
+  if (!replaces) return 0;
+  return newestMs(routeObjects(stores, routeKeyOf(`${namespace}/${target}`))) + flavour.settleMs;
 }

@@ -35,6 +35,8 @@ export interface Flavour {
   readonly name: string;
   /** The kinds it writes, in the order in which they must stand. */
   readonly resources: readonly ResourceType[];
+  /** How long after the API every replica of the ingress surely has a new route, milliseconds. */
+  readonly settleMs: number;
   /** Why the ingress cannot answer with this status exactly, and what to use instead; undefined when it can. */
   unsupportedStatus(status: RedirectStatus): string | undefined;
   /** The objects of a route, in the order in which they are to be applied. */
@@ -70,4 +72,9 @@ export function publishedRoute(objects: readonly DeepReadonly<KubeObject>[]): Pu
   if (!objects.some(({kind}) => kind === 'Ingress' || kind === 'HTTPRoute')) return undefined;
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
+}
+
+/** When the newest of them was made, milliseconds since the epoch. */
+export function newestMs(objects: readonly DeepReadonly<KubeObject>[]): number {
+  return Math.max(...objects.map(({metadata}) => Date.parse(metadata.creationTimestamp ?? '') || 0));
 }

@@ -30,6 +30,7 @@ export function traefik(config: RoutingConfig): Flavour {
   return {
     name: 'traefik',
     resources: [MIDDLEWARE, INGRESS],
+    settleMs: 5000, // its providers gather changes for 2 s by default (providersThrottleDuration)
     unsupportedStatus,
     // The Middleware first: an Ingress that names one that does not stand is not routed at all.
     build: route => [
