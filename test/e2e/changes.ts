@@ -71,6 +71,17 @@ export function changing(): void {
     await Promise.all([requests.stop(), orders.stop()]);
   });
 
+  it('a host is taken out of its Project and its neighbour never fails a request', async () => {
+    const tenant = await newTenant('neighbour');
+    const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
+    await tenant.goLive({primary: host, aliases: [neighbour]});
+    const observed = visitor.observe(`https://${neighbour}/`, `http://${neighbour}/`);
+    await tenant.applyProject({aliases: [neighbour]});
+    await visitor.untilGone(host);
+    await tenant.seesNothingOf(host);
+    expect(failuresOf(await observed.stop())).toEqual([]);
+  });
+
   it('Project and hand-made Domain deleted together leave nothing', async () => {
     const tenant = await newTenant('together');
     const [listed, made] = [tenant.host('listed'), tenant.host('made')];

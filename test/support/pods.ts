@@ -39,7 +39,9 @@ function isReady({status}: Pod): boolean {
  */
 export async function kill(client: KubeClient, {metadata}: KubeObject): Promise<void> {
   const {uid = '', namespace, name} = metadata;
-  for (const pid of await processesOf(uid)) process.kill(pid, 'SIGKILL');
+  const pids = await processesOf(uid);
+  if (pids.length === 0) throw new Error(`pod ${name} has no process on this node`);
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
   await client.delete(POD, {namespace, name}, {preconditions: {uid}});
 }
 

@@ -30,8 +30,11 @@ export interface TenantOptions {
   readonly deployed?: boolean;
 }
 
-/** What is expected of a Domain: its state, and reasons of conditions by type. */
-export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {readonly state?: DomainState};
+/** What is expected of a Domain: its state, reasons of conditions by type, and a part of what Ready says. */
+export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
+  readonly state?: DomainState;
+  readonly says?: string;
+};
 
 const WAIT = {timeoutMs: 150_000, intervalMs: 200};
 
@@ -257,8 +260,9 @@ export class Tenant {
   }
 }
 
-function isAs({metadata, status}: kinds.Domain, {state, ...reasons}: ExpectedDomain): boolean {
+function isAs({metadata, status}: kinds.Domain, {state, says = '', ...reasons}: ExpectedDomain): boolean {
   if (status?.observedGeneration !== metadata.generation || (state && status?.state !== state)) return false;
+  if (!findCondition(status?.conditions, 'Ready')?.message.includes(says)) return false;
   return Object.entries(reasons).every(([type, reason]) => findCondition(status?.conditions, type)?.reason === reason);
 }
 
@@ -271,9 +275,4 @@ function describe({status}: kinds.Domain): string {
 
 function fail(problem: string): never {
   throw new Error(problem);
-}
-
-/** The message of one of its conditions. */
-export function messageOf({status}: kinds.Domain, type: DomainConditionType): string {
-  return findCondition(status?.conditions, type)?.message ?? '';
 }
