@@ -24,13 +24,15 @@ test('a key that is too short is refused without being shown', async () => {
   const path = join(folder, 'short');
   await writeFile(path, 'hunter2');
   const refused = readKeyFile(path, 32);
-  await expect(refused).rejects.toThrow(`The key file ${path} has 7 bytes; at least 32 random bytes are needed`);
+  await expect(refused).rejects.toThrow(
+    `The key file ${path} cannot be used:\n  it has 7 bytes; at least 32 random bytes are needed`,
+  );
   await expect(refused).rejects.not.toThrow('hunter2');
 });
 
 test('a file that is not there is named', async () => {
   await expect(readKeyFile(join(folder, 'none'), 32)).rejects.toMatchObject({
-    message: `The key file ${join(folder, 'none')} cannot be read`,
+    message: expect.stringContaining(`The key file ${join(folder, 'none')} cannot be used:\n  ENOENT`),
     cause: {code: 'ENOENT'},
   });
 });

@@ -73,12 +73,16 @@ export class Approvals {
   readonly #client: KubeClient;
   readonly #history: History;
   readonly #policies = new Map<string, 'hold' | 'refuse'>();
+  readonly #deciding = new Set<Promise<void>>();
+  #stopped = false;
 
   constructor(client: KubeClient, history: History) {
     this.#client = client;
     this.#history = history;
     history.subscribe(CERTIFICATE_REQUEST, ({type, object}) => {
-      if (type === 'ADDED') void this.#decide(object);
+      if (type !== 'ADDED' || this.#stopped) return;
+      const deciding = this.#decide(object).finally(() => this.#deciding.delete(deciding));
+      this.#deciding.add(deciding);
     });
   }
 
@@ -96,6 +100,11 @@ export class Approvals {
     const keys = new Set(this.#history.versions(CERTIFICATE_REQUEST).map(({key}) => key));
     const requests = [...keys].map(key => this.#history.get(CERTIFICATE_REQUEST, key));
     for (const request of requests) if (request && !isDecided(request)) await this.#decide(request);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.allSettled(this.#deciding);
   }
 
   async #decide({metadata}: CertificateRequest): Promise<void> {

@@ -57,9 +57,9 @@ export class History {
     return this.#kind(resource).current.get(key) as T | undefined;
   }
 
-  list<T extends KubeObject>(resource: ResourceType<T>, namespace: string): T[] {
+  list<T extends KubeObject>(resource: ResourceType<T>, namespace?: string): T[] {
     const objects = [...this.#kind(resource).current.values()] as T[];
-    return objects.filter(object => object.metadata.namespace === namespace);
+    return objects.filter(object => namespace === undefined || object.metadata.namespace === namespace);
   }
 
   /** Calls `handler` with each version from now on. */

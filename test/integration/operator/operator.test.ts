@@ -6,8 +6,10 @@
 import {afterAll, beforeAll, describe} from 'vitest';
 import {acceptRows} from './accept.rows.ts';
 import {claimRows} from './claim.rows.ts';
+import {disturbanceRows, invariantRows} from './disturbance.rows.ts';
 import {certificateRows, lifeRows} from './life.rows.ts';
 import {platformRows} from './platform.rows.ts';
+import {rbacRows} from './rbac.rows.ts';
 import {redirectRows} from './redirect.rows.ts';
 import {removalRows} from './removal.rows.ts';
 import {startWorld, type World} from './world.ts';
@@ -27,3 +29,6 @@ describe.concurrent('the certificate of a Domain', () => certificateRows(shared)
 describe.concurrent('claims and Projects', () => claimRows(shared));
 describe.concurrent('redirects', () => redirectRows(shared));
 describe.concurrent('removal', () => removalRows(shared));
+describe('what disturbs all', () => disturbanceRows(shared));
+describe('in all that happened', () => invariantRows(shared));
+describe("the chart's rights", () => rbacRows(shared));

@@ -12,8 +12,8 @@ import {Registry} from 'prom-client';
 import * as kinds from '../../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
-import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -31,8 +31,10 @@ import {History} from './history.ts';
 import {type NameServers, startNameServers} from './name-servers.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const NAMESPACE = 'nameplate-system';
+export const NAMESPACE = 'nameplate-system';
 const ACCOUNT = 'nameplate';
+/** As the chart names it. */
+export const LEASE_NAME = ACCOUNT;
 export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`;
 
 export const BASE_DOMAIN = 'apps.platform.test';
@@ -43,17 +45,7 @@ export const INGRESS_ADDRESS = '192.0.2.10';
 /** As the CA's CAA records name it. */
 export const CA_IDENTITY = 'ca.platform.test';
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
-export const EVENT: ResourceType<KubeObject & {note?: string}> = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-};
-
 export interface World {
-  readonly folder: string;
   readonly api: ApiServer;
   /** Acts as an administrator, under the field manager `test`. */
   readonly client: KubeClient;
@@ -62,8 +54,10 @@ export interface World {
   readonly audit: Audit;
   /** The operator's configuration file. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** A further process of the operator, beside those that run; `config` changes sections of the configuration. */
+  /** A further process of the operator; `config` changes sections of the configuration. */
   startOperator(name: string, config?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  /** The one that was started last. */
+  operator(): OperatorProcess;
   readonly certManager: {
     installCrds(): Promise<void>;
     start(): Promise<void>;
@@ -91,7 +85,15 @@ export async function startWorld(): Promise<World> {
     registry: new Registry(),
   });
   const history = new History(client);
-  for (const kind of [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, EVENT]) {
+  for (const kind of [
+    kinds.PROJECT,
+    kinds.DOMAIN,
+    kinds.DOMAIN_CLAIM,
+    kinds.INGRESS,
+    MIDDLEWARE,
+    EVENT,
+    kinds.NAMESPACE,
+  ]) {
     await history.follow(kind);
   }
   await history.follow(kinds.SECRET, {metadataOnly: true});
@@ -101,8 +103,8 @@ export async function startWorld(): Promise<World> {
   await writeFile(keyFile, randomBytes(32));
   const config = configOf(keyFile, dns.addresses);
   const certManager = certManagerOf(api, client, history, folder);
+  const operators: OperatorProcess[] = [];
   return {
-    folder,
     api,
     client,
     history,
@@ -110,10 +112,20 @@ export async function startWorld(): Promise<World> {
     audit,
     config,
     certManager,
-    startOperator: (name, changes = {}) => startOperator({folder, name, kubeconfig, config: {...config, ...changes}}),
+    startOperator: async (name, changes = {}) => {
+      const started = await startOperator({folder, name, kubeconfig, config: {...config, ...changes}});
+      operators.push(started);
+      return started;
+    },
+    operator: () => {
+      const last = operators.at(-1);
+      if (!last) throw new Error('no operator has been started');
+      return last;
+    },
     stop: async () => {
       await history.stop();
       await certManager.stop();
+      await Promise.all(operators.map(({kill}) => kill()));
       await Promise.all([dns.stop(), api.stop(), client.close()]);
       if (!process.env.KEEP) await rm(folder, {recursive: true, force: true}); // its logs
     },
@@ -152,6 +164,7 @@ function configOf(keyFile: string, recursives: readonly string[]) {
     },
     controller: {
       leaderElection: {
+        leaseName: LEASE_NAME,
         namespace: NAMESPACE,
         leaseDurationSeconds: 8,
         renewDeadlineSeconds: 6,
@@ -178,6 +191,9 @@ function certManagerOf(api: ApiServer, client: KubeClient, history: History, fol
       if (!approvals) throw new Error('cert-manager has not been started');
       return approvals;
     },
-    stop: async () => controller?.kill(),
+    stop: async () => {
+      await approvals?.stop();
+      await controller?.kill();
+    },
   };
 }

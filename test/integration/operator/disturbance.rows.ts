@@ -1,0 +1,239 @@
+/** What concerns the whole world, one row after another: silence of DNS, restarts, a dead operator, a wiped status. */
+import {expect, test} from 'vitest';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/identity.ts';
+import * as kinds from '../../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
+import {until} from '../../cluster/wait.ts';
+import type {OperatorProcess} from '../../support/operator-process.ts';
+import {newTenant, type Tenant} from './tenant.ts';
+import {LEASE_NAME, NAMESPACE, type World} from './world.ts';
+
+const PATIENCE = {timeoutMs: 60_000};
+
+export function disturbanceRows(world: () => World): void {
+  test('a steady state writes nothing', async () => {
+    // A new process also writes evidence that the one before would have written later: it paces that.
+    await restart(world(), 'second');
+    await quiet(world());
+    expect(await writesInOneRound(world())).toEqual([]);
+  });
+
+  test('a restart writes nothing', async () => {
+    const before = (await world().audit.writes()).length;
+    expect(await restart(world(), 'third')).toBe(0);
+    await until('it has looked at everything', () => hasSettled(world()), PATIENCE);
+    expect(shown(await world().audit.writes()).slice(before)).toEqual([]);
+  });
+
+  test('silent name servers demote nothing, and a verify request is answered all the same', async () => {
+    const tenant = await newTenant(world(), 'silence');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    const since = Number((await tenant.live(host)).metadata.resourceVersion);
+    const before = states(world());
+    world().dns.silence();
+    try {
+      await tenant.verify(host, 'in the silence');
+    } finally {
+      world().dns.speak();
+    }
+    await tenant.verify(host, 'after it');
+    const later = world()
+      .history.versions(kinds.DOMAIN)
+      .filter(({at}) => at > since);
+    for (const {key, object} of later) expect(`${key} ${object.status?.state}`).toBe(`${key} ${before.get(key)}`);
+  });
+
+  test('what happened while no operator was there is made good, and nothing that stood blinks', async () => {
+    const [gone, orphan, edited, restored] = await Promise.all(
+      ['gone', 'orphan', 'edited', 'restored'].map(name => newTenant(world(), name)),
+    );
+    if (!gone || !orphan || !edited || !restored) throw new Error('four tenants');
+    const host = (tenant: Tenant) => tenant.host('shop');
+    const www = restored.host('www');
+    for (const tenant of [gone, edited]) await tenant.deployedProject({primary: host(tenant)});
+    await orphan.deployedProject();
+    await orphan.apply(host(orphan));
+    await restored.deployedProject({primary: host(restored), aliases: [restored.zone], redirects: [{from: www}]});
+    await Promise.all([gone, orphan, edited, restored].map(tenant => tenant.live(host(tenant))));
+    await Promise.all([restored.live(restored.zone), restored.live(www)]);
+    await quiet(world());
+
+    await world().operator().kill();
+    const wiped = await wipe(restored, [host(restored), restored.zone, www]);
+    await world().client.delete(kinds.NAMESPACE, {name: gone.namespace});
+    await orphan.world.client.delete(
+      kinds.DOMAIN,
+      {namespace: orphan.namespace, name: host(orphan)},
+      {propagationPolicy: 'Orphan'},
+    );
+    await edited.project();
+    const isGone = () => !world().history.get(kinds.NAMESPACE, gone.namespace) && !orphan.domain(host(orphan));
+    await until('the namespace and the Domain go without an operator', isGone, PATIENCE);
+    expect(orphan.ingress(host(orphan)), 'nobody has swept yet').toBeDefined();
+
+    await world().startOperator('successor');
+    for (const tenant of [gone, orphan, edited]) {
+      const released = () => tenant.claim(host(tenant))?.spec.releasedAt !== undefined;
+      await until(`${host(tenant)} is released`, released, PATIENCE);
+      expect(tenant.ingress(host(tenant))).toBeUndefined();
+      await tenant.until('the certificate is gone', () => tenant.certificate(host(tenant)) === undefined);
+    }
+    for (const each of [host(restored), restored.zone, www]) {
+      await restored.becomes(each, {state: 'Live', Claimed: 'Claimed', Ready: 'Live'});
+      const seen = restored.trace(each).filter(({at, resource}) => at > wiped && resource !== kinds.DOMAIN_CLAIM);
+      expect(seen.map(({type, resource}) => `${type} ${resource.kind}`)).toEqual([]);
+      expect(restored.certificateRequests(each)).toHaveLength(1);
+      expect(restored.claim(each)?.spec.namespace).toBe(restored.namespace);
+    }
+  });
+
+  test('status and claims wiped while the operator runs: nothing blinks either', async () => {
+    const tenant = await newTenant(world(), 'wiped');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    const wiped = await wipe(tenant, [host]);
+    await tenant.until('the host is claimed again', () => tenant.claim(host));
+    await tenant.becomesLive(host);
+    const seen = tenant.trace(host).filter(({at, resource}) => at > wiped && resource !== kinds.DOMAIN_CLAIM);
+    expect(seen).toEqual([]);
+    expect(tenant.certificateRequests(host)).toHaveLength(1);
+  });
+
+  test('a standby takes over from a leader that is killed', async () => {
+    const leader = world().operator();
+    const standby = await world().startOperator('standby');
+    const leads = (operator: OperatorProcess) => operator.metric('leader_election_master_status');
+    expect([await leads(leader), await leads(standby)]).toEqual([1, 0]);
+    await leader.kill();
+    const tenant = await newTenant(world(), 'handover');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await until('the standby leads', async () => (await leads(standby)) === 1, PATIENCE);
+    await tenant.live(host);
+  });
+
+  test('a leader that stops hands over at once; what is no longer needed goes after its time', async () => {
+    await world().operator().stop();
+    const certificates = {...(world().config.certificates as object), secretRetentionSeconds: 1};
+    const changes = {certificates, claims: {lingerSeconds: 1}, defaultHost: {tls: 'certificate'}};
+    const lease = await world().client.get(LEASE, {namespace: NAMESPACE, name: LEASE_NAME});
+    expect(lease?.spec?.holderIdentity ?? '', 'the lease is given back').toBe('');
+    await world().startOperator('impatient', changes);
+    const released = () =>
+      world()
+        .history.list(kinds.DOMAIN_CLAIM)
+        .filter(({spec}) => spec.releasedAt !== undefined);
+    await until('the released claims are gone', () => released().length === 0, PATIENCE);
+    const retained = () =>
+      world()
+        .history.list(kinds.SECRET)
+        .filter(({metadata}) => metadata.annotations?.[ANNOTATION.retainedSince]);
+    await until('the retained Secrets are gone', () => retained().length === 0, PATIENCE);
+    for (const {metadata, status} of world().history.list(kinds.DOMAIN)) {
+      const {namespace = '', name} = metadata;
+      const secret = world().history.get(kinds.SECRET, `${namespace}/${routeName(namespace, name)}`);
+      if (status?.state === 'Live') expect(secret, name).toBeDefined();
+    }
+  });
+
+  test('a default host with a certificate of its own', async () => {
+    const tenant = await newTenant(world(), 'own', {plan: 'free'});
+    await tenant.deployedProject();
+    const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
+    const host = status?.defaultHost ?? '';
+    const name = routeName(tenant.namespace, host);
+    expect(tenant.ingress(host)?.spec.tls).toEqual([{hosts: [host], secretName: name}]);
+    expect(tenant.certificate(host)?.spec.dnsNames).toEqual([host]);
+  });
+}
+
+export function invariantRows(world: () => World): void {
+  test('no custom host was ever routed before its claim and its certificate stood', () => {
+    const {history} = world();
+    const added = history.versions(kinds.INGRESS).filter(({type, object}) => type === 'ADDED' && isCustom(object));
+    for (const {object, at} of added) {
+      const {namespace = '', annotations = {}} = object.metadata;
+      const host = annotations[ANNOTATION.host] ?? '';
+      const isBefore = (version: {type: string; at: number}) => version.type === 'ADDED' && version.at < at;
+      const claims = history.versions(kinds.DOMAIN_CLAIM, host).filter(isBefore);
+      const secrets = history.versions(kinds.SECRET, `${namespace}/${routeName(namespace, host)}`).filter(isBefore);
+      expect([claims.length > 0, secrets.length > 0], `${namespace}/${host} at ${at}`).toEqual([true, true]);
+    }
+    expect(added.length).toBeGreaterThan(50);
+  });
+
+  test('no redirect was ever published to a host that was not served', () => {
+    const {history} = world();
+    const redirects = history
+      .versions(MIDDLEWARE)
+      .filter(({object}) => object.metadata.annotations?.[ANNOTATION.redirectTo]);
+    for (const {object, at, type} of redirects) {
+      const {namespace = '', annotations = {}} = object.metadata;
+      const target = routeName(namespace, annotations[ANNOTATION.redirectTo] ?? '');
+      const standing = history.versions(kinds.INGRESS, `${namespace}/${target}`).filter(version => version.at < at);
+      if (type === 'ADDED')
+        expect(standing.at(-1)?.type, `${namespace}/${object.metadata.name} at ${at}`).not.toBe('DELETED');
+      expect(standing.length).toBeGreaterThan(0);
+    }
+    expect(redirects.length).toBeGreaterThan(5);
+  });
+}
+
+/** As a backup leaves it: without status, and without the claims. Returns the last resourceVersion before. */
+async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
+  const {client, history} = tenant.world;
+  const all = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET].flatMap(kind => history.versions(kind));
+  const last = Math.max(...all.map(({at}) => at));
+  for (const name of hosts) {
+    await client.patch(kinds.DOMAIN, {namespace: tenant.namespace, name}, {status: null}, {subresource: 'status'});
+    await client.delete(kinds.DOMAIN_CLAIM, {name});
+  }
+  return last;
+}
+
+function states(world: World): Map<string, string | undefined> {
+  const domains = world.history.list(kinds.DOMAIN);
+  return new Map(domains.map(({metadata, status}) => [`${metadata.namespace}/${metadata.name}`, status?.state]));
+}
+
+/** By SIGTERM; returns the exit code of the one that was stopped. */
+async function restart(world: World, name: string): Promise<number | string> {
+  const stopped = world.operator();
+  await stopped.stop();
+  await world.startOperator(name);
+  return stopped.exited;
+}
+
+/** Nothing in the queues, and every watched name has been checked since the process started, most of them twice. */
+async function hasSettled(world: World): Promise<boolean> {
+  const verdicts = await world.operator().metric('nameplate_dns_verdicts_total');
+  const depth = await world.operator().metric('workqueue_depth');
+  return depth === 0 && verdicts >= 1.5 * world.history.list(kinds.DOMAIN).length;
+}
+
+/** The writes while every watched name is checked, most of them twice. */
+async function writesInOneRound(world: World): Promise<string[]> {
+  const before = (await world.audit.writes()).length;
+  const verdicts = () => world.operator().metric('nameplate_dns_verdicts_total');
+  const enough = (await verdicts()) + 1.5 * world.history.list(kinds.DOMAIN).length;
+  await until('a round of checks has passed', async () => (await verdicts()) >= enough, PATIENCE);
+  return shown(await world.audit.writes()).slice(before);
+}
+
+async function quiet(world: World): Promise<void> {
+  await until('nothing is written any more', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
+}
+
+function shown(writes: Awaited<ReturnType<World['audit']['writes']>>): string[] {
+  return writes.map(({verb, objectRef: {resource, namespace, name, subresource} = {resource: ''}}) =>
+    [verb, resource, subresource, `${namespace ?? ''}/${name ?? ''}`].filter(Boolean).join(' '),
+  );
+}
+
+function isCustom({metadata}: kinds.Ingress): boolean {
+  return metadata.namespace !== NAMESPACE && metadata.labels?.['nameplate.dev/project'] === undefined;
+}
