@@ -106,8 +106,15 @@ function statusOf(
   return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
 }
 
-/** The status less what rotating answers of DNS can change: the evidence, and the words that quote it. */
-function withoutEvidence({dns, conditions, ...rest}: DeepReadonly<DomainStatus>): unknown {
-  const outcomes = conditions?.map(({message: _, ...condition}: DeepReadonly<Condition>) => condition);
+/** Those whose messages quote what name servers answered. */
+const QUOTING: ReadonlySet<string> = new Set(['DNSVerified', 'CAAAllowed']);
+
+/** The status less what rotating answers of DNS can change: the evidence, and the words that quote it wherever repeated. */
+function withoutEvidence({dns, conditions = [], ...rest}: DeepReadonly<DomainStatus>): unknown {
+  const quotes = new Set(conditions.filter(({type}) => QUOTING.has(type)).map(({message}) => message));
+  const outcomes = conditions.map(({message, ...condition}: DeepReadonly<Condition>) => ({
+    ...condition,
+    ...(!quotes.has(message) && {message}),
+  }));
   return {...rest, required: dns?.required, outcomes};
 }
