@@ -77,11 +77,11 @@ function isSteady(subject: Subject): boolean {
   );
 }
 
-/** The tenant's, or ours, where the last check is too old to say who may have the host. */
+/** The tenant's, or ours, where the last check is too old to say who may have the host; asked anew after each such check. */
 function requestOf({verifyRequest, account, holder, claim, check}: Subject): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
   const isStale = holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(check, claim);
-  return isStale ? `claim of ${claim.spec.since}` : undefined;
+  return isStale ? `claim of ${claim.spec.since}, after the check of ${check.startedAt}` : undefined;
 }
 
 function unchecked(subject: Subject, held: boolean): DomainCondition {

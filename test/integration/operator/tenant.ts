@@ -130,6 +130,7 @@ export class Tenant {
     return this.get(kinds.CERTIFICATE, routeName(this.namespace, host));
   }
 
+  /** The requests that cert-manager has made for a host. */
   certificateRequests(host: string) {
     const prefix = `${routeName(this.namespace, host)}-`;
     const all = this.world.history.versions(CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
@@ -187,9 +188,15 @@ export class Tenant {
     return this.becomes(host, {state: 'Live', Ready: 'Live'});
   }
 
-  /** The state in which most tests begin. */
+  /**
+   * The state in which most tests begin. Where a CA answers within milliseconds, cert-manager now and then judges by a
+   * cache that has not seen its own new Secret, and issues a second time; that must be over, too.
+   */
   async live(host: string): Promise<kinds.Domain> {
     await this.createRecords(host);
+    await this.becomesLive(host);
+    const isIssuing = () => this.certificate(host)?.status?.conditions?.some(({type}) => type === 'Issuing');
+    await this.until(`cert-manager is done with ${host}`, () => isIssuing() === false);
     return this.becomesLive(host);
   }
 
