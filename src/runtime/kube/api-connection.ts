@@ -41,8 +41,8 @@ export class ApiConnection {
     const allowedMs = exchange.gated ? this.gate() : Number.POSITIVE_INFINITY;
     if (allowedMs <= 0) throw new FencedError(describe(exchange));
     using deadline = new Deadline(Math.min(timeoutMs, allowedMs), options.signal);
-    const response = await this.#send(exchange, deadline.signal, options.signal);
     try {
+      const response = await this.#send(exchange, deadline.signal, options.signal);
       return JSON.parse(await response.body.text()) as R;
     } catch (error) {
       throw failure(describe(exchange), error, options.signal);

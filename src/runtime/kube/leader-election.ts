@@ -51,6 +51,7 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
 interface Observation {
   readonly resourceVersion: string;
   readonly seenAt: number;
+  readonly promisedMs: number;
 }
 
 /**
@@ -111,11 +112,15 @@ export class LeaderElector {
       lost.abort(new Error('the lease is lost'));
     }
     this.#setLeader(false);
-    const {release} = await work;
-    // From here on nothing may be written: the next one may already be at work.
-    const held = this.leading ? this.#held : undefined;
-    this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
-    if (held && release) await this.#release(held);
+    let held: Lease | undefined;
+    try {
+      const {release} = await work;
+      held = this.leading && release ? this.#held : undefined;
+    } finally {
+      // From here on nothing may be written: the next one may already be at work.
+      this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
+    }
+    if (held) await this.#release(held);
     return kept;
   }
 
@@ -136,7 +141,7 @@ export class LeaderElector {
     const {client, lease, clock} = this.#options;
     const startedAt = clock.monotonic();
     const current = await client.get(LEASE, lease, this.#deadline(signal));
-    if (current && !this.#isFree(current)) return false;
+    if (current ? !this.#isFree(current) : !this.#hasExpired()) return false;
     try {
       const wanted = this.#record(current, true);
       this.#held = await (current
@@ -156,13 +161,17 @@ export class LeaderElector {
     const {holderIdentity, leaseDurationSeconds} = lease.spec ?? {};
     if (!holderIdentity) return true;
     const resourceVersion = lease.metadata.resourceVersion ?? '';
-    if (this.#observed?.resourceVersion !== resourceVersion) {
-      this.#logger.debug({holder: holderIdentity}, 'another one leads');
-      this.#observed = {resourceVersion, seenAt: clock.monotonic()};
-      return false;
-    }
+    if (this.#observed?.resourceVersion === resourceVersion) return this.#hasExpired();
+    this.#logger.debug({holder: holderIdentity}, 'another one leads');
     const promisedMs = leaseDurationSeconds === undefined ? this.#leaseDurationMs : leaseDurationSeconds * 1000;
-    return clock.monotonic() - this.#observed.seenAt >= promisedMs;
+    this.#observed = {resourceVersion, seenAt: clock.monotonic(), promisedMs};
+    return false;
+  }
+
+  /** What the last holder that we saw may still do does not end because somebody deletes the Lease. */
+  #hasExpired(): boolean {
+    if (!this.#observed) return true;
+    return this.#options.clock.monotonic() - this.#observed.seenAt >= this.#observed.promisedMs;
   }
 
   /** Renews until `ended` aborts (true) or the right to write has run out (false). */
@@ -182,18 +191,24 @@ export class LeaderElector {
     const startedAt = clock.monotonic();
     try {
       const timeoutMs = Math.min(this.#renewDeadlineMs / 2, this.gate());
-      this.#held = await client.replace(LEASE, this.#record(this.#held, false), {signal: ended, timeoutMs});
+      const wanted = this.#record(this.#held, false);
+      const options = {signal: ended, timeoutMs};
+      this.#held = await (this.#held ? client.replace(LEASE, wanted, options) : client.create(LEASE, wanted, options));
       this.#mayWriteUntil = startedAt + this.#renewDeadlineMs;
     } catch (err) {
       if (ended.aborted) return true;
       this.#logger.warn({err}, 'could not renew the lease');
-      const current = await client.get(LEASE, lease, this.#deadline(ended)).catch(() => undefined);
-      if (!current) return true;
-      if (current.spec?.holderIdentity !== identity) {
+      let current: Lease | undefined;
+      try {
+        current = await client.get(LEASE, lease, this.#deadline(ended));
+      } catch {
+        return true;
+      }
+      if (current && current.spec?.holderIdentity !== identity) {
         this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
         return false;
       }
-      this.#held = current; // Our own renewal, whose answer was lost, or a foreign edit.
+      this.#held = current; // Our own renewal, whose answer was lost, or a foreign edit; or somebody deleted it.
     }
     return true;
   }

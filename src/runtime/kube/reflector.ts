@@ -244,11 +244,14 @@ export class Reflector<T extends KubeObject> {
   }
 }
 
+/** A token that has just expired, rights that are being mended, too many requests. */
+const KEEPING_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
+
 /** Whether a watch may go on where it was: the trouble is with the way to the server, or passes. */
 function keepsPlace(error: unknown): boolean {
   if (error instanceof TransportError) return true;
   if (isExpired(error)) return false;
-  return error instanceof ApiError && (error.status === 429 || error.status >= 500);
+  return error instanceof ApiError && (KEEPING_STATUSES.has(error.status) || error.status >= 500);
 }
 
 /** True when `event` says that all that existed has been collected. */

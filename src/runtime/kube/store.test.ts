@@ -60,6 +60,22 @@ describe('what subscribers are told', () => {
       change: () => store.replace(mapOf(thing('x', '5', 'h', 'other')), '9'),
       want: ['deleted x@1', 'added x@5'],
     },
+    {
+      name: 'a list of a restored server, which gives the same version out again for something else',
+      change: () => {
+        store.advance('9');
+        store.replace(mapOf(thing('x', '1', 'other')), '2');
+      },
+      want: ['updated x@1 (was 1)'],
+    },
+    {
+      name: 'a list of a restored server that says the same',
+      change: () => {
+        store.advance('9');
+        store.replace(mapOf(thing('x', '1')), '2');
+      },
+      want: [],
+    },
     {name: 'an empty list', change: () => store.replace(mapOf(), '9'), want: ['deleted x@1']},
     {name: 'the kind uninstalled', change: () => store.markMissing(), want: ['deleted x@1']},
   ])('$name', ({change, want}) => {

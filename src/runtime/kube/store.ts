@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util';
 import type {WriteRecord} from './client.ts';
 import {compareResourceVersions, type DeepReadonly, type KubeObject, keyOf} from './object.ts';
 import {type IndexFunction, StoreIndex} from './store-index.ts';
@@ -143,11 +144,14 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   replace(objects: ReadonlyMap<string, T>, resourceVersion: string): void {
     const initial = this.#state === 'syncing';
     const order = compareResourceVersions(resourceVersion, this.#resourceVersion);
-    if (order !== undefined && order < 0) this.#epoch += 1;
+    const wentBack = order !== undefined && order < 0;
+    if (wentBack) this.#epoch += 1;
     this.#state = 'synced';
     this.#resourceVersion = resourceVersion;
     for (const [key, held] of [...this.#objects]) if (!objects.has(key)) this.#drop(key, held);
-    for (const [key, object] of objects) this.#put(key, object as DeepReadonly<T>, initial);
+    // A restored server gives the same resourceVersions out a second time: then only the content tells.
+    const isSame = wentBack ? isDeepStrictEqual : hasSameVersion;
+    for (const [key, object] of objects) this.#put(key, object as DeepReadonly<T>, initial, isSame);
     this.#wake();
   }
 
@@ -177,14 +181,14 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     this.#wake();
   }
 
-  #put(key: string, object: DeepReadonly<T>, initial: boolean): void {
+  #put(key: string, object: DeepReadonly<T>, initial: boolean, isSame: typeof hasSameVersion = hasSameVersion): void {
     const old = this.#objects.get(key);
-    if (old && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
     if (old && old.metadata.uid !== object.metadata.uid) {
       this.#drop(key, old);
       this.#put(key, object, initial);
       return;
     }
+    if (old && isSame(old, object)) return;
     this.#objects.set(key, object);
     for (const index of this.#indexes.values()) {
       if (old) index.remove(key, old);
@@ -234,4 +238,8 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
       signal?.removeEventListener('abort', abort);
     }
   }
+}
+
+function hasSameVersion(a: DeepReadonly<KubeObject>, b: DeepReadonly<KubeObject>): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion;
 }

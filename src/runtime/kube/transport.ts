@@ -53,7 +53,7 @@ export class Transport {
 
   async send(call: HttpCall): Promise<HttpResponse> {
     call.signal.throwIfAborted();
-    const credentials = await this.#access.credentials();
+    const credentials = await abortable(this.#access.credentials(), call.signal);
     const connections = this.#connectionsFor(credentials.tls);
     const dispatcher = call.idleTimeoutMs === undefined ? connections.requests : connections.streams;
     const {mayStart} = call;
@@ -64,7 +64,7 @@ export class Transport {
       headers: {...call.headers, ...credentials.headers},
       body: call.body ?? null,
       signal: call.signal,
-      headersTimeout: call.idleTimeoutMs === undefined ? 0 : STREAM_HEAD_TIMEOUT_MS,
+      headersTimeout: call.idleTimeoutMs === undefined ? 0 : Math.min(call.idleTimeoutMs, STREAM_HEAD_TIMEOUT_MS),
       bodyTimeout: call.idleTimeoutMs ?? 0,
     });
   }
@@ -90,6 +90,18 @@ export class Transport {
     const common = {allowH2: false, pipelining: 1, connections, keepAliveTimeout: KEEP_ALIVE_MS};
     const {proxyUrl} = this.#access;
     return proxyUrl ? new ProxyAgent({...common, uri: proxyUrl, requestTls: connect}) : new Agent({...common, connect});
+  }
+}
+
+/** The work itself may go on (an exec plugin that hangs); we do not wait for it any longer. */
+async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+  const {promise: aborted, reject} = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', abort, {once: true});
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }
 
