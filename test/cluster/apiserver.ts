@@ -1,6 +1,6 @@
 import {randomBytes} from 'node:crypto';
 import {readFileSync} from 'node:fs';
-import {mkdtemp, rm} from 'node:fs/promises';
+import {cp, mkdtemp, rm} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -41,6 +41,8 @@ export interface ApiServer {
   crash(): Promise<void>;
   /** Starts it again, at the same address and with the same data, and waits until it is ready. */
   resume(): Promise<void>;
+  /** Keeps a copy of etcd's data; returns the way back to it. Either way the API server and etcd are restarted. */
+  backup(): Promise<() => Promise<void>>;
   /** Ends everything and deletes the data. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -108,19 +110,37 @@ async function startServer(
   plane: ControlPlane,
   start: Start,
   further: readonly string[],
-): Promise<Pick<ApiServer, 'crash' | 'resume'>> {
-  start('etcd', etcdFlags(plane));
+): Promise<Pick<ApiServer, 'crash' | 'resume' | 'backup'>> {
+  let etcd = start('etcd', etcdFlags(plane));
   let server: Child;
   const resume = async () => {
     server = start('kube-apiserver', [...apiServerFlags(plane), '--endpoint-reconciler-type=none', ...further]);
     const ready = until(`${serverUrl(plane)}/readyz answers`, () => answersReady(plane), {timeoutMs: 60_000});
     await Promise.race([ready, failOnExit(server, join(plane.folder, 'kube-apiserver.log'))]);
   };
+  /** Changes etcd's data while nothing runs on them. */
+  const exchange = async (from: string, to: string) => {
+    await server.kill();
+    await etcd.stop();
+    await rm(to, {recursive: true, force: true});
+    await cp(from, to, {recursive: true});
+    etcd = start('etcd', etcdFlags(plane));
+    await resume();
+  };
+  const data = join(plane.folder, 'etcd');
+  const copy = join(plane.folder, 'etcd-backup');
   await resume();
-  return {resume, crash: () => server.kill()};
+  return {
+    resume,
+    crash: () => server.kill(),
+    backup: async () => {
+      await exchange(data, copy);
+      return () => exchange(copy, data);
+    },
+  };
 }
 
-type Client = Omit<ApiServer, 'crash' | 'resume' | 'stop' | typeof Symbol.asyncDispose>;
+type Client = Omit<ApiServer, 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose>;
 
 function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {
   const kubectl = (...args: string[]) => run([program, '--kubeconfig', kubeconfig, ...args]);

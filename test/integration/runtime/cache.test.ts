@@ -2,11 +2,11 @@ import {Registry} from 'prom-client';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
-import type {Delta, Store} from '../../../src/runtime/kube/store.ts';
+import type {Store} from '../../../src/runtime/kube/store.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type Fault, type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, World} from './world.ts';
+import {type Fault, type FaultProxy, isInitial, isWatch, type Seen, startFaultProxy} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
 
 let api: ApiServer;
 let proxy: FaultProxy;
@@ -39,37 +39,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-/** What the server holds and what the store holds, as "name@resourceVersion". */
-async function expectEqualToServer(store: Store<ConfigMap>): Promise<void> {
-  const list = async (): Promise<string[]> => {
-    const names: string[] = [];
-    for await (const page of direct.list(CONFIG_MAP, {namespace})) names.push(...page.items.map(describeVersion));
-    return names.sort();
-  };
-  await until('the cache equals the server', async () => {
-    const held = [...store.list()].map(describeVersion).sort();
-    return JSON.stringify(held) === JSON.stringify(await list());
-  });
-}
-
-function describeVersion({
-  metadata,
-}: {
-  readonly metadata: {readonly name: string; readonly resourceVersion?: string};
-}): string {
-  return `${metadata.name}@${metadata.resourceVersion}`;
-}
-
-function record(store: Store<ConfigMap>): string[] {
-  const told: string[] = [];
-  store.subscribe((delta: Delta<ConfigMap>) => {
-    if (delta.object.metadata.name !== 'kube-root-ca.crt') told.push(`${delta.type} ${delta.object.metadata.name}`);
-  });
-  return told;
-}
-
-const isWatch = (seen: Seen): boolean => seen.query.get('watch') === 'true';
-const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEvents') === 'true';
+const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
 test('a cache follows what happens, each change once', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'before'));

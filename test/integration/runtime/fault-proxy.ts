@@ -2,6 +2,7 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
 import {Agent, request} from 'node:https';
 import type {AddressInfo, Socket} from 'node:net';
+import {setTimeout as delay} from 'node:timers/promises';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 
 /** A request that reached the proxy; `at` on the monotonic clock. */
@@ -13,11 +14,18 @@ export interface Seen {
   readonly userAgent: string;
 }
 
+export const isWatch = (seen: Seen): boolean => seen.query.get('watch') === 'true';
+
+/** A watch that begins with all that exists. */
+export const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEvents') === 'true';
+
 /**
  * What happens to a request instead of being passed on.
  * - `answer`: this status, headers and body.
  * - `reset`: the connection is closed without an answer.
  * - `cut`: the real answer, closed without an end after so many bytes.
+ * - `lost`: the server acts on the request, and the connection is closed without its answer; `then` is called first.
+ * - `delay`: the real answer, each chunk of it so much later.
  * - `hold`: the real answer, each chunk of it once the promise has resolved; the head comes at once.
  * - `silence`: no answer, ever.
  */
@@ -25,6 +33,8 @@ export type Fault =
   | {readonly kind: 'answer'; readonly status: number; readonly headers?: Record<string, string>; readonly body: string}
   | {readonly kind: 'reset'}
   | {readonly kind: 'cut'; readonly afterBytes: number}
+  | {readonly kind: 'lost'; readonly then?: () => void}
+  | {readonly kind: 'delay'; readonly ms: number}
   | {readonly kind: 'hold'; readonly until: Promise<void>}
   | {readonly kind: 'silence'};
 
@@ -42,7 +52,15 @@ export interface FaultProxy {
   stop(): Promise<void>;
 }
 
-export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
+export interface FaultProxyOptions {
+  /** As whom its clients act; default: the administrator. */
+  readonly kubeconfig?: string;
+  /** Changes what the API server is asked for. */
+  readonly rewrite?: (method: string, url: URL) => void;
+}
+
+export async function startFaultProxy(api: ApiServer, options: FaultProxyOptions = {}): Promise<FaultProxy> {
+  const {kubeconfig: base = api.kubeconfig, rewrite} = options;
   const agent = new Agent({keepAlive: true, ca: api.ca});
   const server = createServer((incoming, answer) => {
     const url = new URL(incoming.url ?? '/', api.url);
@@ -50,6 +68,7 @@ export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
     const at = performance.now();
     const seen = {at, method: incoming.method ?? '', path: url.pathname, query: url.searchParams, userAgent};
     proxy.seen.push(seen);
+    rewrite?.(seen.method, url);
     handle(proxy.intercept(seen), incoming, answer, url, agent);
   });
   const sockets = new Set<Socket>();
@@ -58,8 +77,9 @@ export async function startFaultProxy(api: ApiServer): Promise<FaultProxy> {
     socket.once('close', () => sockets.delete(socket));
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const kubeconfig = `${api.kubeconfig}-through-${(server.address() as AddressInfo).port}`;
-  await writeKubeconfig(api.kubeconfig, kubeconfig, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const {port} = server.address() as AddressInfo;
+  const kubeconfig = `${base}-through-${port}`;
+  await writeKubeconfig(base, kubeconfig, `http://127.0.0.1:${port}`);
   const proxy: FaultProxy = {
     kubeconfig,
     seen: [],
@@ -95,6 +115,11 @@ function passOn(
   agent: Agent,
 ): void {
   const upstream = request(url, {method: incoming.method ?? 'GET', headers: incoming.headers, agent}, response => {
+    if (fault?.kind === 'lost') {
+      fault.then?.();
+      incoming.socket.destroy();
+      return;
+    }
     answer.writeHead(response.statusCode ?? 502, response.headers);
     answer.flushHeaders();
     relay(fault, response, answer).catch(() => answer.destroy());
@@ -108,6 +133,7 @@ async function relay(fault: Fault | undefined, response: IncomingMessage, answer
   let left = fault?.kind === 'cut' ? fault.afterBytes : Number.POSITIVE_INFINITY;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     if (fault?.kind === 'hold') await fault.until;
+    if (fault?.kind === 'delay') await delay(fault.ms);
     answer.write(chunk.subarray(0, left));
     left -= chunk.length;
     if (left <= 0) {

@@ -5,7 +5,8 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {Reflector, type ReflectorOptions} from '../../../src/runtime/kube/reflector.ts';
-import type {Store} from '../../../src/runtime/kube/store.ts';
+import type {Delta, Store} from '../../../src/runtime/kube/store.ts';
+import {until} from '../../cluster/wait.ts';
 
 export interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
@@ -31,6 +32,30 @@ export const logger = pino({level: process.env.TEST_LOG_LEVEL ?? 'silent'});
 
 export function configMap(namespace: string, name: string, data: Record<string, string> = {}): ConfigMap {
   return {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name}, data};
+}
+
+/** Waits until the cache holds what the server holds, by name and resourceVersion. */
+export async function equalToServer(direct: KubeClient, namespace: string, store: Store<ConfigMap>): Promise<void> {
+  const shown = ({metadata}: {readonly metadata: {readonly name: string; readonly resourceVersion?: string}}) =>
+    `${metadata.name}@${metadata.resourceVersion}`;
+  const list = async (): Promise<string[]> => {
+    const names: string[] = [];
+    for await (const page of direct.list(CONFIG_MAP, {namespace})) names.push(...page.items.map(shown));
+    return names.sort();
+  };
+  await until('the cache equals the server', async () => {
+    const held = [...store.list()].map(shown).sort();
+    return JSON.stringify(held) === JSON.stringify(await list());
+  });
+}
+
+/** What a subscriber is told from now on, as "added x". */
+export function record(store: Store<ConfigMap>): string[] {
+  const told: string[] = [];
+  store.subscribe((delta: Delta<ConfigMap>) => {
+    if (delta.object.metadata.name !== 'kube-root-ca.crt') told.push(`${delta.type} ${delta.object.metadata.name}`);
+  });
+  return told;
 }
 
 /** Opens clients and caches, and closes them all at the end of a test. */
