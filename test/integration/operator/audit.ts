@@ -16,6 +16,10 @@ export interface AuditEvent {
   readonly responseStatus?: {readonly code?: number};
   readonly requestURI: string;
   readonly stage: string;
+  readonly userAgent?: string;
+  /** RFC 3339 with microseconds, so that they sort as text: when the request came, and when it had been answered. */
+  readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
 }
 
 const WRITES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);

@@ -130,6 +130,22 @@ describe('outcomes', () => {
     await until('the change is looked at', () => attempts === 3);
   });
 
+  test('a server that asks to be left alone is left alone', async () => {
+    const times: number[] = [];
+    const reconcile: Reconcile = async (_key, context) => {
+      times.push(performance.now());
+      await context.client.apply(CONFIG_MAP, configMap(namespace, 'made'));
+      return done();
+    };
+    const body = JSON.stringify({kind: 'Status', code: 429, reason: 'TooManyRequests', message: 'later'});
+    const busy = {kind: 'answer', status: 429, headers: {'retry-after': '1'}, body} as const;
+    proxy.intercept = seen => (seen.method === 'PATCH' && times.length === 1 ? busy : undefined);
+    const {controller} = run(reconcile, {backoff: {initialMs: 1, maxMs: 1, factor: 1, jitter: 0}});
+    controller.enqueue('x');
+    await until('it is made', () => direct.get(CONFIG_MAP, {namespace, name: 'made'}));
+    expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(995);
+  });
+
   test('after: again without a change', async () => {
     const times: number[] = [];
     run(async () => {

@@ -1,10 +1,14 @@
 import {type ChildProcess, spawn} from 'node:child_process';
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
+import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, World} from './world.ts';
 
@@ -20,6 +24,8 @@ interface Program {
   signal(signal: NodeJS.Signals): void;
 }
 
+let folder: string;
+let audit: Audit;
 let api: ApiServer;
 let proxy: FaultProxy;
 let world: World;
@@ -29,13 +35,17 @@ let children: ChildProcess[];
 let count = 0;
 
 beforeAll(async () => {
-  api = await startApiServer();
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-leader-'));
+  const prepared = await Audit.prepare(folder, 'admin');
+  audit = prepared.audit;
+  api = await startApiServer({flags: prepared.flags});
   proxy = await startFaultProxy(api);
 });
 
 afterAll(async () => {
   await proxy?.stop();
   await api?.stop();
+  await rm(folder, {recursive: true, force: true});
 });
 
 beforeEach(async () => {
@@ -69,10 +79,23 @@ async function start(name: string, leaseMs: number): Promise<Program> {
 const isWrite = (seen: Seen): boolean => seen.method === 'PATCH';
 const writesOf = (name: string): Seen[] => proxy.seen.filter(seen => isWrite(seen) && seen.userAgent === name);
 
-/** Whose turn it was, in the order of the writes that reached the API: ["first", "second"]. */
-function turns(): string[] {
-  const writers = proxy.seen.filter(isWrite).map(seen => seen.userAgent);
-  return writers.filter((writer, index) => writer !== writers[index - 1]);
+/** The writes of the test's programs by the API server's own record, in the order in which it answered them. */
+async function writesOnRecord(): Promise<AuditEvent[]> {
+  const events = await audit.events();
+  const writes = events.filter(({verb, objectRef}) => verb === 'patch' && objectRef?.namespace === namespace);
+  return writes.toSorted((a, b) => (a.stageTimestamp < b.stageTimestamp ? -1 : 1));
+}
+
+/** Each in turn, and nobody began to write before the last write of the one before him had ended. */
+async function expectTurns(...writers: string[]): Promise<void> {
+  const writes = await writesOnRecord();
+  const names = writes.map(({userAgent = ''}) => userAgent);
+  expect(names.filter((name, index) => name !== names[index - 1])).toEqual(writers);
+  for (const [index, {requestReceivedTimestamp}] of writes.entries()) {
+    const before = writes[index - 1];
+    if (before && names[index] !== names[index - 1])
+      expect(before.stageTimestamp < requestReceivedTimestamp).toBe(true);
+  }
 }
 
 async function leaderAndStandby(leaseMs = LEASE_MS): Promise<[Program, Program]> {
@@ -96,7 +119,7 @@ test('SIGTERM: the lease is released, and the standby takes over without waiting
   const since = performance.now();
   leader.signal('SIGTERM');
   expect(await takeover(since)).toBeLessThan(LONG_LEASE_MS / 2);
-  expect(turns()).toEqual(['first', 'second']);
+  await expectTurns('first', 'second');
   await until('the first one has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end shutdown');
   // The standby's cache was warm: it did not have to list.
@@ -111,7 +134,7 @@ test('kill -9: the standby takes over when the lease has expired', async () => {
   const took = await takeover(since);
   expect(took).toBeGreaterThan(LEASE_MS - 1_000);
   expect(took).toBeLessThan(LEASE_MS + SLACK_MS);
-  expect(turns()).toEqual(['first', 'second']);
+  await expectTurns('first', 'second');
 });
 
 test('SIGSTOP past the lease: woken up, the old leader writes nothing more and ends', async () => {
@@ -122,7 +145,7 @@ test('SIGSTOP past the lease: woken up, the old leader writes nothing more and e
   leader.signal('SIGCONT');
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
-  expect(turns()).toEqual(['first', 'second']);
+  await expectTurns('first', 'second');
 });
 
 test('cut off from the API: the leader stops writing before another may begin', async () => {
@@ -135,7 +158,20 @@ test('cut off from the API: the leader stops writing before another may begin', 
   expect(leader.output).toContain('end lease-lost');
   // It went on trying for a while, as it may; what did not arrive counts too.
   expect(writesOf('first').some(seen => seen.at > cutAt)).toBe(true);
-  expect(turns()).toEqual(['first', 'second']);
+  await expectTurns('first', 'second');
+});
+
+test('somebody deletes the Lease: the leader makes it again, and the standby does not take that for freedom', async () => {
+  await leaderAndStandby();
+  const before = await direct.get(LEASE, {namespace, name: 'test'});
+  await direct.delete(LEASE, {namespace, name: 'test'});
+  const lease = await until('it is made again', () => direct.get(LEASE, {namespace, name: 'test'}));
+  expect(lease.spec?.holderIdentity).toBe(before?.spec?.holderIdentity);
+  const asked = () => proxy.seen.filter(seen => seen.userAgent === 'second' && seen.path.endsWith('/leases/test'));
+  const count = asked().length;
+  // For longer than the lease lasts, as the standby asks for it every 0.4 s.
+  await until('the standby has asked ten times more', () => asked().length > count + 10);
+  await expectTurns('first');
 });
 
 test('the lease tells who leads since when', async () => {
