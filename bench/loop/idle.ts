@@ -10,7 +10,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {DOMAIN, ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/resources.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {AuditEvent} from '../../test/integration/operator/audit.ts';
-import {startWorld, type World} from '../../test/integration/operator/world.ts';
+import {installIngressClass, startWorld, type World} from '../../test/integration/operator/world.ts';
 import * as objects from '../../test/support/objects.ts';
 
 const DOMAINS = 100;
@@ -21,9 +21,8 @@ const ZONE = 'idle.test';
 const minutes = Number(process.argv[2] ?? 5);
 const world = await startWorld();
 try {
-  await world.certManager.installCrds();
-  await world.certManager.start();
-  await world.certManager.installIssuer();
+  await world.certManager.install();
+  await installIngressClass(world.client);
   await world.startOperator('bench', {plans: {pro: {customDomains: true, maxDomains: DOMAINS}}, defaultPlan: 'pro'});
   await makeTenant(world);
   const live = await world.audit.writes();

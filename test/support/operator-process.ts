@@ -16,6 +16,8 @@ export interface OperatorOptions {
   readonly config: Readonly<Record<string, unknown>>;
   /** Whom it acts as. */
   readonly kubeconfig: string;
+  /** Of health and metrics; default: a free one. 0: nobody will ask. */
+  readonly port?: number;
 }
 
 export interface OperatorProcess {
@@ -46,7 +48,7 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
 /** Starts it and waits for nothing: for one that is to fail. */
 export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
   const {folder, name, config, kubeconfig} = options;
-  const port = await freePort();
+  const {port = await freePort()} = options;
   const configFile = join(folder, `${name}.json`);
   const logFile = join(folder, `${name}.log`);
   await writeFile(configFile, JSON.stringify({...config, server: {port}}, null, 2)); // JSON is YAML

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/resources.ts';
+import {DOMAIN} from '../../../src/operator/resources.ts';
 import {newTenant, type Tenant} from './tenant.ts';
-import {INGRESS_CLASS_NAME, type World} from './world.ts';
+import {installIngressClass, type World} from './world.ts';
 
 /** Each row installs what the one before found missing; nobody touches the Domain. */
 export function platformRows(world: () => World): void {
@@ -37,10 +37,7 @@ export function platformRows(world: () => World): void {
   });
 
   test('once the IngressClass is there, the Project is published and the Domain live', async () => {
-    const controller = {controller: 'traefik.io/ingress-controller'};
-    const metadata = {name: INGRESS_CLASS_NAME};
-    const intent = {apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass', metadata, ...{spec: controller}};
-    await world().client.apply(INGRESS_CLASS, intent);
+    await installIngressClass(world().client);
     await tenant.becomesLive(host);
     await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'AllLive'});
   });

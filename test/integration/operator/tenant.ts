@@ -18,6 +18,8 @@ import {INGRESS_ADDRESS, type World} from './world.ts';
 export interface TenantOptions {
   readonly plan?: string;
   readonly account?: string;
+  /** How long it waits for each thing, default 40 s. */
+  readonly timeoutMs?: number;
 }
 
 /** The state, and the reason of each condition named; `says`: parts of the messages of these conditions. */
@@ -29,9 +31,9 @@ let count = 0;
 export async function newTenant(
   world: World,
   name: string,
-  {plan = 'pro', account}: TenantOptions = {},
+  {plan = 'pro', account, timeoutMs = TIMEOUT_MS}: TenantOptions = {},
 ): Promise<Tenant> {
-  const tenant = new Tenant(world, `${name}-${++count}`);
+  const tenant = new Tenant(world, `${name}-${++count}`, timeoutMs);
   await world.dns.addZone(tenant.zone);
   await world.client.apply(kinds.NAMESPACE, objects.namespace(tenant.namespace, {plan, account}));
   return tenant;
@@ -41,9 +43,11 @@ export class Tenant {
   readonly world: World;
   readonly namespace: string;
   readonly zone: string;
+  readonly #timeoutMs: number;
 
-  constructor(world: World, name: string) {
+  constructor(world: World, name: string, timeoutMs: number) {
     this.world = world;
+    this.#timeoutMs = timeoutMs;
     this.namespace = name;
     this.zone = `${name}.test`;
   }
@@ -214,7 +218,7 @@ export class Tenant {
   }
 
   async until<T>(what: string, probe: () => T): Promise<NonNullable<T>> {
-    return (await until(what, probe, {timeoutMs: TIMEOUT_MS, intervalMs: 50})) as NonNullable<T>;
+    return (await until(what, probe, {timeoutMs: this.#timeoutMs, intervalMs: 50})) as NonNullable<T>;
   }
 
   #if(host: string, want: Want, says: readonly string[]): kinds.Domain | undefined {

@@ -52,6 +52,10 @@ export interface World {
   readonly history: History;
   readonly dns: NameServers;
   readonly audit: Audit;
+  /** For logs and configuration files. */
+  readonly folder: string;
+  /** Path of the kubeconfig of the chart's service account. */
+  readonly kubeconfig: string;
   /** The operator's configuration file. */
   readonly config: Readonly<Record<string, unknown>>;
   /** A further process of the operator; `config` changes sections of the configuration. */
@@ -62,6 +66,8 @@ export interface World {
     installCrds(): Promise<void>;
     start(): Promise<void>;
     installIssuer(): Promise<void>;
+    /** All three, one after another. */
+    install(): Promise<void>;
     /** Only once it has started. */
     approvals(): Approvals;
   };
@@ -110,6 +116,8 @@ export async function startWorld(): Promise<World> {
     history,
     dns,
     audit,
+    folder,
+    kubeconfig,
     config,
     certManager,
     startOperator: async (name, changes = {}) => {
@@ -130,6 +138,14 @@ export async function startWorld(): Promise<World> {
       if (!process.env.KEEP) await rm(folder, {recursive: true, force: true}); // its logs
     },
   };
+}
+
+/** The IngressClass that the operator's configuration names. */
+export async function installIngressClass(client: KubeClient): Promise<void> {
+  const metadata = {name: INGRESS_CLASS_NAME};
+  const spec = {controller: 'traefik.io/ingress-controller'};
+  const intent = {apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass', metadata, ...{spec}};
+  await client.apply(kinds.INGRESS_CLASS, intent);
 }
 
 /** What the chart grants, and nothing else of it. */
@@ -178,15 +194,21 @@ function configOf(keyFile: string, recursives: readonly string[]) {
 function certManagerOf(api: ApiServer, client: KubeClient, history: History, folder: string) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
+  const installCrds = () => installCertManagerCrds(api);
+  const start = async () => {
+    await history.follow(kinds.CERTIFICATE);
+    await history.follow(CERTIFICATE_REQUEST);
+    approvals = new Approvals(client, history);
+    controller = await startCertManager(api, folder);
+  };
+  const issuer = () => installIssuer(client, history);
   return {
-    installCrds: () => installCertManagerCrds(api),
-    start: async () => {
-      await history.follow(kinds.CERTIFICATE);
-      await history.follow(CERTIFICATE_REQUEST);
-      approvals = new Approvals(client, history);
-      controller = await startCertManager(api, folder);
+    installCrds,
+    start,
+    installIssuer: issuer,
+    install: async () => {
+      for (const step of [installCrds, start, issuer]) await step();
     },
-    installIssuer: () => installIssuer(client, history),
     approvals: () => {
       if (!approvals) throw new Error('cert-manager has not been started');
       return approvals;

@@ -24,7 +24,7 @@ export const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEve
  * - `answer`: this status, headers and body.
  * - `reset`: the connection is closed without an answer.
  * - `cut`: the real answer, closed without an end after so many bytes.
- * - `lost`: the server acts on the request, and the connection is closed without its answer; `then` is called first.
+ * - `lost`: the server acts on the request, and the connection is closed without its answer; `onLost` is called first.
  * - `delay`: the real answer, each chunk of it so much later.
  * - `hold`: the real answer, each chunk of it once the promise has resolved; the head comes at once.
  * - `silence`: no answer, ever.
@@ -33,7 +33,7 @@ export type Fault =
   | {readonly kind: 'answer'; readonly status: number; readonly headers?: Record<string, string>; readonly body: string}
   | {readonly kind: 'reset'}
   | {readonly kind: 'cut'; readonly afterBytes: number}
-  | {readonly kind: 'lost'; readonly then?: () => void}
+  | {readonly kind: 'lost'; readonly onLost?: () => void}
   | {readonly kind: 'delay'; readonly ms: number}
   | {readonly kind: 'hold'; readonly until: Promise<void>}
   | {readonly kind: 'silence'};
@@ -116,7 +116,7 @@ function passOn(
 ): void {
   const upstream = request(url, {method: incoming.method ?? 'GET', headers: incoming.headers, agent}, response => {
     if (fault?.kind === 'lost') {
-      fault.then?.();
+      fault.onLost?.();
       incoming.socket.destroy();
       return;
     }

@@ -1,0 +1,124 @@
+/** A whole domain life, from a Project without domains to their removal, and what stands at its two ends. */
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/identity.ts';
+import * as kinds from '../../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {Tenant} from '../operator/tenant.ts';
+
+/** By "Kind name", without what differs from life to life. */
+export type State = Readonly<Record<string, unknown>>;
+
+/** What is left of a life: its state when all was live, and at its end. */
+export interface Traces {
+  readonly live: State;
+  readonly removed: State;
+}
+
+const LABELS = ['shop', 'www'] as const;
+
+/** Goes through the life; at both ends `settle` is asked what the state is. */
+export async function liveThrough(
+  tenant: Tenant,
+  settle: (name: keyof Traces, state: () => State) => Promise<State>,
+): Promise<Traces> {
+  const [shop, www] = LABELS.map(label => tenant.host(label)) as [string, string];
+  const state = () => stateOf(tenant);
+  await tenant.deployedProject({primary: shop, redirects: [{from: www}]});
+  for (const host of [shop, www]) await tenant.createRecords(host);
+  for (const host of [shop, www]) await tenant.becomesLive(host);
+  await tenant.verify(shop, 'asked');
+  await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'AllLive'});
+  const live = await settle('live', state);
+
+  await tenant.project();
+  for (const host of [shop, www]) {
+    await tenant.until(`${host} is released`, () => tenant.claim(host)?.spec.releasedAt);
+    await tenant.until(`${host} is gone`, () => !tenant.domain(host) && !tenant.certificate(host));
+    const secret = () =>
+      tenant.world.history.get(kinds.SECRET, `${tenant.namespace}/${routeName(tenant.namespace, host)}`);
+    await tenant.until(
+      `the Secret of ${host} is kept`,
+      () => secret()?.metadata.annotations?.[ANNOTATION.retainedSince],
+    );
+  }
+  return {live, removed: await settle('removed', state)};
+}
+
+/** Everything that the operator has made or written to, and how often each thing was made and deleted. */
+function stateOf(tenant: Tenant): State {
+  const {history} = tenant.world;
+  const names = namesOf(tenant);
+  const state: Record<string, unknown> = {};
+  for (const resource of [kinds.PROJECT, kinds.DOMAIN, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET]) {
+    for (const object of history.list<KubeObject>(resource, tenant.namespace).filter(isOurs)) {
+      state[neutral(`${resource.kind} ${object.metadata.name}`, names)] = JSON.parse(neutral(shown(object), names));
+    }
+    for (const type of ['ADDED', 'DELETED']) {
+      const versions = history.versions<KubeObject>(resource);
+      const mine = versions.filter(
+        version => version.type === type && version.object.metadata.namespace === tenant.namespace,
+      );
+      state[`${type} ${resource.kind}`] = mine.filter(({object}) => isOurs(object)).length;
+    }
+  }
+  for (const label of LABELS) {
+    const claims = history.versions(kinds.DOMAIN_CLAIM, tenant.host(label));
+    const claim = tenant.claim(tenant.host(label));
+    state[`DomainClaim ${label}`] = claim ? JSON.parse(neutral(shown(claim), names)) : undefined;
+    state[`ADDED DomainClaim ${label}`] = claims.filter(({type}) => type === 'ADDED').length;
+  }
+  return state;
+}
+
+/** cert-manager's own Secrets hold a key while it is at work; they are none of ours. */
+function isOurs({metadata}: KubeObject): boolean {
+  return !metadata.labels?.['cert-manager.io/next-private-key'];
+}
+
+/** Left out: the status of a Certificate and annotations, which are cert-manager's; evidence, which is written in its own time. */
+function shown({kind, metadata, ...rest}: KubeObject & {status?: unknown}): string {
+  const {name, labels, annotations = {}, ownerReferences} = metadata;
+  const kept = Object.entries(annotations).filter(
+    ([key]) => !key.includes('cert-manager.io/') && key !== ANNOTATION.appliedHash,
+  );
+  const owners = ownerReferences?.map(owner => `${owner.kind} ${owner.name}`).sort();
+  const {status, ...content} = rest;
+  const said = kind === kinds.CERTIFICATE.kind ? {} : {status: withoutEvidence(status)};
+  return JSON.stringify({
+    kind,
+    name,
+    labels,
+    annotations: Object.fromEntries(kept.sort()),
+    owners,
+    ...content,
+    ...said,
+  });
+}
+
+function withoutEvidence(status: unknown): unknown {
+  const {dns, ...rest} = (status ?? {}) as kinds.Domain['status'] & object;
+  return {...rest, ...(dns?.required && {required: dns.required})};
+}
+
+/** What is called otherwise in each life, and how to call it here. */
+function namesOf(tenant: Tenant): readonly (readonly [string | RegExp, string])[] {
+  const {namespace, world} = tenant;
+  const defaultHost = tenant.get(kinds.PROJECT, 'shop')?.status?.defaultHost ?? 'no default host';
+  const uid = world.history.get(kinds.NAMESPACE, namespace)?.metadata.uid ?? 'no uid';
+  return [
+    [routeName(namespace, defaultHost), 'np-default'],
+    ...LABELS.map(label => [routeName(namespace, tenant.host(label)), `np-${label}`] as const),
+    [defaultHost, 'default-host'],
+    [uid, 'account'],
+    [tenant.zone, 'zone'],
+    [namespace, 'namespace'],
+    [/[a-z2-7]{20}(?=\.edge\.)/g, 'target'],
+    [/nameplate-proof=[a-z2-7]{32}/g, 'proof'],
+    [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'time'],
+  ];
+}
+
+function neutral(text: string, names: ReturnType<typeof namesOf>): string {
+  return names.reduce((result, [name, substitute]) => result.replaceAll(name, substitute), text);
+}

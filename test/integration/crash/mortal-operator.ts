@@ -1,0 +1,120 @@
+/**
+ * An operator that is killed at writes that a test chooses, and started again each time, as a kubelet would. Between it
+ * and the API server stands a proxy that counts its writes. The proxy also shows it the objects of one namespace only,
+ * so that many such operators live side by side on one API server.
+ */
+import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/resources.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import {collectionPath} from '../../../src/runtime/kube/paths.ts';
+import {tail} from '../../cluster/children.ts';
+import {spawnOperator} from '../../support/operator-process.ts';
+import type {World} from '../operator/world.ts';
+import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
+
+/** Before: the write does not reach the API server. After: it takes effect, and its answer reaches nobody. */
+export type Moment = 'before' | 'after';
+
+/** What to do at the nth write (1, 2, …), counted over all lives of the operator. */
+export type Plan = (n: number) => Moment | undefined;
+
+/** Kinds without a namespace that every operator may see. */
+const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers']);
+
+type Process = Awaited<ReturnType<typeof spawnOperator>>;
+
+export class MortalOperator {
+  readonly #world: World;
+  readonly #namespace: string;
+  readonly #plan: Plan;
+  readonly #proxy: FaultProxy;
+  /** "PATCH domains/status", in the order in which they reached the proxy. */
+  readonly writes: string[] = [];
+  /** The writes at which it was killed, 1 being the first. */
+  readonly deaths: number[] = [];
+  /** The one that runs, or is about to. */
+  #running: Promise<Process>;
+  #stopped = false;
+
+  static async start(world: World, namespace: string, plan: Plan): Promise<MortalOperator> {
+    const rewrite = (method: string, url: URL): void => {
+      if (method === 'GET') narrow(url, namespace);
+    };
+    const proxy = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig, rewrite});
+    return new MortalOperator(world, namespace, plan, proxy);
+  }
+
+  private constructor(world: World, namespace: string, plan: Plan, proxy: FaultProxy) {
+    this.#world = world;
+    this.#namespace = namespace;
+    this.#plan = plan;
+    this.#proxy = proxy;
+    proxy.intercept = seen => this.#decide(seen);
+    this.#running = this.#spawn();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await (await this.#running).kill();
+    await this.#proxy.stop();
+  }
+
+  #decide(seen: Seen): Fault | undefined {
+    if (!isCounted(seen)) return undefined;
+    const n = this.writes.push(`${seen.method} ${targetOf(seen.path)}`);
+    const moment = this.#plan(n);
+    if (moment === undefined) return undefined;
+    this.deaths.push(n);
+    if (moment === 'after') return {kind: 'lost', onLost: () => this.#die()};
+    this.#die();
+    return {kind: 'reset'};
+  }
+
+  /** SIGKILL takes effect at once: nothing more comes from this process. */
+  #die(): void {
+    this.#running = this.#running.then(async process => {
+      await process.kill();
+      return this.#stopped ? process : await this.#spawn();
+    });
+  }
+
+  async #spawn(): Promise<Process> {
+    const {world, name} = {world: this.#world, name: `${this.#namespace}-${this.deaths.length}`};
+    const {leaderElection} = world.config.controller as {leaderElection: object};
+    const config = {
+      ...world.config,
+      controller: {leaderElection: {...leaderElection, enabled: false}},
+      log: {level: 'info'},
+    };
+    const {folder} = world;
+    return await spawnOperator({folder, name, config, kubeconfig: this.#proxy.kubeconfig, port: 0});
+  }
+
+  /** For the message of a test that fails. */
+  async lastWords(): Promise<string> {
+    return tail((await this.#running).logFile, 5);
+  }
+}
+
+/** Events are for people, and sent in the background; there is no Lease. */
+function isCounted({method, path}: Seen): boolean {
+  return method !== 'GET' && !/\/events(\/|$)/.test(path);
+}
+
+/** "domains/status" of "/apis/nameplate.dev/v1alpha1/namespaces/crash-1/domains/shop.crash-1.test/status". */
+function targetOf(path: string): string {
+  const parts = path.split('/').filter(Boolean);
+  const [, ...rest] = parts[0] === 'api' ? parts.slice(1) : parts.slice(2);
+  const [plural = '', , subresource] = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;
+  return subresource ? `${plural}/${subresource}` : plural;
+}
+
+/** Lists and watches of a whole kind become those of one namespace. */
+function narrow(url: URL, namespace: string): void {
+  const isAll = (resource: ResourceType) => url.pathname === collectionPath(resource);
+  if (isAll(NAMESPACE)) url.searchParams.set('fieldSelector', `metadata.name=${namespace}`);
+  else if (isAll(DOMAIN_CLAIM)) url.searchParams.set('fieldSelector', `spec.namespace=${namespace}`);
+  else {
+    const [, root, plural = ''] = /^(\/api\/v1|\/apis\/[^/]+\/[^/]+)\/([^/]+)$/.exec(url.pathname) ?? [];
+    if (root && !SHARED_PLURALS.has(plural)) url.pathname = `${root}/namespaces/${namespace}/${plural}`;
+  }
+}
