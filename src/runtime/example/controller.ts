@@ -1,0 +1,40 @@
+/** Keeps a ConfigMap `team` in each namespace that bears the label `example.dev/team`. */
+import type {Manager} from '../controller/manager.ts';
+import {done} from '../controller/outcome.ts';
+import {applyIfChanged} from '../kube/apply.ts';
+import type {KubeObject, ResourceType} from '../kube/object.ts';
+
+interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+}
+const CORE = {group: '', version: 'v1'};
+const CONFIG_MAP: ResourceType<ConfigMap> = {...CORE, plural: 'configmaps', kind: 'ConfigMap', namespaced: true};
+const NAMESPACE: ResourceType = {...CORE, plural: 'namespaces', kind: 'Namespace', namespaced: false};
+
+const OURS = {'app.kubernetes.io/managed-by': 'team-controller'};
+
+export function addTeamController(manager: Manager): void {
+  const namespaces = manager.cache(NAMESPACE, {metadataOnly: true});
+  const configMaps = manager.cache(CONFIG_MAP, {labelSelector: 'app.kubernetes.io/managed-by=team-controller'});
+  manager
+    .controller({
+      name: 'team',
+      reconcile: async (key, {client, signal}) => {
+        const namespace = namespaces.get(key);
+        if (!namespace || namespace.metadata.deletionTimestamp) return done(); // what was in it goes with it
+        const team = namespace.metadata.labels?.['example.dev/team'];
+        if (team === undefined) {
+          if (configMaps.get(`${key}/team`)) await client.delete(CONFIG_MAP, {namespace: key, name: 'team'}, {signal});
+          return done();
+        }
+        const metadata = {name: 'team', namespace: key, labels: OURS};
+        const wanted = {apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {team}};
+        const options = {hashAnnotation: 'example.dev/applied-hash', signal};
+        const {changed} = await applyIfChanged(client, configMaps, CONFIG_MAP, wanted, options);
+        if (changed) manager.events.event(namespace, 'Normal', 'TeamTold', 'Apply', `The team is ${team}.`);
+        return done();
+      },
+    })
+    .watch(namespaces, ({object}) => [object.metadata.name])
+    .watch(configMaps, ({object}) => [object.metadata.namespace ?? '']);
+}
