@@ -32,6 +32,12 @@ static: $(INSTALLED)
 soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, as long as it takes
 	@SOAK=1 node test/run.ts integration e2e
 
+.PHONY: bench-loop
+bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (half an hour)
+	node bench/loop/compare.ts 1000
+	node bench/loop/compare.ts 10000
+	node bench/loop/idle.ts
+
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
 	node tools/generate-types.ts

@@ -1,0 +1,159 @@
+/**
+ * The runtime against its peers, on one real API server, each in a process of its own:
+ *
+ *     node bench/loop/compare.ts [OBJECTS] [ROUNDS]      default 10000 and 5
+ *
+ * The rounds are interleaved; shown are medians over the rounds, and in brackets their ratio to ours.
+ */
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
+import {startApiServer} from '../../test/cluster/apiserver.ts';
+import {run} from '../../test/cluster/children.ts';
+import {goBuild} from '../../test/cluster/go.ts';
+import {until} from '../../test/cluster/wait.ts';
+import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/world.ts';
+import {Peer} from './peer.ts';
+import {nowMs, type Report} from './peers/samples.ts';
+
+const OBJECTS = Number(process.argv[2] ?? 10_000);
+const ROUNDS = Number(process.argv[3] ?? 5);
+/** Writes of one object each, one after another, for the delay between a write and its reconcile. */
+const SINGLE_WRITES = 200;
+/** Objects touched at once, as fast as the API server takes it. */
+const BURST = Math.min(2_000, OBJECTS);
+/** Concurrent writers of the burst. */
+const WRITERS = 16;
+
+const TENANT = 'bench';
+const METRICS = ['syncMs', 'rssMiB', 'cpuMs', 'connections', 'p50Ms', 'p99Ms', 'burstPerSecond', 'burstLagMs'] as const;
+type Figures = Record<(typeof METRICS)[number], number>;
+
+const folder = await mkdtemp(join(tmpdir(), 'nameplate-bench-'));
+const api = await startApiServer();
+const client = createKubeClient({
+  kubeconfig: api.kubeconfig,
+  userAgent: 'bench',
+  fieldManager: 'bench',
+  logger: pino({level: 'silent'}),
+  registry: new Registry(),
+});
+try {
+  const peers = await preparePeers();
+  await client.create(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: TENANT}});
+  // The namespace brings one of its own.
+  await until('the namespace is ready', () => client.get(CONFIG_MAP, {namespace: TENANT, name: 'kube-root-ca.crt'}));
+  await inParallel(OBJECTS - 1, index =>
+    client.create(CONFIG_MAP, configMap(TENANT, `object-${index}`, {payload: 'x'.repeat(500), sent: ''})),
+  );
+  const figures = new Map<string, Figures[]>([...peers.keys()].map(name => [name, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [name, argv] of peers) figures.get(name)?.push(await measure(argv));
+  }
+  print(figures);
+} finally {
+  await client.close();
+  await api.stop();
+  await rm(folder, {recursive: true, force: true});
+}
+
+/** Builds and installs what is not part of this package; returns each peer's command. */
+async function preparePeers(): Promise<Map<string, string[]>> {
+  const reference = join(folder, 'reference');
+  const module = join(import.meta.dirname, 'go');
+  const cache = (await run(['go', 'env', 'GOCACHE'])).trim();
+  await goBuild({module, package: '.', output: reference, ldflags: '', cache});
+  const peers = join(import.meta.dirname, 'peers');
+  await run(['npm', 'ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {cwd: peers});
+  const node = (file: string) => [process.execPath, '--no-warnings', join(peers, file)];
+  return new Map([
+    ['ours', node('ours.ts')],
+    ['controller-runtime (Go)', [reference]],
+    ['client-node informer', node('client-node.ts')],
+    ['kubernetes-fluent-client', node('fluent-client.js')],
+  ]);
+}
+
+async function measure(argv: readonly string[]): Promise<Figures> {
+  const peer = new Peer([...argv, api.kubeconfig, TENANT, String(OBJECTS)]);
+  try {
+    const {syncedMs: syncMs} = await peer.synced();
+    await delay(1_000);
+    const [rssMiB, cpuMs] = [await peer.rssMiB(), await peer.cpuMs()];
+    await inParallel(SINGLE_WRITES, index => touch(index), 1);
+    const single = await reported(peer, SINGLE_WRITES);
+    const startedAt = nowMs();
+    await inParallel(BURST, touch);
+    const writtenAt = nowMs();
+    const burst = await reported(peer, BURST);
+    return {
+      syncMs,
+      rssMiB,
+      cpuMs,
+      connections: await peer.connections(Number(new URL(api.url).port)),
+      p50Ms: quantile(single.delays, 0.5),
+      p99Ms: quantile(single.delays, 0.99),
+      burstPerSecond: (BURST * 1000) / (burst.lastAt - startedAt),
+      burstLagMs: burst.lastAt - writtenAt,
+    };
+  } finally {
+    await peer.stop();
+  }
+}
+
+async function touch(index: number): Promise<void> {
+  const key = {namespace: TENANT, name: `object-${index}`};
+  await client.patch(CONFIG_MAP, key, {data: {sent: String(nowMs())}});
+}
+
+/** The peer's samples, once it has noticed as many writes as were made. */
+async function reported(peer: Peer, writes: number): Promise<Report> {
+  const delays: number[] = [];
+  let lastAt = 0;
+  await until(`${writes} writes are noticed`, async () => {
+    const report = await peer.report();
+    delays.push(...report.delays);
+    if (report.delays.length > 0) lastAt = report.lastAt;
+    return delays.length >= writes;
+  });
+  return {delays, lastAt};
+}
+
+async function inParallel(count: number, work: (index: number) => Promise<unknown>, width = WRITERS): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await work(index);
+  };
+  await Promise.all(Array.from({length: width}, worker));
+}
+
+function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
+}
+
+function print(figures: ReadonlyMap<string, readonly Figures[]>): void {
+  console.log(`${OBJECTS} objects, ${ROUNDS} rounds, ${SINGLE_WRITES} single writes, ${BURST} objects touched at once`);
+  const medians = new Map([...figures].map(([name, rounds]) => [name, medianOf(rounds)]));
+  const [ours] = medians.values();
+  for (const metric of METRICS) {
+    const cells = [...medians].map(([name, values]) => {
+      const ratio = values[metric] / (ours?.[metric] ?? Number.NaN);
+      return `${name} ${values[metric].toFixed(1)} [${ratio.toFixed(2)}]`;
+    });
+    console.log(`${metric.padEnd(16)} ${cells.join('  |  ')}`);
+  }
+}
+
+function medianOf(rounds: readonly Figures[]): Figures {
+  const median = (metric: (typeof METRICS)[number]) =>
+    quantile(
+      rounds.map(round => round[metric]),
+      0.5,
+    );
+  return Object.fromEntries(METRICS.map(metric => [metric, median(metric)])) as Figures;
+}

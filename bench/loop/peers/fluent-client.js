@@ -1,0 +1,12 @@
+// The watch of kubernetes-fluent-client. It keeps no cache for its users and has no queue: its callback stands for a reconcile.
+// JavaScript, because the package is installed beside this file only when the benchmark runs.
+import {readArguments, Samples} from './samples.ts';
+
+const {kubeconfig, namespace, objects} = readArguments();
+process.env.KUBECONFIG = kubeconfig;
+const {K8s, kind} = await import('kubernetes-fluent-client');
+const samples = new Samples(objects);
+const watcher = K8s(kind.ConfigMap)
+  .InNamespace(namespace)
+  .Watch(object => samples.note(object.metadata?.name ?? '', object.data?.sent));
+await watcher.start();

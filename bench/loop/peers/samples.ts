@@ -1,0 +1,70 @@
+/**
+ * What each peer measures of itself. A peer is a program `PEER KUBECONFIG NAMESPACE OBJECTS` that follows the ConfigMaps
+ * of a namespace. It says `{"syncedMs"}` once it has seen so many objects, counted from the making of its client; and to
+ * each line that it reads it answers `{"delays", "lastAt"}`: how long after the write (`data.sent`, milliseconds since
+ * the epoch) its reconcile began, for every write since the last answer, and when the last of them did.
+ */
+import {createInterface} from 'node:readline';
+
+export interface Synced {
+  readonly syncedMs: number;
+}
+
+export interface Report {
+  readonly delays: readonly number[];
+  readonly lastAt: number;
+}
+
+export interface Arguments {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly objects: number;
+}
+
+export function readArguments(): Arguments {
+  const [kubeconfig = '', namespace = '', objects = ''] = process.argv.slice(2);
+  return {kubeconfig, namespace, objects: Number(objects)};
+}
+
+/** Milliseconds since the epoch, with their fractions; the same clock in every process of this machine. */
+export function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+export class Samples {
+  readonly #startedAt = performance.now();
+  readonly #objects: number;
+  readonly #seen = new Set<string>();
+  readonly #sent = new Map<string, string>();
+  #delays: number[] = [];
+  #lastAt = 0;
+
+  constructor(objects: number) {
+    this.#objects = objects;
+    createInterface({input: process.stdin})
+      .on('line', () => this.#report())
+      .on('close', () => process.exit(0));
+  }
+
+  /** A reconcile of the object begins. */
+  note(name: string, sent: string | undefined): void {
+    const now = nowMs();
+    if (!this.#seen.has(name)) {
+      this.#seen.add(name);
+      if (this.#seen.size === this.#objects) say({syncedMs: performance.now() - this.#startedAt} satisfies Synced);
+    }
+    if (!sent || this.#sent.get(name) === sent) return;
+    this.#sent.set(name, sent);
+    this.#delays.push(now - Number(sent));
+    this.#lastAt = now;
+  }
+
+  #report(): void {
+    say({delays: this.#delays, lastAt: this.#lastAt} satisfies Report);
+    this.#delays = [];
+  }
+}
+
+function say(fields: object): void {
+  process.stdout.write(`${JSON.stringify(fields)}\n`);
+}
