@@ -2,6 +2,7 @@
  * The operator is killed just before and just after each write of a whole domain life. Started again, it must end where
  * a life without a death ends, having made and deleted everything as often.
  */
+import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
@@ -29,6 +30,8 @@ let undisturbed: Life;
 
 beforeAll(async () => {
   world = await startWorld();
+  // Node keeps what it has compiled: an operator then starts in half the time.
+  process.env.NODE_COMPILE_CACHE = join(world.folder, 'compiled');
   await world.certManager.install();
   await installIngressClass(world.client);
   undisturbed = await live(() => undefined);

@@ -54,7 +54,7 @@ export class MortalOperator {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await (await this.#running).kill();
+    await (await this.#running).stop();
     await this.#proxy.stop();
   }
 

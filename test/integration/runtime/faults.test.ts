@@ -10,6 +10,10 @@ import {until} from '../../cluster/wait.ts';
 import {type Fault, type FaultProxy, isInitial, isWatch, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
 
+/** Between two cuts of a watch. */
+const STEP_BYTES = process.env.SOAK ? 1 : 41;
+const LONG_MS = process.env.SOAK ? 1_800_000 : 60_000;
+
 let api: ApiServer;
 let proxy: FaultProxy;
 let world: World;
@@ -60,30 +64,36 @@ function once(which: (seen: Seen) => boolean, fault: Fault): void {
   };
 }
 
-test('a watch cut after any number of bytes: nothing is lost, nothing is told twice, nothing is listed again', async () => {
-  const store = await world.cache(client, CONFIG_MAP, {namespace});
-  const told = record(store);
-  const lineBytes = Buffer.byteLength(JSON.stringify(await direct.create(CONFIG_MAP, configMap(namespace, 'measure'))));
-  await until('it is told', () => told.length === 1);
-  const cuts: number[] = [];
-  // Through two lines and beyond, in steps that hit each part of them.
-  for (let afterBytes = 0; afterBytes < 2.5 * lineBytes; afterBytes += 41) cuts.push(afterBytes);
-  for (const afterBytes of cuts) {
-    once(isWatch, {kind: 'cut', afterBytes});
-    proxy.disconnect();
-    const names = [`x${afterBytes}`, `y${afterBytes}`];
-    for (const name of names) await direct.create(CONFIG_MAP, configMap(namespace, name));
-    await until(`cut after ${afterBytes} bytes, both arrive`, () =>
-      names.every(name => store.get(`${namespace}/${name}`)),
+test(
+  'a watch cut after any number of bytes: nothing is lost, nothing is told twice, nothing is listed again',
+  async () => {
+    const store = await world.cache(client, CONFIG_MAP, {namespace});
+    const told = record(store);
+    const lineBytes = Buffer.byteLength(
+      JSON.stringify(await direct.create(CONFIG_MAP, configMap(namespace, 'measure'))),
     );
-  }
-  await expectEqualToServer(store);
-  const want = cuts.flatMap(afterBytes => [`added x${afterBytes}`, `added y${afterBytes}`]);
-  expect(told).toEqual(['added measure', ...want]);
-  expect(proxy.seen.filter(isInitial)).toHaveLength(1);
-  // A watch that is cut, one that goes on, and before each of them the question whether the server went back in time.
-  expect(proxy.seen.length).toBeLessThanOrEqual(1 + 4 * cuts.length);
-});
+    await until('it is told', () => told.length === 1);
+    const cuts: number[] = [];
+    // Through two lines and beyond, in steps that hit each part of them.
+    for (let afterBytes = 0; afterBytes < 2.5 * lineBytes; afterBytes += STEP_BYTES) cuts.push(afterBytes);
+    for (const afterBytes of cuts) {
+      once(isWatch, {kind: 'cut', afterBytes});
+      proxy.disconnect();
+      const names = [`x${afterBytes}`, `y${afterBytes}`];
+      for (const name of names) await direct.create(CONFIG_MAP, configMap(namespace, name));
+      await until(`cut after ${afterBytes} bytes, both arrive`, () =>
+        names.every(name => store.get(`${namespace}/${name}`)),
+      );
+    }
+    await expectEqualToServer(store);
+    const want = cuts.flatMap(afterBytes => [`added x${afterBytes}`, `added y${afterBytes}`]);
+    expect(told).toEqual(['added measure', ...want]);
+    expect(proxy.seen.filter(isInitial)).toHaveLength(1);
+    // A watch that is cut, one that goes on, and before each of them the question whether the server went back in time.
+    expect(proxy.seen.length).toBeLessThanOrEqual(1 + 4 * cuts.length);
+  },
+  LONG_MS,
+);
 
 test('a slow wire: the cache comes late, and whole', async () => {
   await Promise.all(Array.from({length: 20}, (_, i) => direct.create(CONFIG_MAP, configMap(namespace, `x${i}`))));

@@ -17,6 +17,8 @@ const LEASE_MS = 3_000;
 const LONG_LEASE_MS = 30_000;
 /** What a busy machine may take for the rest. */
 const SLACK_MS = 5_000;
+/** SIGKILL and SIGSTOP strike wherever the leader happens to be. */
+const REPEATED = {repeats: process.env.SOAK ? 49 : 0};
 
 interface Program {
   readonly name: string;
@@ -127,7 +129,7 @@ test('SIGTERM: the lease is released, and the standby takes over without waiting
   expect(lists).toHaveLength(1);
 });
 
-test('kill -9: the standby takes over when the lease has expired', async () => {
+test('kill -9: the standby takes over when the lease has expired', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
   const since = performance.now();
   leader.signal('SIGKILL');
@@ -137,7 +139,7 @@ test('kill -9: the standby takes over when the lease has expired', async () => {
   await expectTurns('first', 'second');
 });
 
-test('SIGSTOP past the lease: woken up, the old leader writes nothing more and ends', async () => {
+test('SIGSTOP past the lease: woken up, the old leader writes nothing more and ends', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
   const since = performance.now();
   leader.signal('SIGSTOP');
