@@ -127,6 +127,36 @@ describe('delay', () => {
   });
 });
 
+test('in whatever order keys are added, taken and finished: none is worked on twice at once, and none is lost', async () => {
+  const random = (count: number) => Math.floor(Math.random() * count);
+  const keys = ['a', 'b', 'c', 'd', 'e'];
+  const wanted = new Set<string>();
+  const working: string[] = [];
+  const take = async () => {
+    const key = (await queue.take()) ?? '';
+    expect(wanted.delete(key), `${key} was added since it was last taken`).toBe(true);
+    expect(working).not.toContain(key);
+    working.push(key);
+  };
+  const finish = () => {
+    for (const key of working.splice(random(working.length), 1)) queue.done(key);
+  };
+  for (let i = 0; i < 5_000; i++) {
+    const key = keys[random(keys.length)] ?? '';
+    const action = random(4);
+    if (action <= 1) {
+      wanted.add(key);
+      if (action === 0) queue.add(key, {lowPriority: random(2) === 0});
+      else queue.addAfter(key, 0);
+    } else if (action === 2 && queue.depth > 0) await take();
+    else finish();
+    expect(queue.depth).toBe([...wanted].filter(each => !working.includes(each)).length);
+  }
+  while (working.length > 0) finish();
+  while (queue.depth > 0) await take();
+  expect(wanted).toEqual(new Set());
+});
+
 test('tells how long a key waited', async () => {
   queue.add('a');
   await clock.advance(30);
