@@ -37,6 +37,7 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 	node bench/loop/compare.ts 1000
 	node bench/loop/compare.ts 10000
 	node bench/loop/idle.ts
+	node bench/loop/shim.ts
 
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration

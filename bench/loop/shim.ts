@@ -1,0 +1,118 @@
+/**
+ * Domains applied at once, with DNS right, until each has its Certificate: against as many annotated Ingresses through
+ * cert-manager's ingress-shim, on the same API server and cert-manager. The Domains are verified on the way.
+ *
+ *     node bench/loop/shim.ts [OBJECTS] [ROUNDS]      default 1000 and 3
+ */
+import {
+  CERTIFICATE,
+  DOMAIN,
+  ENDPOINT_SLICE,
+  INGRESS,
+  type Ingress,
+  NAMESPACE,
+  PROJECT,
+  SERVICE,
+} from '../../src/operator/resources.ts';
+import {until} from '../../test/cluster/wait.ts';
+import {ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
+import {INGRESS_CLASS_NAME, installIngressClass, startWorld} from '../../test/integration/operator/world.ts';
+import * as objects from '../../test/support/objects.ts';
+
+const OBJECTS = Number(process.argv[2] ?? 1_000);
+const ROUNDS = Number(process.argv[3] ?? 3);
+/** Concurrent requests of those who apply. */
+const WRITERS = 16;
+const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};
+
+interface Times {
+  /** Until each has its Certificate object, and until each Certificate is ready; seconds. */
+  readonly made: number;
+  readonly ready: number;
+}
+
+const world = await startWorld();
+const {client, dns, history} = world;
+try {
+  await world.certManager.install();
+  await installIngressClass(client);
+  const plans = {pro: {customDomains: true, maxDomains: OBJECTS}};
+  await world.startOperator('bench', {plans, defaultPlan: 'pro', log: {level: 'info'}});
+  const times: {domains: Times[]; ingresses: Times[]} = {domains: [], ingresses: []};
+  for (let round = 0; round < ROUNDS; round++) {
+    times.domains.push(await byDomains(`domains-${round}`));
+    times.ingresses.push(await byIngresses(`ingresses-${round}`));
+  }
+  console.log(`${OBJECTS} hosts at once, ${ROUNDS} rounds, medians in seconds`);
+  for (const what of ['made', 'ready'] as const) {
+    const [ours, theirs] = [median(times.domains, what), median(times.ingresses, what)];
+    const ratio = (ours / theirs).toFixed(2);
+    console.log(
+      `all Certificates ${what}: Domains ${ours.toFixed(1)}, ingress-shim ${theirs.toFixed(1)}, ratio ${ratio}`,
+    );
+  }
+} finally {
+  await world.stop();
+}
+
+/** A namespace whose Project is deployed and whose records, a wildcard, stand. */
+async function byDomains(namespace: string): Promise<Times> {
+  const zone = `${namespace}.test`;
+  await dns.addZone(zone);
+  await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
+  const {name: port, number} = objects.PORT;
+  await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
+  await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
+  await client.apply(PROJECT, objects.project(namespace, 'shop', {aliases: [`probe.${zone}`]}));
+  const shown = () => history.get(DOMAIN, `${namespace}/probe.${zone}`)?.status?.dns?.required?.[0]?.value;
+  await dns.set(`*.${zone}`, 'CNAME', [await until('the record is shown', shown)]);
+  await client.apply(PROJECT, objects.project(namespace, 'shop'));
+  await until('the probe is gone', () => history.list(CERTIFICATE, namespace).length === 0);
+  const hosts = Array.from({length: OBJECTS}, (_, index) => `host-${index}.${zone}`);
+  return await timed(namespace, hosts, host => client.apply(DOMAIN, objects.domain(namespace, host, 'shop')));
+}
+
+async function byIngresses(namespace: string): Promise<Times> {
+  await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
+  const hosts = Array.from({length: OBJECTS}, (_, index) => `host-${index}.${namespace}.test`);
+  return await timed(namespace, hosts, host => client.apply(INGRESS, ingress(namespace, host)));
+}
+
+async function timed(namespace: string, hosts: readonly string[], apply: (host: string) => Promise<unknown>) {
+  const startedAt = performance.now();
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  const waiting = [...hosts];
+  const writer = async (): Promise<void> => {
+    for (let host = waiting.shift(); host; host = waiting.shift()) await apply(host);
+  };
+  await Promise.all(Array.from({length: WRITERS}, writer));
+  const certificates = () => history.list(CERTIFICATE, namespace);
+  await until('all have their Certificates', () => certificates().length >= hosts.length, TIMEOUT);
+  const made = seconds();
+  const isReady = ({status}: ReturnType<typeof certificates>[number]) =>
+    status?.conditions?.some(({type, status: state}) => type === 'Ready' && state === 'True');
+  await until('all Certificates are ready', () => certificates().every(isReady), TIMEOUT);
+  const ready = seconds();
+  console.log(`${namespace}: made after ${made.toFixed(1)} s, ready after ${ready.toFixed(1)} s`);
+  return {made, ready};
+}
+
+function ingress(namespace: string, host: string): Ingress {
+  const annotations = {'cert-manager.io/cluster-issuer': ISSUER_NAME};
+  const backend = {service: {name: 'shop', port: {number: objects.PORT.number}}};
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'Ingress',
+    metadata: {name: host, namespace, annotations},
+    spec: {
+      ingressClassName: INGRESS_CLASS_NAME,
+      tls: [{hosts: [host], secretName: host}],
+      rules: [{host, http: {paths: [{path: '/', pathType: 'Prefix', backend}]}}],
+    },
+  };
+}
+
+function median(times: readonly Times[], what: keyof Times): number {
+  const sorted = times.map(each => each[what]).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
