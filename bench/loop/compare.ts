@@ -11,6 +11,7 @@ import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {build} from 'rolldown';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {run} from '../../test/cluster/children.ts';
@@ -61,7 +62,7 @@ try {
   await rm(folder, {recursive: true, force: true});
 }
 
-/** Builds and installs what is not part of this package; returns each peer's command. */
+/** Builds and installs the peers; all in Node are bundled, as programs are shipped. Returns each one's command. */
 async function preparePeers(): Promise<Map<string, string[]>> {
   const reference = join(folder, 'reference');
   const module = join(import.meta.dirname, 'go');
@@ -69,12 +70,21 @@ async function preparePeers(): Promise<Map<string, string[]>> {
   await goBuild({module, package: '.', output: reference, ldflags: '', cache});
   const peers = join(import.meta.dirname, 'peers');
   await run(['npm', 'ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {cwd: peers});
-  const node = (file: string) => [process.execPath, '--no-warnings', join(peers, file)];
+  const node = async (name: string, input: string) => {
+    const file = join(folder, name, 'main.mjs');
+    await build({
+      input: join(peers, input),
+      platform: 'node',
+      logLevel: 'warn',
+      output: {file, format: 'esm', codeSplitting: false},
+    });
+    return [process.execPath, '--no-warnings', file];
+  };
   return new Map([
-    ['ours', node('ours.ts')],
+    ['ours', await node('ours', 'ours.ts')],
     ['controller-runtime (Go)', [reference]],
-    ['client-node informer', node('client-node.ts')],
-    ['kubernetes-fluent-client', node('fluent-client.js')],
+    ['client-node informer', await node('client-node', 'client-node.ts')],
+    ['kubernetes-fluent-client', await node('fluent-client', 'fluent-client.js')],
   ]);
 }
 
@@ -114,12 +124,16 @@ async function touch(index: number): Promise<void> {
 async function reported(peer: Peer, writes: number): Promise<Report> {
   const delays: number[] = [];
   let lastAt = 0;
-  await until(`${writes} writes are noticed`, async () => {
-    const report = await peer.report();
-    delays.push(...report.delays);
-    if (report.delays.length > 0) lastAt = report.lastAt;
-    return delays.length >= writes;
-  });
+  await until(
+    `${writes} writes are noticed`,
+    async () => {
+      const report = await peer.report();
+      delays.push(...report.delays);
+      if (report.delays.length > 0) lastAt = report.lastAt;
+      return delays.length >= writes;
+    },
+    {timeoutMs: 120_000},
+  );
   return {delays, lastAt};
 }
 
