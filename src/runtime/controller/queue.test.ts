@@ -157,6 +157,17 @@ test('in whatever order keys are added, taken and finished: none is worked on tw
   expect(wanted).toEqual(new Set());
 });
 
+test('ten times as many keys take about ten times as long', async () => {
+  const worked = async (keys: number): Promise<number> => {
+    const startedAt = performance.now();
+    for (let i = 0; i < keys; i++) queue.add(`key-${i}`, {lowPriority: i % 2 === 0});
+    while (queue.depth > 0) queue.done((await queue.take()) ?? '');
+    return performance.now() - startedAt;
+  };
+  await worked(20_000);
+  expect(await worked(200_000)).toBeLessThan(40 * (await worked(20_000)));
+}, 30_000);
+
 test('tells how long a key waited', async () => {
   queue.add('a');
   await clock.advance(30);

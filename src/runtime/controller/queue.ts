@@ -26,9 +26,9 @@ const MAX_SLEEP_MS = 3_600_000;
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #observer: QueueObserver;
-  /** Waiting keys and since when. The two maps are disjoint; insertion order is the order of service. */
-  readonly #high = new Map<string, number>();
-  readonly #low = new Map<string, number>();
+  /** Waiting keys. No key is in both. */
+  readonly #high = new Line();
+  readonly #low = new Line();
   /** Keys handed out; true when added again meanwhile. */
   readonly #working = new Map<string, AddOptions | undefined>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
@@ -54,9 +54,8 @@ export class WorkQueue {
       return;
     }
     if (this.#high.has(key) || (options.lowPriority && this.#low.has(key))) return;
-    const since = this.#low.get(key) ?? this.#clock.monotonic();
-    this.#low.delete(key);
-    (options.lowPriority ? this.#low : this.#high).set(key, since);
+    const since = this.#low.remove(key) ?? this.#clock.monotonic();
+    (options.lowPriority ? this.#low : this.#high).add(key, since);
     this.#observer.added();
     this.#serve();
   }
@@ -108,12 +107,7 @@ export class WorkQueue {
   #next(): [string, number] {
     this.#turn += 1;
     const low = this.#high.size === 0 || (this.#low.size > 0 && this.#turn % LOW_TURN === 0);
-    const queue = low ? this.#low : this.#high;
-    for (const entry of queue) {
-      queue.delete(entry[0]);
-      return entry;
-    }
-    throw new Error('the queue is empty');
+    return (low ? this.#low : this.#high).takeFirst();
   }
 
   /** One timer, for the earliest of the delayed keys. */
@@ -134,5 +128,45 @@ export class WorkQueue {
     this.#alarm = undefined;
     for (const key of this.#delayed.takeDue(this.#clock.monotonic())) this.add(key);
     this.#setAlarm();
+  }
+}
+
+/** Keys and since when they wait, in the order of their adding. */
+class Line {
+  readonly #since = new Map<string, number>();
+  /**
+   * Stands before the first key: all before it have been taken. A Map's iterator sees what is added later. A new one for
+   * each key would be slow, since it has to step over the places of those already taken.
+   */
+  #front = this.#since.entries();
+
+  get size(): number {
+    return this.#since.size;
+  }
+
+  has(key: string): boolean {
+    return this.#since.has(key);
+  }
+
+  add(key: string, since: number): void {
+    this.#since.set(key, since);
+  }
+
+  /** Returns since when it waited. */
+  remove(key: string): number | undefined {
+    const since = this.#since.get(key);
+    this.#since.delete(key);
+    return since;
+  }
+
+  takeFirst(): [string, number] {
+    let first = this.#front.next();
+    if (first.done) {
+      this.#front = this.#since.entries();
+      first = this.#front.next();
+    }
+    if (first.done) throw new Error('the queue is empty');
+    this.#since.delete(first.value[0]);
+    return first.value;
   }
 }
