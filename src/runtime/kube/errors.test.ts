@@ -23,6 +23,7 @@ test.each([
   {header: undefined, body: 3, want: 3_000},
   {header: 1_000, body: 3, want: 1_000},
   {header: 0, body: undefined, want: 0},
+  {header: 86_400_000, body: undefined, want: 300_000},
 ])('Retry-After: header $header ms and body $body s give $want ms', ({header, body, want}) => {
   const details = body === undefined ? {} : {details: {retryAfterSeconds: body}};
   expect(new ApiError('GET /x', 429, details, header).retryAfterMs).toBe(want);

@@ -18,6 +18,9 @@ export interface ApiStatus {
   };
 }
 
+/** Something on the way that asks for a day must not silence us for a day. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
 /** The API server answered, and refused. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -26,7 +29,7 @@ export class ApiError extends Error {
   /** Machine-readable, CamelCase: NotFound, AlreadyExists, Conflict, Invalid, Expired, TooManyRequests, ... */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** How long the server asked to be left alone. */
+  /** How long the server asked to be left alone; five minutes at most. */
   readonly retryAfterMs: number | undefined;
 
   constructor(call: string, status: number, body: ApiStatus, retryAfterMs?: number) {
@@ -34,8 +37,9 @@ export class ApiError extends Error {
     this.status = status;
     this.reason = body.reason ?? '';
     this.causes = body.details?.causes ?? [];
-    const asked = body.details?.retryAfterSeconds;
-    this.retryAfterMs = retryAfterMs ?? (asked === undefined ? undefined : asked * 1000);
+    const seconds = body.details?.retryAfterSeconds;
+    const asked = retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
+    this.retryAfterMs = asked === undefined ? undefined : Math.min(asked, MAX_RETRY_AFTER_MS);
   }
 }
 
