@@ -134,6 +134,7 @@ async function relay(fault: Fault | undefined, response: IncomingMessage, answer
   for await (const chunk of response as AsyncIterable<Buffer>) {
     if (fault?.kind === 'hold') await fault.until;
     if (fault?.kind === 'delay') await delay(fault.ms);
+    if (answer.destroyed) return;
     answer.write(chunk.subarray(0, left));
     left -= chunk.length;
     if (left <= 0) {
