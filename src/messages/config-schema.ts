@@ -59,7 +59,7 @@ const limits = section('What is refused.', {
 
 export const messagesConfigSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
-  ...section('Configuration of the messages API.', {
+  ...object('Configuration of the messages API.', {
     server,
     operations: section('The server of /healthz, /readyz and /metrics.', {
       port: integer(8081, 0, 65_535, 'Port to listen on; 0 for any free one.'),
@@ -100,9 +100,14 @@ export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
   },
 };
 
-/** An object that refuses unknown keys and, where it is absent, is made of the defaults of what is in it. */
+/** An object that refuses unknown keys. */
+function object(description: string, properties: Readonly<Record<string, Schema>>) {
+  return {type: 'object', description, additionalProperties: false, properties};
+}
+
+/** An object that, where it is absent, is made of the defaults of what is in it. */
 function section(description: string, properties: Readonly<Record<string, Schema>>) {
-  return {type: 'object', description, additionalProperties: false, properties, default: {}};
+  return {...object(description, properties), default: {}};
 }
 
 function integer(byDefault: number, minimum: number, maximum: number, description: string) {
