@@ -61,7 +61,7 @@ async function serve(config: MessagesConfig): Promise<number> {
     metrics: registry,
     logger,
   });
-  logger.info({port, operationsPort: operations.port}, 'ready');
+  logger.info({pid: process.pid, port, operationsPort: operations.port}, 'ready');
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
   await operations.close();
