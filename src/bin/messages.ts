@@ -7,6 +7,7 @@ import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {createKeyTable, keyTableDefinition} from '../messages/key-table.ts';
 import {databasePath, startMessagesService} from '../messages/service.ts';
 import {backupDatabase} from '../messages/store/sqlite/backup.ts';
+import {StoreError} from '../messages/store/store.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
@@ -30,7 +31,9 @@ async function main(): Promise<number> {
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
   if (command === undefined) return serve(config);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
-  await backupDatabase(databasePath(config.store.folder), target);
+  await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
+    throw new StoreError('down', `no backup was made: ${cause.message}`, {cause});
+  });
   return 0;
 }
 
@@ -82,7 +85,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
+  if (!(error instanceof ConfigError || error instanceof StoreError)) throw error;
   process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
+  process.exitCode = error instanceof ConfigError ? 2 : 1;
 }

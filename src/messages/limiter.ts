@@ -17,7 +17,7 @@ interface Buckets {
   bytes: number;
 }
 
-/** Accounts are forgotten (their buckets being full) when there are more of them than this. */
+/** Above this number of accounts, those whose buckets are full are forgotten. */
 const FORGET_ABOVE = 10_000;
 
 /**
@@ -27,6 +27,7 @@ const FORGET_ABOVE = 10_000;
 export class AccountLimiter {
   readonly #limits: AccountLimits;
   readonly #accounts = new Map<string, Buckets>();
+  #forgetAt = 0;
 
   constructor(limits: AccountLimits) {
     this.#limits = limits;
@@ -46,11 +47,13 @@ export class AccountLimiter {
       return {ok: false, limit: 'bytes', perSecond: bytesPerSecond, retryAfterMs: bytesFull - until};
     }
     this.#accounts.set(account, {requests: requestsFull, bytes: bytesFull});
-    if (this.#accounts.size > FORGET_ABOVE) this.#forget(now);
+    if (this.#accounts.size > FORGET_ABOVE && now >= this.#forgetAt) this.#forget(now);
     return {ok: true};
   }
 
+  /** Not again before a burst has passed, after which every bucket of now is full. */
   #forget(now: number): void {
+    this.#forgetAt = now + 1000 * this.#limits.burstSeconds;
     for (const [account, {requests, bytes}] of this.#accounts) {
       if (requests <= now && bytes <= now) this.#accounts.delete(account);
     }

@@ -128,7 +128,7 @@ function operationOf({paths}: Description, method: string, path: string): Operat
   return named?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
 }
 
-/** Writes bytes to a connection of its own; resolves with all that came back once the server has ended it. */
+/** Writes bytes to a connection of its own; resolves with all that came back once the server has closed it. */
 export function exchange(
   port: number,
   bytes: string | Buffer,
@@ -136,13 +136,11 @@ export function exchange(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect({port, host: '127.0.0.1', allowHalfOpen: true});
+    const socket = connect(port, '127.0.0.1');
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.once('error', error => (chunks.length > 0 ? resolve(Buffer.concat(chunks).toString()) : reject(error)));
-    socket.once('end', () => {
-      socket.end();
-      resolve(Buffer.concat(chunks).toString());
-    });
+    // A reset may follow an answer to what was not read to its end.
+    socket.once('error', error => chunks.length === 0 && reject(error));
+    socket.once('close', () => resolve(Buffer.concat(chunks).toString()));
     if (options.end) socket.end(bytes);
     else socket.write(bytes);
   });

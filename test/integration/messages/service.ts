@@ -6,7 +6,7 @@ import {keyHash} from '../../../src/messages/key-table.ts';
 import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../../src/bin/messages.ts');
+export const PROGRAM = join(import.meta.dirname, '../../../src/bin/messages.ts');
 const ACCOUNTS = 400;
 const SCOPES = ['messages:write', 'messages:read', 'messages:process'] as const;
 
@@ -41,6 +41,7 @@ export interface Service {
   account(): Account;
   /** Status and body of a path of the operations server. */
   operations(path: string): Promise<{readonly status: number; readonly body: string}>;
+  /** SIGTERM; resolves when it has ended. */
   stop(): Promise<void>;
   /** SIGKILL. */
   kill(): Promise<void>;
@@ -90,9 +91,19 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       const response = await fetch(`http://127.0.0.1:${operationsPort}${path}`);
       return {status: response.status, body: await response.text()};
     },
-    stop: child.stop,
+    stop: () => end(child, pid),
     kill: child.kill,
   };
+}
+
+/** The program itself is told, not a wrapper, which might end without it. */
+async function end(child: Child, pid: number): Promise<void> {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has ended already
+  }
+  await child.exited;
 }
 
 function merged(keyFile: string, folder: string, config: Readonly<Record<string, unknown>>) {

@@ -49,7 +49,7 @@ export class Engine {
   apply(batch: readonly Operation[], now: number): BatchResult {
     const start = performance.now();
     try {
-      const room = this.#freeBytes() - this.#options.reserveBytes;
+      const room = this.#room();
       if (!batch.some(isWrite)) return {results: readAll(this.#connection, batch, now), room, commitMs: 0};
       if (this.#suspect) this.#reconnect();
       const results = writeAll(this.#connection, batch, now, room);
@@ -62,6 +62,12 @@ export class Engine {
   /** Moves the log into the database file and closes it. */
   close(): void {
     this.#connection.db.close();
+  }
+
+  /** Bytes for new messages: what the volume has beyond the reserve, or what deleted messages have left in the file. */
+  #room(): number {
+    const room = this.#freeBytes() - this.#options.reserveBytes;
+    return room >= 0 ? room : room + unusedBytes(this.#connection.db);
   }
 
   #reconnect(): void {
@@ -164,6 +170,11 @@ function perform(connection: Connection, operation: Operation, now: number): Ope
 function sweep({db, leases, expire}: Connection, probe: boolean, now: number): SweepOutcome {
   if (probe) rewriteHeader(db);
   return {lapsed: leases.lapse(now), ...expire(now)};
+}
+
+function unusedBytes(db: DatabaseSync): number {
+  const value = (pragma: string) => Number(db.prepare(`PRAGMA ${pragma}`).get()?.[pragma]);
+  return value('freelist_count') * value('page_size');
 }
 
 function freeBytesAt(folder: string): number {

@@ -49,7 +49,7 @@ export type OperationResult =
 export interface BatchResult {
   /** In the order of the operations. All that was written is durable. */
   readonly results: readonly OperationResult[];
-  /** Free bytes of the volume beyond the reserve; negative when new messages are refused. */
+  /** Bytes that there are for new messages; negative when they are refused. */
   readonly room: number;
   /** Why the batch's writes were undone; absent when they were not. */
   readonly failure?: Failure;

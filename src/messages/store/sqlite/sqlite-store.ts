@@ -29,9 +29,13 @@ const SWEEP_INTERVAL_MS = 1000;
 /** A commit that takes longer is a disk that does not answer. */
 const STALLED_MS = 5000;
 
-/** Opens or makes the database. Rejects when it cannot be used: no such folder, another program's file, a newer schema. */
+/** Opens or makes the database. Rejects with a StoreError when it cannot be used: no such folder, another program's file. */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  return new SqliteStore(options, await startEngineThread(options.worker, options.engine));
+  const {worker, engine} = options;
+  const thread = await startEngineThread(worker, engine).catch((cause: Error) => {
+    throw new StoreError('down', `${engine.path} cannot be opened: ${cause.message}`, {cause});
+  });
+  return new SqliteStore(options, thread);
 }
 
 export class SqliteStore implements MessageStore {
