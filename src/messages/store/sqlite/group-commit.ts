@@ -5,6 +5,8 @@ import type {BatchResult, Operation, OperationKind, OperationResult, Operations}
 export interface GroupCommitLimits {
   readonly maxWaiting: number;
   readonly maxWaitingBytes: number;
+  /** Operations of one commit, 512 unless given: it stays short, so that nobody waits for a stranger's thousand messages. */
+  readonly maxBatch?: number;
 }
 
 export interface GroupCommitOptions extends GroupCommitLimits {
@@ -21,7 +23,6 @@ interface Waiting {
   readonly settle: (result: OperationResult) => void;
 }
 
-/** One commit stays short, so that nobody waits for a stranger's thousand messages. */
 const BATCH_OPERATIONS = 512;
 const BATCH_BYTES = 4 << 20;
 /** What an operation weighs beside its message. */
@@ -94,7 +95,7 @@ export class GroupCommit {
   }
 
   #send(): void {
-    const batch = this.#take(BATCH_OPERATIONS, BATCH_BYTES);
+    const batch = this.#take(this.#options.maxBatch ?? BATCH_OPERATIONS, BATCH_BYTES);
     this.#since = batch.length === 0 ? undefined : this.#options.monotonic();
     if (this.#since === undefined) {
       this.#idle?.resolve();

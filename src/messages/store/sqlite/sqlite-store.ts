@@ -48,12 +48,11 @@ export class SqliteStore implements MessageStore {
   #room = 0;
 
   constructor(options: SqliteStoreOptions, thread: EngineThread) {
-    const {clock, maxWaiting, maxWaitingBytes} = options;
+    const {clock} = options;
     this.#options = options;
     this.#thread = thread;
     this.#commits = new GroupCommit({
-      maxWaiting,
-      maxWaitingBytes,
+      ...options,
       apply: batch => thread.apply(batch, clock.now()),
       onBatch: result => this.#note(result),
       monotonic: () => clock.monotonic(),
