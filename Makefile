@@ -32,6 +32,10 @@ static: $(INSTALLED)
 soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, as long as it takes
 	@SOAK=1 node test/run.ts integration e2e
 
+.PHONY: bench-messages
+bench-messages: $(INSTALLED) ## durable messages a second, beside what bounds them; needs wrk
+	@node bench/messages/bench.ts
+
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
 	node tools/generate-types.ts

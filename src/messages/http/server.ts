@@ -63,18 +63,24 @@ class Pending {
   readonly #responses = new Map<Socket, Set<ServerResponse>>();
 
   add(socket: Socket, response: ServerResponse): void {
-    const responses = this.#responses.get(socket) ?? new Set();
-    this.#responses.set(socket, responses.add(response));
+    const responses = this.of(socket);
+    responses.add(response);
     if (responses.size === PIPELINE) socket.pause();
     response.once('close', () => {
       responses.delete(response);
       if (responses.size === PIPELINE - 1) socket.resume();
-      if (responses.size === 0) this.#responses.delete(socket);
     });
   }
 
-  of(socket: Socket): ReadonlySet<ServerResponse> {
-    return this.#responses.get(socket) ?? new Set();
+  of(socket: Socket): Set<ServerResponse> {
+    let responses = this.#responses.get(socket);
+    if (responses === undefined) {
+      responses = new Set();
+      this.#responses.set(socket, responses);
+      // By the socket: those of its responses whose turn never came are not told that it has closed.
+      socket.once('close', () => this.#responses.delete(socket));
+    }
+    return responses;
   }
 
   closeAfterAnswer(): void {
