@@ -39,6 +39,10 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
 
+.PHONY: bench-messages
+bench-messages: $(INSTALLED) ## durable messages a second, beside what bounds them; needs wrk
+	@node bench/messages/bench.ts
+
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
 	node tools/generate-types.ts

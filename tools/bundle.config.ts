@@ -6,9 +6,9 @@ import {defineConfig, type RolldownOptions} from 'rolldown';
 
 const root = new URL('..', import.meta.url).pathname;
 
-function program(name: string): RolldownOptions {
+function program(name: string, source = `src/bin/${name}.ts`): RolldownOptions {
   return {
-    input: `${root}src/bin/${name}.ts`,
+    input: `${root}${source}`,
     platform: 'node',
     // A dependency means the package of this name, and would get Node's deprecated module, with a warning at each start.
     resolve: {alias: {punycode: 'punycode/punycode.js'}},
@@ -16,4 +16,10 @@ function program(name: string): RolldownOptions {
   };
 }
 
-export default defineConfig([program('operator'), program('check')]);
+export default defineConfig([
+  program('operator'),
+  program('check'),
+  program('messages'),
+  // The thread of the store: a thread starts from a file of its own.
+  program('messages-store', 'src/messages/store/sqlite/worker.ts'),
+]);

@@ -44,6 +44,12 @@ describe('health', () => {
     {name: 'no checks', checks: [], status: 200, body: 'ok\n'},
     {name: 'all well', checks: [good], status: 200, body: '[+]caches ok\nok\n'},
     {
+      name: 'a warning fails nothing',
+      checks: [{...good, warning: () => 'one is old'}],
+      status: 200,
+      body: '[!]caches ok, but one is old\nok\n',
+    },
+    {
       name: 'one fails: the reason stands in the body',
       checks: [good, bad],
       status: 503,

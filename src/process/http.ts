@@ -9,6 +9,8 @@ export interface HealthCheck {
   readonly name: string;
   /** Undefined when all is well, otherwise what is not. Must return at once: it reads state, it does no I/O. */
   readonly problem: () => string | undefined;
+  /** What people should know although all is well enough; it fails nothing. */
+  readonly warning?: () => string | undefined;
 }
 
 /** What /metrics needs of a prom-client Registry. */
@@ -91,8 +93,15 @@ async function answer({method, url = '/'}: IncomingMessage, options: OperationsS
 
 /** In the form of kube-apiserver's /readyz?verbose, with the reason behind each failing check. */
 function health(checks: readonly HealthCheck[]): Answer {
-  const results = checks.map(({name, problem}) => ({name, problem: outcome(problem)}));
-  const lines = results.map(({name, problem}) => (problem === undefined ? `[+]${name} ok` : `[-]${name} ${problem}`));
+  const results = checks.map(({name, problem, warning}) => ({
+    name,
+    problem: outcome(problem),
+    warning: warning && outcome(warning),
+  }));
+  const lines = results.map(({name, problem, warning}) => {
+    if (problem !== undefined) return `[-]${name} ${problem}`;
+    return warning === undefined ? `[+]${name} ok` : `[!]${name} ok, but ${warning}`;
+  });
   const healthy = results.every(({problem}) => problem === undefined);
   return text(healthy ? 200 : 503, [...lines, healthy ? 'ok' : 'not ok', ''].join('\n'));
 }

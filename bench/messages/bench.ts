@@ -1,0 +1,174 @@
+/**
+ * Durable POST /messages a second, beside what bounds it: the disk's own fdatasync rate, a commit per request, and servers
+ * that store nothing. All in one run, in turns, so that what disturbs the machine disturbs all.
+ *
+ *     node bench/messages/bench.ts [ROUNDS] [SECONDS]      default 3 rounds of 2 seconds each
+ *
+ * Prints medians over the rounds, and what the goals of the project are met by. Needs wrk.
+ */
+import {type ChildProcess, execFile, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {closeSync, fdatasyncSync, openSync, readFileSync, writeSync} from 'node:fs';
+import {mkdtemp, rm} from 'node:fs/promises';
+import {cpus} from 'node:os';
+import {join} from 'node:path';
+import {promisify} from 'node:util';
+import {which} from '../../test/cluster/children.ts';
+import {KINDS, type Kind} from './kinds.ts';
+
+const CONNECTIONS = [1, 16, 64, 256] as const;
+type Connections = (typeof CONNECTIONS)[number];
+const CLOCK_TICKS = 100; // of /proc/PID/stat, on every Linux of today
+
+const run = promisify(execFile);
+const rounds = Number(process.argv[2] ?? 3);
+const seconds = Number(process.argv[3] ?? 2);
+
+interface Sample {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMicros: number;
+}
+
+interface Server {
+  readonly process: ChildProcess;
+  readonly port: number;
+}
+
+async function startServer(kind: Kind, folder: string): Promise<Server> {
+  const process_ = spawn(process.execPath, [join(import.meta.dirname, 'server.ts'), kind, folder], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await Promise.race([
+    once(process_.stdout, 'data'),
+    once(process_, 'exit').then(() => Promise.reject(new Error(`the server '${kind}' does not start`))),
+  ]);
+  return {process: process_, port: Number(line)};
+}
+
+/** Of all threads of the process, user and system, in microseconds. */
+function cpuMicros({process: {pid}}: Server): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS) * 1e6;
+}
+
+async function measure(server: Server, connections: Connections): Promise<Sample> {
+  const before = cpuMicros(server);
+  const script = join(import.meta.dirname, 'post.lua');
+  const options = ['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--latency'];
+  const {stdout} = await run('wrk', [...options, '--script', script, `http://127.0.0.1:${server.port}/messages`]);
+  const failures = /Non-2xx.*|Socket errors.*/.exec(stdout);
+  if (failures) throw new Error(failures[0]);
+  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
+  return {
+    perSecond: Number(/Requests\/sec: +([\d.]+)/.exec(stdout)?.[1]),
+    p50Ms: milliseconds(/ 50% +(\S+)/.exec(stdout)?.[1]),
+    p99Ms: milliseconds(/ 99% +(\S+)/.exec(stdout)?.[1]),
+    cpuMicros: (cpuMicros(server) - before) / requests,
+  };
+}
+
+function milliseconds(text = ''): number {
+  const [, number, unit = ''] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? [];
+  return Number(number) * ({us: 0.001, ms: 1, s: 1000}[unit] ?? Number.NaN);
+}
+
+/** Appends of one page, each synced, as many as there are in a second. */
+function syncsPerSecond(folder: string): number {
+  const file = openSync(join(folder, 'syncs'), 'w');
+  const page = Buffer.alloc(4096);
+  const start = performance.now();
+  let count = 0;
+  for (; performance.now() - start < 1000; count++) {
+    writeSync(file, page);
+    fdatasyncSync(file);
+  }
+  closeSync(file);
+  return (1000 * count) / (performance.now() - start);
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [low = Number.NaN, high = low] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  return (low + high) / 2;
+}
+
+class Results {
+  readonly syncs: number[] = [];
+  readonly #samples = new Map<string, Sample[]>();
+
+  add(kind: Kind, connections: Connections, sample: Sample): void {
+    const key = `${kind} ${connections}`;
+    this.#samples.set(key, [...(this.#samples.get(key) ?? []), sample]);
+  }
+
+  get(kind: Kind, connections: Connections, what: keyof Sample): number {
+    return median((this.#samples.get(`${kind} ${connections}`) ?? []).map(sample => sample[what]));
+  }
+}
+
+function table(results: Results): string {
+  const cell = (value: number, digits: number) => value.toFixed(digits).padStart(8);
+  const rows = CONNECTIONS.flatMap(connections =>
+    KINDS.map(kind => {
+      const [rate, p50, p99, cpu] = (['perSecond', 'p50Ms', 'p99Ms', 'cpuMicros'] as const).map(what =>
+        results.get(kind, connections, what),
+      );
+      const figures = [cell(rate ?? 0, 0), cell(p50 ?? 0, 2), cell(p99 ?? 0, 2), cell(cpu ?? 0, 0)];
+      return `${String(connections).padStart(4)}  ${kind.padEnd(24)}${figures.join('')}`;
+    }),
+  );
+  return [`   c  ${''.padEnd(24)}  POST/s  p50 ms  p99 ms  CPU us`, ...rows].join('\n');
+}
+
+/** The goals, all at 64 connections but for the last. */
+function goals(results: Results): string {
+  const rate = (kind: Kind) => results.get(kind, 64, 'perSecond');
+  const group = rate('group commit');
+  const syncs = median(results.syncs);
+  const p99 = (kind: Kind) => results.get(kind, 64, 'p99Ms');
+  const rows: readonly (readonly [string, number, number])[] = [
+    ['group commit / commit per request, at least', group / rate('commit per request'), 5],
+    ['their p99: group commit / commit per request, at most', p99('group commit') / p99('commit per request'), 1],
+    ['group commit / fastify no-op, at least', group / rate('fastify no-op'), 1.3],
+    ['group commit / our batched no-op, at least', group / rate('no-op, batched'), 0.7],
+    ['messages / fdatasync, at least', group / syncs, 3],
+    [
+      'c = 1: p50 / one fdatasync (no goal; close to 1 is good)',
+      (results.get('group commit', 1, 'p50Ms') * syncs) / 1000,
+      0,
+    ],
+  ];
+  return rows
+    .map(([what, ratio, goal]) => `${what.padEnd(58)}${ratio.toFixed(2).padStart(7)}   ${goal || ''}`)
+    .join('\n');
+}
+
+async function main(): Promise<void> {
+  if (!which('wrk')) throw new Error('wrk is missing on this machine; please install it (Debian: apt-get install wrk)');
+  // Beside the sources: the folder for temporary files is often in memory, where a sync costs nothing.
+  const folder = await mkdtemp(join(import.meta.dirname, 'store-'));
+  const servers = new Map<Kind, Server>();
+  const results = new Results();
+  try {
+    for (const kind of KINDS) servers.set(kind, await startServer(kind, folder));
+    for (const server of servers.values()) await measure(server, 64); // warm
+    for (let round = 0; round < rounds; round++) {
+      results.syncs.push(syncsPerSecond(folder));
+      for (const connections of CONNECTIONS) {
+        for (const [kind, server] of servers) results.add(kind, connections, await measure(server, connections));
+      }
+    }
+  } finally {
+    for (const {process: server} of servers.values()) server.kill();
+    await rm(folder, {recursive: true, force: true});
+  }
+  console.log(
+    `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`,
+  );
+  console.log(`fdatasync: ${median(results.syncs).toFixed(0)}/s\n\n${table(results)}\n\n${goals(results)}`);
+}
+
+await main();

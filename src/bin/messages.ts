@@ -1,0 +1,91 @@
+#!/usr/bin/env node
+/** The messages API: `messages --config FILE`, or `messages backup --config FILE TARGET`. Wiring and signals, nothing else. */
+import {parseArgs} from 'node:util';
+import {collectDefaultMetrics, Registry} from 'prom-client';
+import type {MessagesConfig} from '../messages/config.ts';
+import {messagesConfigDefinition} from '../messages/config-schema.ts';
+import {createKeyTable, keyTableDefinition} from '../messages/key-table.ts';
+import {databasePath, startMessagesService} from '../messages/service.ts';
+import {backupDatabase} from '../messages/store/sqlite/backup.ts';
+import {StoreError} from '../messages/store/store.ts';
+import {startOperationsServer} from '../process/http.ts';
+import {ConfigError, loadConfig} from '../process/load-config.ts';
+import {createLogger} from '../process/log.ts';
+import {handleShutdown} from '../process/shutdown.ts';
+import {systemClock} from '../runtime/clock.ts';
+
+const USAGE = 'usage: messages --config FILE\n  messages backup --config FILE TARGET';
+/** The chart's terminationGracePeriodSeconds is longer. */
+const SHUTDOWN_DEADLINE_MS = 25_000;
+const ANSWER_GRACE_MS = 20_000;
+
+/** A file of its own in the bundle too, since a thread starts from a file. */
+const storeWorker = import.meta.url.endsWith('.ts')
+  ? new URL('../messages/store/sqlite/worker.ts', import.meta.url)
+  : new URL('./messages-store.mjs', import.meta.url);
+
+async function main(): Promise<number> {
+  const {values, positionals} = parseArgs({options: {config: {type: 'string'}}, allowPositionals: true});
+  const [command, target, ...rest] = positionals;
+  if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
+  const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
+  if (command === undefined) return serve(config);
+  if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
+  await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
+    throw new StoreError('down', `no backup was made: ${cause.message}`, {cause});
+  });
+  return 0;
+}
+
+async function serve(config: MessagesConfig): Promise<number> {
+  const logger = createLogger({level: config.log.level, program: 'messages'});
+  const registry = new Registry();
+  collectDefaultMetrics({register: registry});
+  const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
+  let failure: Error | undefined;
+  const service = await startMessagesService({
+    config,
+    authenticator: await openKeys(config),
+    storeWorker,
+    clock: systemClock,
+    logger,
+    registry,
+    onFailed: error => {
+      failure = error;
+      logger.fatal({err: error}, 'the store has failed');
+      shutdown.begin('the store has failed');
+    },
+  });
+  const {liveness, readiness, port} = service;
+  const operations = await startOperationsServer({
+    port: config.operations.port,
+    liveness,
+    readiness,
+    metrics: registry,
+    logger,
+  });
+  logger.info({pid: process.pid, port, operationsPort: operations.port}, 'ready');
+  await aborted(shutdown.signal);
+  await service.close(ANSWER_GRACE_MS);
+  await operations.close();
+  shutdown.finished();
+  return failure === undefined ? 0 : 1;
+}
+
+async function openKeys({keys: {file}}: MessagesConfig) {
+  if (file === undefined) throw new ConfigError('the configuration', ['keys.file is missing']);
+  return createKeyTable(await loadConfig(file, keyTableDefinition));
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), {once: true}));
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof ConfigError || error instanceof StoreError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = error instanceof ConfigError ? 2 : 1;
+}

@@ -1,0 +1,40 @@
+import {expect, test} from 'vitest';
+import {bearerKey} from './auth.ts';
+import {createKeyTable, keyHash} from './key-table.ts';
+
+test.each([
+  ['Bearer abc', 'abc'],
+  ['bearer  a.b-c_d~e+f/g==', 'a.b-c_d~e+f/g=='],
+  ['BEARER abc ', 'abc'],
+  [undefined, undefined],
+  ['', undefined],
+  ['Bearer', undefined],
+  ['Bearer ', undefined],
+  [' Bearer abc', undefined],
+  ['Bearer a b', undefined],
+  ['Bearer a=b', undefined],
+  ['Bearer a, Bearer a', undefined],
+  ['Token abc', undefined],
+])('%j holds %j', (header, key) => {
+  expect(bearerKey(header)).toBe(key);
+});
+
+test('a header that is long and wrong is judged as fast as it is read', () => {
+  const start = performance.now();
+  expect(bearerKey(`Bearer ${'='.repeat(16_000)}${' '.repeat(16_000)}!`)).toBeUndefined();
+  expect(bearerKey(`Bearer ${' '.repeat(32_000)}!`)).toBeUndefined();
+  expect(performance.now() - start).toBeLessThan(1000);
+});
+
+test('a table knows keys by their hash, whatever its case, and no others', () => {
+  const entry = {
+    account: 'acme',
+    keyId: 'first',
+    sha256: keyHash('abc').toUpperCase(),
+    scopes: ['messages:read'],
+  } as const;
+  const table = createKeyTable({keys: [entry]});
+  expect(table.authenticate('abc')).toEqual({account: 'acme', keyId: 'first', scopes: new Set(['messages:read'])});
+  expect(table.authenticate('abd')).toEqual({refused: 'invalid'});
+  expect(table.authenticate(keyHash('abc'))).toEqual({refused: 'invalid'});
+});

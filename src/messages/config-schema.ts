@@ -1,0 +1,115 @@
+/** JSON schema (draft 7) of the configuration file: the one place of its defaults, limits and descriptions. */
+import type {ConfigDefinition} from '../process/load-config.ts';
+import type {MessagesConfig} from './config.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+const DAY = 86_400;
+const YEAR = 365 * DAY;
+
+const server = section('The API.', {
+  port: integer(8080, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+  maxConnections: integer(4096, 1, 1_000_000, 'Connections at a time; more are closed at once.'),
+  headersTimeoutSeconds: integer(10, 1, 600, 'How long the headers of a request may take.'),
+  requestTimeoutSeconds: integer(30, 1, 3600, 'How long a request may take to arrive, body included.'),
+  keepAliveSeconds: integer(
+    120,
+    1,
+    3600,
+    'How long an idle connection is kept. Longer than the proxy in front keeps it, so that the proxy closes first.',
+  ),
+});
+
+const store = section('Where messages are kept.', {
+  folder: {
+    type: 'string',
+    minLength: 1,
+    default: '/var/lib/nameplate-messages',
+    title: 'the path of a folder',
+    description: 'Folder of the database, on a volume of its own. It must exist.',
+  },
+  reserveBytes: integer(
+    64 * MIB,
+    0,
+    1024 * GIB,
+    'New messages are refused while the volume has less than this free; the rest serves to empty the queue.',
+  ),
+  maxWaiting: integer(10_000, 1, 1_000_000, 'Operations that may wait for the disk; more are refused as busy.'),
+  maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Bytes of messages that may wait for the disk.'),
+});
+
+const retention = section('How long what is finished is kept.', {
+  doneSeconds: integer(7 * DAY, 0, YEAR, 'Messages that a worker has acknowledged.'),
+  deadSeconds: integer(30 * DAY, 0, 10 * YEAR, 'Messages that were given up.'),
+  idempotencySeconds: integer(DAY, 1, YEAR, 'Idempotency keys.'),
+});
+
+const limits = section('What is refused.', {
+  bodyBytes: integer(256 * KIB, 1, 64 * MIB, 'Longest body of a request.'),
+  account: section('Of each account by itself.', {
+    requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests a second, in the long run.'),
+    bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies a second, in the long run.'),
+    burstSeconds: integer(5, 1, 3600, "How many seconds' worth may come at once. It must hold one longest body."),
+    storedBytes: integer(GIB, 1, 1024 * GIB, 'Bytes of messages that may be stored.'),
+  }),
+});
+
+export const messagesConfigSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  ...object('Configuration of the messages API.', {
+    server,
+    operations: section('The server of /healthz, /readyz and /metrics.', {
+      port: integer(8081, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+    }),
+    keys: section('Who may use the API: by default whoever holds the key of an APIKey of the cluster.', {
+      file: {
+        type: 'string',
+        minLength: 1,
+        title: 'the path of a file',
+        description: 'A file of key hashes to use instead; for a machine without Kubernetes.',
+      },
+    }),
+    store,
+    queue: section('How workers get messages.', {
+      maxAttempts: integer(5, 1, 1000, 'Claims of one message before it is dead.'),
+    }),
+    retention,
+    limits,
+    log: section('Logs are JSON lines on standard output.', {
+      level: {
+        type: 'string',
+        enum: ['trace', 'debug', 'info', 'warn', 'error'],
+        default: 'info',
+        description: 'The least level that is logged. Each request that succeeds is logged at debug.',
+      },
+    }),
+  }),
+};
+
+/** What `loadConfig` of src/process needs to read the configuration. */
+export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
+  schema: messagesConfigSchema,
+  check: ({limits: {bodyBytes, account}}) => {
+    const burst = account.bytesPerSecond * account.burstSeconds;
+    if (burst >= bodyBytes) return [];
+    const message = `is ${account.bytesPerSecond}, which allows a burst of ${burst} bytes; allowed: a burst of at least bodyBytes, which is ${bodyBytes}`;
+    return [{path: ['limits', 'account', 'bytesPerSecond'], message}];
+  },
+};
+
+/** An object that refuses unknown keys. */
+function object(description: string, properties: Readonly<Record<string, Schema>>) {
+  return {type: 'object', description, additionalProperties: false, properties};
+}
+
+/** An object that, where it is absent, is made of the defaults of what is in it. */
+function section(description: string, properties: Readonly<Record<string, Schema>>) {
+  return {...object(description, properties), default: {}};
+}
+
+function integer(byDefault: number, minimum: number, maximum: number, description: string) {
+  return {type: 'integer', minimum, maximum, default: byDefault, description};
+}

@@ -1,0 +1,59 @@
+/** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
+
+export interface MessagesConfig {
+  readonly server: ServerConfig;
+  readonly operations: {readonly port: number};
+  readonly keys: KeysConfig;
+  readonly store: StoreConfig;
+  readonly queue: QueueConfig;
+  readonly retention: RetentionConfig;
+  readonly limits: LimitsConfig;
+  readonly log: {readonly level: string};
+}
+
+/** The API itself. */
+export interface ServerConfig {
+  readonly port: number;
+  readonly maxConnections: number;
+  readonly headersTimeoutSeconds: number;
+  readonly requestTimeoutSeconds: number;
+  /** Longer than that of the proxy in front, which must be the one to close. */
+  readonly keepAliveSeconds: number;
+}
+
+export interface KeysConfig {
+  /** A file of key hashes instead of the APIKeys of the cluster. */
+  readonly file?: string;
+}
+
+export interface StoreConfig {
+  /** Folder of the database; must exist. */
+  readonly folder: string;
+  readonly reserveBytes: number;
+  readonly maxWaiting: number;
+  readonly maxWaitingBytes: number;
+}
+
+export interface QueueConfig {
+  readonly maxAttempts: number;
+}
+
+export interface RetentionConfig {
+  readonly doneSeconds: number;
+  readonly deadSeconds: number;
+  readonly idempotencySeconds: number;
+}
+
+export interface LimitsConfig {
+  readonly bodyBytes: number;
+  readonly account: AccountLimits;
+}
+
+/** Of each account by itself. */
+export interface AccountLimits {
+  readonly requestsPerSecond: number;
+  readonly bytesPerSecond: number;
+  /** How many seconds' worth may come at once. */
+  readonly burstSeconds: number;
+  readonly storedBytes: number;
+}

@@ -1,0 +1,74 @@
+/** What is sent back: a status, headers and JSON. Errors are problem details, RFC 9457. */
+import {STATUS_CODES} from 'node:http';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly contentType: 'application/json' | 'application/problem+json';
+  readonly body: object;
+}
+
+/** Every `code` of a problem: what programs tell errors apart by. Part of the contract; see openapi.ts. */
+export const PROBLEM_CODES = [
+  'unauthorized',
+  'insufficient_scope',
+  'unsupported_content_type',
+  'body_too_large',
+  'invalid_json',
+  'message_required',
+  'invalid_parameter',
+  'invalid_idempotency_key',
+  'idempotency_key_reused',
+  'message_not_found',
+  'lease_lost',
+  'rate_limited',
+  'quota_exceeded',
+  'store_full',
+  'store_busy',
+  'unavailable',
+  'not_found',
+  'method_not_allowed',
+  'malformed_request',
+  'request_timeout',
+  'headers_too_large',
+  'internal_error',
+] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
+
+/** Where the fault lies: a JSON pointer into the body, a query parameter or a header. */
+export interface Fault {
+  readonly detail: string;
+  readonly pointer?: string;
+  readonly parameter?: string;
+  readonly header?: string;
+}
+
+export interface ProblemOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly errors?: readonly Fault[];
+}
+
+export function json(status: number, body: object, headers?: Readonly<Record<string, string>>): Answer {
+  return {status, contentType: 'application/json', body, ...(headers && {headers})};
+}
+
+/** `detail` says in a sentence what is wrong and what to do; it never quotes what was sent. */
+export function problem(status: number, code: ProblemCode, detail: string, options: ProblemOptions = {}): Answer {
+  const {headers, errors} = options;
+  const body = {title: STATUS_CODES[status] ?? 'Error', status, code, detail, ...(errors && {errors})};
+  return {status, contentType: 'application/problem+json', body, ...(headers && {headers})};
+}
+
+export function isProblem({contentType}: Answer): boolean {
+  return contentType === 'application/problem+json';
+}
+
+/** 400 for one parameter of the body, at `pointer`. */
+export function badMember(pointer: string, detail: string): Answer {
+  return problem(400, 'invalid_parameter', detail, {errors: [{detail, pointer}]});
+}
+
+/** 400 for one parameter of the query. */
+export function badQuery(parameter: string, detail: string): Answer {
+  return problem(400, 'invalid_parameter', detail, {errors: [{detail, parameter}]});
+}

@@ -1,0 +1,153 @@
+/** From a request to its answer: request id, route, key, scope, operation; and what all of them share. */
+import {randomUUID} from 'node:crypto';
+import type {IncomingMessage, ServerResponse} from 'node:http';
+import type {Logger} from 'pino';
+import {type Authenticator, bearerKey, type Principal, type Scope} from '../auth.ts';
+import type {RequestMetrics} from '../metrics.ts';
+import {StoreError} from '../store/store.ts';
+import {type Answer, isProblem, problem} from './answer.ts';
+import {discardBody} from './body.ts';
+import type {Exchange, Handlers} from './handlers.ts';
+import {allowed, placeOf, type Route, routeOf} from './routes.ts';
+
+export interface AppOptions {
+  readonly authenticator: Authenticator;
+  readonly handlers: Handlers;
+  /** The OpenAPI document. */
+  readonly description: object;
+  readonly metrics: RequestMetrics;
+  readonly logger: Logger;
+}
+
+/** What is known of a request when it ends, for log and metrics. */
+interface Trace {
+  readonly requestId: string;
+  readonly startMs: number;
+  route?: Route;
+  principal?: Principal;
+}
+
+/** Resolves when the request has been answered, or its client has gone. Never rejects. */
+export type App = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => Promise<void>;
+
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+
+export function createApp(options: AppOptions): App {
+  return async (request, response, goOn) => {
+    const trace: Trace = {requestId: requestIdOf(request), startMs: performance.now()};
+    const answer = await answerTo(request, goOn, trace, options).catch(error => failed(error, trace, options));
+    if (answer !== undefined) {
+      send(response, answer, trace.requestId);
+      discardBody(request);
+    }
+    record(request, answer, trace, options);
+  };
+}
+
+async function answerTo(request: IncomingMessage, goOn: () => void, trace: Trace, options: AppOptions) {
+  const [path = '', query = ''] = split(request.url ?? '');
+  const place = placeOf(path);
+  if (place === undefined) return problem(404, 'not_found', 'There is nothing here; /openapi.json says what there is.');
+  const route = routeOf(place, request.method);
+  if (route === undefined) {
+    return problem(405, 'method_not_allowed', 'The path does not have this method.', {
+      headers: {allow: allowed(place)},
+    });
+  }
+  trace.route = route;
+  if (route.scope === undefined || route.name === 'describe') return describe(options);
+  const principal = authorize(request, route.scope, options.authenticator);
+  if (!('account' in principal)) return principal;
+  trace.principal = principal;
+  const exchange: Exchange = {request, principal, id: place.id, query, goOn};
+  return options.handlers[route.name](exchange);
+}
+
+function describe({description}: AppOptions): Answer {
+  return {status: 200, contentType: 'application/json', body: description};
+}
+
+/** RFC 6750, section 3. */
+function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Authenticator): Principal | Answer {
+  const key = bearerKey(headers.authorization);
+  if (key === undefined) {
+    return problem(401, 'unauthorized', 'Send a key, as Authorization: Bearer <API_KEY>.', {
+      headers: {'www-authenticate': 'Bearer'},
+    });
+  }
+  const found = authenticator.authenticate(key);
+  if (!('refused' in found)) return found.scopes.has(scope) ? found : outOfScope(scope);
+  if (found.refused === 'unavailable') {
+    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now.', {headers: {'retry-after': '5'}});
+  }
+  return problem(401, 'unauthorized', found.detail ?? 'The key is not valid.', {
+    headers: {'www-authenticate': 'Bearer error="invalid_token"'},
+  });
+}
+
+function outOfScope(scope: Scope): Answer {
+  return problem(403, 'insufficient_scope', `The key needs the scope ${scope}.`, {
+    headers: {'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"`},
+  });
+}
+
+function failed(error: unknown, {requestId, route}: Trace, {logger}: AppOptions): Answer {
+  if (error instanceof StoreError) return storeProblem(error);
+  logger.error({err: error, requestId, route: route?.name}, 'request failed');
+  return problem(500, 'internal_error', 'Something is wrong on our side; the log has it under the request id.');
+}
+
+/** What the store says of its disk is for the log, not for strangers. */
+function storeProblem({refusal}: StoreError): Answer {
+  switch (refusal) {
+    case 'full':
+      return problem(503, 'store_full', 'No room for new messages now.', {headers: {'retry-after': '30'}});
+    case 'busy':
+      return problem(503, 'store_busy', 'More is waiting to be stored than can be taken in.', {
+        headers: {'retry-after': '1'},
+      });
+    case 'down':
+      return problem(503, 'unavailable', 'Messages cannot be stored or read now.', {headers: {'retry-after': '5'}});
+  }
+}
+
+function send(response: ServerResponse, {status, headers, contentType, body}: Answer, requestId: string): void {
+  const text = JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
+  const content = Buffer.from(text);
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': content.length,
+    'cache-control': 'no-store',
+    'x-request-id': requestId,
+    ...headers,
+  });
+  response.end(content);
+}
+
+function record(
+  request: IncomingMessage,
+  answer: Answer | undefined,
+  trace: Trace,
+  {metrics, logger}: AppOptions,
+): void {
+  const {requestId, startMs, route, principal} = trace;
+  const ms = performance.now() - startMs;
+  const status = answer?.status ?? 499; // As nginx calls a client that did not wait.
+  metrics.observe(route?.name ?? 'none', status, ms);
+  const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
+  if (!logger.isLevelEnabled(level)) return;
+  const code = answer && isProblem(answer) ? (answer.body as {code?: string}).code : undefined;
+  const {account, keyId} = principal ?? {};
+  logger[level]({requestId, method: request.method, route: route?.name, status, code, account, keyId, ms}, 'request');
+}
+
+/** The client's own, where it can be written anywhere without harm. */
+function requestIdOf({headers}: IncomingMessage): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+function split(url: string): readonly string[] {
+  const mark = url.indexOf('?');
+  return mark === -1 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
+}

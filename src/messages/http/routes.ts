@@ -1,0 +1,53 @@
+import type {Scope} from '../auth.ts';
+import {isMessageId} from '../store/message-id.ts';
+
+/** One operation of the API. The names are those of the OpenAPI document and of the metrics. */
+export interface Route {
+  readonly name: 'submit' | 'list' | 'get' | 'claim' | 'ack' | 'nack' | 'describe';
+  readonly method: 'GET' | 'POST';
+  /** What the key must be allowed; undefined: no key is needed. */
+  readonly scope: Scope | undefined;
+}
+
+const submit: Route = {name: 'submit', method: 'POST', scope: 'messages:write'};
+const list: Route = {name: 'list', method: 'GET', scope: 'messages:read'};
+const get: Route = {name: 'get', method: 'GET', scope: 'messages:read'};
+const claim: Route = {name: 'claim', method: 'POST', scope: 'messages:process'};
+const ack: Route = {name: 'ack', method: 'POST', scope: 'messages:process'};
+const nack: Route = {name: 'nack', method: 'POST', scope: 'messages:process'};
+const describe: Route = {name: 'describe', method: 'GET', scope: undefined};
+
+export interface Place {
+  readonly routes: readonly Route[];
+  /** The message that the path names; what cannot be an id is found nowhere. */
+  readonly id: string;
+}
+
+const PLACES: Readonly<Record<string, Place>> = {
+  '/messages': {routes: [submit, list], id: ''},
+  '/messages/claim': {routes: [claim], id: ''},
+  '/openapi.json': {routes: [describe], id: ''},
+};
+
+const MESSAGE_PATH = /^\/messages\/(?<id>[^/]+)(?<verb>\/ack|\/nack)?$/;
+
+/** What stands at a path (without query); undefined where there is nothing. */
+export function placeOf(path: string): Place | undefined {
+  const place = Object.hasOwn(PLACES, path) ? PLACES[path] : undefined;
+  if (place) return place;
+  const {id = '', verb} = MESSAGE_PATH.exec(path)?.groups ?? {};
+  if (id === '') return undefined;
+  const routes = verb === '/ack' ? [ack] : verb === '/nack' ? [nack] : [get];
+  return {routes, id: isMessageId(id) ? id : ''};
+}
+
+/** HEAD is GET without the body, which Node leaves out by itself. */
+export function routeOf({routes}: Place, method: string | undefined): Route | undefined {
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  return routes.find(route => route.method === wanted);
+}
+
+/** For the Allow header. */
+export function allowed({routes}: Place): string {
+  return routes.flatMap(({method}) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+}

@@ -1,0 +1,39 @@
+import {expect, test} from 'vitest';
+import {AccountLimiter} from './limiter.ts';
+
+const limits = {requestsPerSecond: 10, bytesPerSecond: 1000, burstSeconds: 2, storedBytes: 1};
+
+/** How many of `count` requests at `now` pass. */
+function passing(limiter: AccountLimiter, account: string, count: number, bytes: number, now: number): number {
+  return Array.from({length: count}, () => limiter.take(account, bytes, now)).filter(({ok}) => ok).length;
+}
+
+test('a burst passes, then as many as the rate gives back', () => {
+  const limiter = new AccountLimiter(limits);
+  expect(passing(limiter, 'a', 100, 0, 0)).toBe(20);
+  expect(passing(limiter, 'a', 100, 0, 99)).toBe(0);
+  expect(passing(limiter, 'a', 100, 0, 500)).toBe(5);
+  expect(passing(limiter, 'a', 100, 0, 100_000), 'no more than a burst is saved up').toBe(20);
+});
+
+test('bytes have a bucket of their own', () => {
+  const limiter = new AccountLimiter(limits);
+  expect(passing(limiter, 'a', 100, 400, 0)).toBe(5);
+  expect(limiter.take('a', 400, 0)).toEqual({ok: false, limit: 'bytes', perSecond: 1000, retryAfterMs: 400});
+  expect(limiter.take('a', 0, 0)).toEqual({ok: true});
+});
+
+test('a refusal says when to come back, and then it passes', () => {
+  const limiter = new AccountLimiter(limits);
+  passing(limiter, 'a', 20, 0, 0);
+  expect(limiter.take('a', 0, 30)).toEqual({ok: false, limit: 'requests', perSecond: 10, retryAfterMs: 70});
+  expect(limiter.take('a', 0, 100)).toEqual({ok: true});
+});
+
+test('each account has its own, also after many others', () => {
+  const limiter = new AccountLimiter(limits);
+  passing(limiter, 'a', 20, 0, 0);
+  const others = Array.from({length: 20_000}, (_, n) => limiter.take(`other-${n}`, 0, 1).ok);
+  expect(others.every(ok => ok)).toBe(true);
+  expect(limiter.take('a', 0, 1).ok).toBe(false);
+});

@@ -1,0 +1,84 @@
+import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {StoreObservation} from './store/sqlite/sqlite-store.ts';
+import type {StoreState} from './store/store.ts';
+
+export interface RequestMetrics {
+  observe(route: string, status: number, ms: number): void;
+}
+
+export interface StoreMetrics {
+  observe(observation: StoreObservation): void;
+}
+
+/** No metric bears an account: there are too many of them, and they are nobody else's business. */
+export function requestMetrics(registry: Registry): RequestMetrics {
+  const seconds = new Histogram({
+    name: 'nameplate_messages_request_duration_seconds',
+    help: 'Requests by operation and status, from the end of the headers to the answer.',
+    labelNames: ['route', 'status'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  });
+  return {observe: (route, status, ms) => seconds.observe({route, status}, ms / 1000)};
+}
+
+/** What is watched of the store while it runs. */
+export interface WatchedStore {
+  state(): StoreState;
+  readonly waiting: number;
+}
+
+export function storeMetrics(registry: Registry, store: () => WatchedStore | undefined): StoreMetrics {
+  const registers = [registry];
+  const operations = new Histogram({
+    name: 'nameplate_messages_store_batch_operations',
+    help: 'Operations of one batch.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+    registers,
+  });
+  const commit = new Histogram({
+    name: 'nameplate_messages_store_commit_duration_seconds',
+    help: 'Time of one batch with writes, until durable.',
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers,
+  });
+  const lapsed = new Counter({
+    name: 'nameplate_messages_leases_lapsed_total',
+    help: 'Leases that ran out before the message was acknowledged, as found by the sweep.',
+    registers,
+  });
+  const deleted = new Counter({
+    name: 'nameplate_messages_deleted_total',
+    help: 'Messages deleted at the end of their retention.',
+    registers,
+  });
+  new Gauge({
+    name: 'nameplate_messages_store_waiting',
+    help: 'Operations that wait for the disk.',
+    registers,
+    collect() {
+      this.set(store()?.waiting ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'nameplate_messages_store_state',
+    help: '1 for the state that the store is in.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const current = store()?.state().kind ?? 'down';
+      for (const state of ['ok', 'full', 'down']) this.set({state}, state === current ? 1 : 0);
+    },
+  });
+  return {
+    observe: observation => {
+      if (observation.kind === 'sweep') {
+        lapsed.inc(observation.lapsed);
+        deleted.inc(observation.deleted);
+        return;
+      }
+      operations.observe(observation.operations);
+      if (observation.commitMs > 0) commit.observe(observation.commitMs / 1000);
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** The messages API as one thing: store, operations and server, put together and taken down in order. */
+import {join} from 'node:path';
+import type {Logger} from 'pino';
+import type {Registry} from 'prom-client';
+import type {HealthCheck} from '../process/http.ts';
+import type {Clock} from '../runtime/clock.ts';
+import type {Authenticator} from './auth.ts';
+import type {MessagesConfig} from './config.ts';
+import {createApp} from './http/app.ts';
+import {createHandlers} from './http/handlers.ts';
+import {describeApi} from './http/openapi.ts';
+import {startApiServer} from './http/server.ts';
+import {AccountLimiter} from './limiter.ts';
+import {requestMetrics, storeMetrics} from './metrics.ts';
+import {openSqliteStore, type SqliteStore} from './store/sqlite/sqlite-store.ts';
+
+export interface ServiceOptions {
+  readonly config: MessagesConfig;
+  readonly authenticator: Authenticator;
+  /** The module that the database's thread starts from. */
+  readonly storeWorker: URL;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Nothing can be stored any more: the process should end. */
+  readonly onFailed: (error: Error) => void;
+}
+
+export interface MessagesService {
+  /** Of the API. */
+  readonly port: number;
+  readonly liveness: readonly HealthCheck[];
+  readonly readiness: readonly HealthCheck[];
+  /** Answers what has begun, at most for `graceMs`, then closes the store. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** The database in the folder of the configuration. */
+export function databasePath(folder: string): string {
+  return join(folder, 'messages.db');
+}
+
+/** Rejects when the database or the port cannot be had. */
+export async function startMessagesService(options: ServiceOptions): Promise<MessagesService> {
+  const {config, authenticator, clock, logger, registry} = options;
+  const store = await openStore(options);
+  const {account, bodyBytes} = config.limits;
+  const handlers = createHandlers({store, limiter: new AccountLimiter(account), clock, bodyBytes});
+  const description = describeApi(config);
+  const app = createApp({authenticator, handlers, description, metrics: requestMetrics(registry), logger});
+  const server = await startApiServer(config.server, app).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
+  let closing = false;
+  return {
+    port: server.port,
+    liveness: [{name: 'process', problem: () => undefined}],
+    readiness: [
+      {name: 'shutdown', problem: () => (closing ? 'shutting down' : undefined)},
+      {name: 'keys', problem: () => authenticator.problem()},
+      storeCheck(store),
+    ],
+    close: async graceMs => {
+      closing = true;
+      await server.close(graceMs);
+      await store.close();
+    },
+  };
+}
+
+async function openStore({
+  config,
+  storeWorker,
+  clock,
+  logger,
+  registry,
+  onFailed,
+}: ServiceOptions): Promise<SqliteStore> {
+  const {store, queue, retention, limits} = config;
+  let opened: SqliteStore | undefined;
+  const metrics = storeMetrics(registry, () => opened);
+  opened = await openSqliteStore({
+    engine: {
+      path: databasePath(store.folder),
+      maxAttempts: queue.maxAttempts,
+      accountBytes: limits.account.storedBytes,
+      reserveBytes: store.reserveBytes,
+      retention: {
+        doneMs: retention.doneSeconds * 1000,
+        deadMs: retention.deadSeconds * 1000,
+        idempotencyMs: retention.idempotencySeconds * 1000,
+      },
+    },
+    worker: storeWorker,
+    maxWaiting: store.maxWaiting,
+    maxWaitingBytes: store.maxWaitingBytes,
+    clock,
+    logger,
+    observe: metrics.observe,
+    onFailed,
+  });
+  return opened;
+}
+
+/** A full store is no reason to send the traffic away: reading and processing go on, and make room. */
+function storeCheck(store: SqliteStore): HealthCheck {
+  const is = (kind: 'full' | 'down') => {
+    const state = store.state();
+    return state.kind === kind ? `store ${kind}: ${state.problem}` : undefined;
+  };
+  return {name: 'store', problem: () => is('down'), warning: () => is('full')};
+}

@@ -1,0 +1,42 @@
+import type {DatabaseSync, StatementSync} from 'node:sqlite';
+
+/**
+ * How much each account has stored. Sums are kept in memory over a transaction and written once an account, which costs
+ * a busy account nothing: whoever begins one ends it with `flush` before the commit, or `forget` after a rollback.
+ */
+export class AccountBytes {
+  readonly #find: StatementSync;
+  readonly #set: StatementSync;
+  readonly #known = new Map<string, number>();
+  readonly #changed = new Set<string>();
+
+  constructor(db: DatabaseSync) {
+    this.#find = db.prepare('SELECT bytes FROM accounts WHERE account = ?');
+    this.#set = db.prepare('INSERT OR REPLACE INTO accounts (account, bytes) VALUES (?, ?)');
+  }
+
+  of(account: string): number {
+    let bytes = this.#known.get(account);
+    if (bytes === undefined) {
+      bytes = Number(this.#find.get(account)?.bytes ?? 0);
+      this.#known.set(account, bytes);
+    }
+    return bytes;
+  }
+
+  /** `bytes` is negative for what was deleted. */
+  add(account: string, bytes: number): void {
+    this.#known.set(account, this.of(account) + bytes);
+    this.#changed.add(account);
+  }
+
+  flush(): void {
+    for (const account of this.#changed) this.#set.run(account, this.of(account));
+    this.forget();
+  }
+
+  forget(): void {
+    this.#known.clear();
+    this.#changed.clear();
+  }
+}

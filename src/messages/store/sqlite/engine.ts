@@ -1,0 +1,183 @@
+import {statfsSync} from 'node:fs';
+import {dirname} from 'node:path';
+import {DatabaseSync} from 'node:sqlite';
+import {AccountBytes} from './account-bytes.ts';
+import {type Append, prepareAppend} from './append.ts';
+import {failureOf} from './failure.ts';
+import {type Leases, prepareLeases} from './lease.ts';
+import type {
+  BatchResult,
+  EngineOptions,
+  Failure,
+  Operation,
+  OperationResult,
+  OperationValue,
+  SweepOutcome,
+} from './operations.ts';
+import {prepareReads, type Reads} from './read.ts';
+import {type Expired, prepareRetention} from './retention.ts';
+import {migrate, rewriteHeader} from './schema.ts';
+
+interface Statements {
+  readonly usage: AccountBytes;
+  readonly append: Append;
+  readonly reads: Reads;
+  readonly leases: Leases;
+  readonly expire: (now: number) => Expired;
+}
+
+interface Connection extends Statements {
+  readonly db: DatabaseSync;
+}
+
+/** The database, synchronous. One batch of operations is one transaction, and so one fdatasync. */
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #freeBytes: () => number;
+  #connection: Connection;
+  /** The connection has met an I/O error. It may still read; before the next write it is made anew, so that a volume that has come back is seen. */
+  #suspect = false;
+
+  /** Opens or makes the database, brings it to this schema, and recovers what a crash has left. Throws. */
+  constructor(options: EngineOptions, freeBytes: () => number = () => freeBytesAt(dirname(options.path))) {
+    this.#options = options;
+    this.#freeBytes = freeBytes;
+    this.#connection = connect(options);
+  }
+
+  /** `now` in milliseconds since the epoch. Does not throw: what fails is in the results. */
+  apply(batch: readonly Operation[], now: number): BatchResult {
+    const start = performance.now();
+    try {
+      const room = this.#room();
+      if (!batch.some(isWrite)) return {results: readAll(this.#connection, batch, now), room, commitMs: 0};
+      if (this.#suspect) this.#reconnect();
+      const results = writeAll(this.#connection, batch, now, room);
+      return {results, room, commitMs: performance.now() - start};
+    } catch (error) {
+      return this.#undone(batch, now, failureOf(error));
+    }
+  }
+
+  /** Moves the log into the database file and closes it. */
+  close(): void {
+    this.#connection.db.close();
+  }
+
+  /** Bytes for new messages: what the volume has beyond the reserve, or what deleted messages have left in the file. */
+  #room(): number {
+    const room = this.#freeBytes() - this.#options.reserveBytes;
+    return room >= 0 ? room : room + unusedBytes(this.#connection.db);
+  }
+
+  #reconnect(): void {
+    const before = this.#connection;
+    this.#connection = connect(this.#options);
+    this.#suspect = false;
+    before.db.close();
+  }
+
+  /** Nothing of the batch was written; its reads are answered if they can be. */
+  #undone(batch: readonly Operation[], now: number, failure: Failure): BatchResult {
+    this.#suspect ||= failure.refusal === 'down';
+    const refused: OperationResult = {ok: false, ...failure};
+    const results = batch.map((operation): OperationResult => {
+      if (isWrite(operation)) return refused;
+      try {
+        return {ok: true, value: perform(this.#connection, operation, now)};
+      } catch {
+        return refused;
+      }
+    });
+    return {results, room: 0, failure, commitMs: 0};
+  }
+}
+
+function connect(options: EngineOptions): Connection {
+  const db = new DatabaseSync(options.path, {timeout: 5000});
+  try {
+    // FULL: the log is synced at each commit, so that what was acknowledged survives a loss of power.
+    db.exec(`
+      PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;
+      PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
+    migrate(db);
+    const usage = new AccountBytes(db);
+    return {
+      db,
+      usage,
+      append: prepareAppend(db, usage, options),
+      reads: prepareReads(db),
+      leases: prepareLeases(db, options.maxAttempts),
+      expire: prepareRetention(db, usage, options.retention),
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function isWrite({kind}: Operation): boolean {
+  return kind !== 'get' && kind !== 'list';
+}
+
+function readAll(connection: Connection, batch: readonly Operation[], now: number): readonly OperationResult[] {
+  return batch.map(operation => ({ok: true, value: perform(connection, operation, now)}));
+}
+
+function writeAll(connection: Connection, batch: readonly Operation[], now: number, room: number) {
+  const {db, usage} = connection;
+  const full: OperationResult = {ok: false, refusal: 'full', problem: 'the volume has no more room for new messages'};
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const results = batch.map(
+      (operation): OperationResult =>
+        operation.kind === 'append' && room < 0 ? full : {ok: true, value: perform(connection, operation, now)},
+    );
+    usage.flush();
+    db.exec('COMMIT');
+    return results;
+  } catch (error) {
+    usage.forget();
+    // SQLite has already rolled back after some errors, such as a full disk.
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function perform(connection: Connection, operation: Operation, now: number): OperationValue {
+  const {append, reads, leases} = connection;
+  switch (operation.kind) {
+    case 'append':
+      return append(operation.given, now);
+    case 'get':
+      return reads.get(operation.given.account, operation.given.id);
+    case 'list':
+      return reads.list(operation.given);
+    case 'claim':
+      leases.lapse(now);
+      return leases.claim(operation.given, now);
+    case 'ack':
+      leases.lapse(now);
+      return leases.ack(operation.given, now);
+    case 'nack':
+      leases.lapse(now);
+      return leases.nack(operation.given, now);
+    case 'sweep':
+      return sweep(connection, operation.given.probe, now);
+  }
+}
+
+function sweep({db, leases, expire}: Connection, probe: boolean, now: number): SweepOutcome {
+  if (probe) rewriteHeader(db);
+  return {lapsed: leases.lapse(now), ...expire(now)};
+}
+
+function unusedBytes(db: DatabaseSync): number {
+  const value = (pragma: string) => Number(db.prepare(`PRAGMA ${pragma}`).get()?.[pragma]);
+  return value('freelist_count') * value('page_size');
+}
+
+function freeBytesAt(folder: string): number {
+  const {bavail, bsize} = statfsSync(folder);
+  return bavail * bsize;
+}

@@ -1,0 +1,53 @@
+import type {DatabaseSync, SQLOutputValue} from 'node:sqlite';
+import type {ListQuery, MessagePage, MessageStatus, StoredMessage} from '../store.ts';
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** The columns of a StoredMessage. */
+export const COLUMNS = 'id, status, created_at, attempts, reason, message';
+
+/** What one answer may hold, in bytes of messages, unless a single one is longer: a page must not fill the memory. */
+export const PAGE_BYTES = 1 << 20;
+
+export interface Reads {
+  get(account: string, id: string): StoredMessage | undefined;
+  list(query: ListQuery): MessagePage;
+}
+
+export function prepareReads(db: DatabaseSync): Reads {
+  const one = db.prepare(`SELECT ${COLUMNS} FROM messages WHERE account = ? AND id = ?`);
+  const all = db.prepare(`SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND id > ? ORDER BY id`);
+  const some = db.prepare(
+    `SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND status = ? AND id > ? ORDER BY id`,
+  );
+  return {
+    get: (account, id) => {
+      const row = one.get(account, id);
+      return row && toMessage(row);
+    },
+    list: ({account, limit, after = '', status}) =>
+      page(status === undefined ? all.iterate(account, after) : some.iterate(account, status, after), limit),
+  };
+}
+
+function page(rows: Iterable<Row>, limit: number): MessagePage {
+  const messages: StoredMessage[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += Number(row.bytes);
+    if (messages.length === limit || (messages.length > 0 && bytes > PAGE_BYTES)) return {messages, more: true};
+    messages.push(toMessage(row));
+  }
+  return {messages, more: false};
+}
+
+export function toMessage({id, status, created_at, attempts, reason, message}: Row): StoredMessage {
+  return {
+    id: String(id),
+    message: JSON.parse(String(message)),
+    status: String(status) as MessageStatus,
+    createdAt: Number(created_at),
+    attempts: Number(attempts),
+    ...(reason !== null && {reason: String(reason)}),
+  };
+}

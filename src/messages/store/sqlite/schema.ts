@@ -1,0 +1,83 @@
+/** The tables, and how a database of an older version becomes one of this. */
+import type {DatabaseSync} from 'node:sqlite';
+
+/** "NPmq": tells a message store from any other SQLite file. https://sqlite.org/pragma.html#pragma_application_id */
+const APPLICATION_ID = 0x4e_50_6d_71;
+
+/**
+ * One script for each version; never changed once released. `message` stands last in its table, so that looking at the
+ * other columns never reads the overflow pages of a long one. It is kept as a JSON string literal: JSON escapes what
+ * UTF-8 cannot hold (lone surrogates) and what SQLite text should not (NUL).
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE messages (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    account TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'leased', 'done', 'dead')),
+    created_at INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    available_at INTEGER NOT NULL,
+    lease TEXT,
+    lease_until INTEGER,
+    finished_at INTEGER,
+    reason TEXT,
+    bytes INTEGER NOT NULL,
+    message TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX messages_by_id ON messages (account, id);
+  -- For lists, and for claims, which pass over those that are not available yet.
+  CREATE INDEX messages_by_status ON messages (account, status, id, available_at);
+  CREATE INDEX messages_leased ON messages (lease_until) WHERE status = 'leased';
+  CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
+
+  CREATE TABLE idempotency (
+    account TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (account, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotency_by_age ON idempotency (created_at);
+
+  -- What each account has stored; kept in step by whoever inserts or deletes messages.
+  CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Brings an empty or older database to this version, each step in a transaction. Throws for one that is not ours. */
+export function migrate(db: DatabaseSync): void {
+  const version = pragma(db, 'user_version');
+  const application = pragma(db, 'application_id');
+  if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
+    throw new Error('the file is a SQLite database, but not of messages');
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new Error(
+      `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,
+    );
+  }
+  for (const [index, script] of MIGRATIONS.entries()) {
+    if (index < version) continue;
+    db.exec(
+      `BEGIN IMMEDIATE; ${script}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}; COMMIT`,
+    );
+  }
+}
+
+/** Changes nothing, but writes a page: to learn whether that is possible. */
+export function rewriteHeader(db: DatabaseSync): void {
+  db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+}
+
+function pragma(db: DatabaseSync, name: string): number {
+  return Number(db.prepare(`PRAGMA ${name}`).get()?.[name]);
+}
+
+function hasTables(db: DatabaseSync): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined;
+}

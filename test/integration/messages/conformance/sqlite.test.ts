@@ -1,0 +1,4 @@
+import {startService} from '../service.ts';
+import {conformanceSuite} from './suite.ts';
+
+conformanceSuite('SQLite', startService);

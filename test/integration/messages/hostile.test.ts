@@ -1,0 +1,190 @@
+/** Clients that mean harm, or behave as if: bounded in time and memory, and others are served meanwhile. */
+import {readFile} from 'node:fs/promises';
+import {connect, type Socket} from 'node:net';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {until} from '../../cluster/wait.ts';
+import {type Client, createClient, exchange} from './client.ts';
+import {removeFolders, type Service, startService} from './service.ts';
+
+const MIB = 1024 * 1024;
+let service: Service;
+let client: Client;
+const sockets: Socket[] = [];
+
+beforeAll(async () => {
+  service = await startService({config: {server: {headersTimeoutSeconds: 2, requestTimeoutSeconds: 4}}});
+  client = await createClient(service.url);
+});
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(async () => {
+  client.close();
+  await service.stop();
+  await removeFolders();
+});
+
+/** A connection that has sent `bytes`; `received` grows, `ended` resolves with all that came. */
+async function open(bytes: string | Buffer): Promise<{socket: Socket; ended: Promise<string>}> {
+  const socket = connect(service.port, '127.0.0.1');
+  sockets.push(socket);
+  let received = '';
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined); // a reset is one way to be cut off
+  const ended = new Promise<string>(resolve => socket.once('close', () => resolve(received)));
+  socket.write(bytes);
+  return {socket, ended};
+}
+
+async function expectOthersServed(): Promise<void> {
+  await expect(client.submit(service.account().key, 'from somebody else')).resolves.toMatchObject({status: 202});
+}
+
+async function memory(): Promise<number> {
+  const status = await readFile(`/proc/${service.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
+}
+
+const head = (key: string) =>
+  `POST /messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n`;
+
+test('500 connections that never finish their headers are cut off; others are served', async () => {
+  const slow = await Promise.all(Array.from({length: 500}, () => open('POST /messages HTTP/1.1\r\nhost: x\r\n')));
+  await expectOthersServed();
+  for (const {ended} of slow) expect(await ended).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
+});
+
+test('bodies that drip are cut off, stored is nothing', async () => {
+  const {key} = service.account();
+  const slow = await Promise.all(
+    Array.from({length: 200}, () => open(`${head(key)}content-length: 1000\r\n\r\n{"message":"`)),
+  );
+  const drip = setInterval(() => {
+    for (const {socket} of slow) if (socket.writable) socket.write('x');
+  }, 200);
+  await expectOthersServed();
+  for (const {ended} of slow) expect(await ended).toMatch(/^HTTP\/1\.1 408 /);
+  clearInterval(drip);
+  await expect(client.get(key, '/messages')).resolves.toMatchObject({body: {messages: []}});
+});
+
+test('3000 pipelined requests on one connection: all answered, in order, in bounded memory', async () => {
+  const {key} = service.account();
+  const requests = 3000;
+  const body = (n: number) => `{"message":"${n}"}`;
+  const bytes = Array.from(
+    {length: requests},
+    (_, n) => `${head(key)}content-length: ${body(n).length}\r\n\r\n${body(n)}`,
+  );
+  const before = await memory();
+  const last = `${head('wrong')}connection: close\r\ncontent-length: 0\r\n\r\n`;
+  const {ended} = await open([...bytes, last].join(''));
+  await expectOthersServed();
+  const got = await ended;
+  const order = [...got.matchAll(/"message":"(\d+)"/g)].map(([, n]) => Number(n));
+  expect(order).toHaveLength(requests);
+  expect(order.every((n, index) => n === index)).toBe(true);
+  expect((await memory()) - before).toBeLessThan(150 * MIB);
+});
+
+test('who does not read the answers is not read from for ever', async () => {
+  const {key} = service.account();
+  await client.submit(key, 'x'.repeat(200_000));
+  const before = await memory();
+  const wanted = `GET /messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`.repeat(50_000);
+  const {socket} = await open(wanted);
+  socket.pause();
+  await expectOthersServed();
+  expect((await memory()) - before).toBeLessThan(150 * MIB);
+});
+
+test.each([
+  [
+    'a header of 20 KiB',
+    `GET /messages HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_480)}\r\n\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  [
+    'a thousand headers',
+    `GET /messages HTTP/1.1\r\nhost: x\r\n${'x: yyyyyyyyyyyyyyyyyyyy\r\n'.repeat(1000)}\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  ['a URL of 20 KiB', `GET /${'y'.repeat(20_480)} HTTP/1.1\r\nhost: x\r\n\r\n`, 431, 'headers_too_large'],
+  ['no HTTP', 'hello\r\n\r\n', 400, 'malformed_request'],
+  ['TLS', Buffer.from('16030100a5010000a10303', 'hex'), 400, 'malformed_request'],
+  [
+    'two lengths',
+    'POST /messages HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+    400,
+    'malformed_request',
+  ],
+  [
+    'length and chunks',
+    'POST /messages HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+    400,
+    'malformed_request',
+  ],
+  ['a bad chunk', `${head('key-of.account-0.all')}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400, 'malformed_request'],
+])('%s: %3$i', async (_, bytes, status, code) => {
+  const got = await exchange(service.port, bytes);
+  expect(got).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(got).toContain(`"code":"${code}"`);
+  expect(got).toContain('application/problem+json');
+  await expectOthersServed();
+});
+
+test.each([
+  ['without a key', 'wrong', 401],
+  ['with one', undefined, 413],
+])('a body without end, sent %s: answered, and cut off', async (_, key, status) => {
+  const {socket, ended} = await open(`${head(key ?? service.account().key)}transfer-encoding: chunked\r\n\r\n`);
+  const before = await memory();
+  const chunk = Buffer.from(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
+  const pour = (): void => {
+    while (socket.writable && socket.write(chunk));
+  };
+  socket.on('drain', pour);
+  pour();
+  expect(await ended).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect((await memory()) - before).toBeLessThan(50 * MIB);
+});
+
+test('more connections than allowed are refused at once; those that are open go on', async () => {
+  const small = await startService({config: {server: {maxConnections: 3}}});
+  const few = await createClient(small.url);
+  const idle = Array.from({length: 10}, () => connect(small.port, '127.0.0.1').on('error', () => undefined));
+  sockets.push(...idle);
+  await until(
+    'the surplus is closed',
+    () => idle.filter(socket => socket.destroyed || socket.readableEnded).length >= 7,
+  );
+  await expect(few.submit(small.account().key, 'x')).resolves.toMatchObject({status: 202});
+  few.close();
+  await small.stop();
+});
+
+test('neither keys nor messages are in the log, failures included', async () => {
+  const {key} = service.account();
+  const secret = 'a message that nobody else should read';
+  await client.submit(key, secret);
+  await client.request('/messages', {
+    method: 'POST',
+    key,
+    headers: {'content-type': 'application/json'},
+    body: `{"message":"${secret}`,
+  });
+  await client.request('/messages', {key: `${key}-wrong`});
+  const requestId = 'the-last-one';
+  await client.request('/messages', {key, headers: {'x-request-id': requestId}});
+  const log = await until('the log has all', async () => {
+    const text = await readFile(service.logFile, 'utf8');
+    return text.includes(requestId) && text;
+  });
+  expect(log).toContain('"keyId":"account-');
+  expect(log).not.toContain(key);
+  expect(log).not.toContain(secret);
+});

@@ -1,0 +1,155 @@
+/** The messages API as its users run it: a process of its own, with a configuration file and a folder for the store. */
+import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {keyHash} from '../../../src/messages/key-table.ts';
+import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
+import {until} from '../../cluster/wait.ts';
+
+export const PROGRAM = join(import.meta.dirname, '../../../src/bin/messages.ts');
+const ACCOUNTS = 400;
+const SCOPES = ['messages:write', 'messages:read', 'messages:process'] as const;
+
+/** Keys of one account. */
+export interface Account {
+  readonly name: string;
+  readonly key: string;
+  readonly writeKey: string;
+  readonly readKey: string;
+  readonly processKey: string;
+}
+
+export interface ServiceOptions {
+  /** Sections laid over the configuration of the test. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** For the store; a temporary one unless given. */
+  readonly folder?: string;
+  /** Runs the program: strace and the like. */
+  readonly wrapper?: readonly string[];
+}
+
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Of the store. */
+  readonly folder: string;
+  readonly configFile: string;
+  readonly logFile: string;
+  readonly exited: Child['exited'];
+  /** One that no test has had. */
+  account(): Account;
+  /** Status and body of a path of the operations server. */
+  operations(path: string): Promise<{readonly status: number; readonly body: string}>;
+  /** SIGTERM; resolves when it has ended. */
+  stop(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+const ROOMY = {requestsPerSecond: 1_000_000, bytesPerSecond: 16 * 1024 ** 3};
+let started = 0;
+let accountsUsed = 0;
+const temporary: string[] = [];
+
+/** Removes the folders that were made. */
+export async function removeFolders(): Promise<void> {
+  await Promise.all(temporary.splice(0).map(folder => rm(folder, {recursive: true, force: true})));
+}
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-messages-'));
+  temporary.push(folder);
+  return folder;
+}
+
+/** Starts it and waits until it answers. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const {folder = join(await temporaryFolder(), 'store'), config = {}, wrapper = []} = options;
+  await mkdir(folder, {recursive: true});
+  const aside = await temporaryFolder();
+  const configFile = join(aside, 'config.json');
+  const keyFile = join(aside, 'keys.json');
+  await writeFile(keyFile, JSON.stringify({keys: Array.from({length: ACCOUNTS}, (_, n) => entriesOf(n)).flat()}));
+  await writeFile(configFile, JSON.stringify(merged(keyFile, folder, config)));
+  const name = `messages-${++started}`;
+  const logFile = join(aside, 'log');
+  const argv = [...wrapper, process.execPath, PROGRAM, '--config', configFile];
+  const child = startChild(name, argv, {log: logFile});
+  const ready = until(`${name} is ready`, () => portsOf(logFile), {intervalMs: 20});
+  const {pid, port, operationsPort} = (await Promise.race([ready, failOnExit(child, logFile)])) as Ports;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    pid,
+    folder,
+    configFile,
+    logFile,
+    exited: child.exited,
+    account: () => accountOf(accountsUsed++),
+    operations: async path => {
+      const response = await fetch(`http://127.0.0.1:${operationsPort}${path}`);
+      return {status: response.status, body: await response.text()};
+    },
+    stop: () => end(child, pid),
+    kill: child.kill,
+  };
+}
+
+/** The program itself is told, not a wrapper, which might end without it. */
+async function end(child: Child, pid: number): Promise<void> {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has ended already
+  }
+  await child.exited;
+}
+
+function merged(keyFile: string, folder: string, config: Readonly<Record<string, unknown>>) {
+  const {limits, server, store, ...rest} = config as Record<string, Record<string, unknown>>;
+  return {
+    ...rest,
+    keys: {file: keyFile},
+    server: {port: 0, ...server},
+    operations: {port: 0},
+    store: {folder, reserveBytes: 0, ...store},
+    limits: {...limits, account: {...ROOMY, ...(limits?.account as object)}},
+    log: {level: 'debug'},
+  };
+}
+
+export function accountOf(index: number): Account {
+  const name = `account-${index}`;
+  const key = (kind: string) => `key-of.${name}.${kind}`;
+  return {name, key: key('all'), writeKey: key('write'), readKey: key('read'), processKey: key('process')};
+}
+
+function entriesOf(index: number) {
+  const {name, key, writeKey, readKey, processKey} = accountOf(index);
+  const [write, read, process] = SCOPES;
+  const entry = (secret: string, scopes: readonly string[]) => ({
+    account: name,
+    keyId: `${name}/${scopes.length === 1 ? scopes[0] : 'all'}`,
+    sha256: keyHash(secret),
+    scopes,
+  });
+  return [entry(key, SCOPES), entry(writeKey, [write]), entry(readKey, [read]), entry(processKey, [process])];
+}
+
+interface Ports {
+  readonly pid: number;
+  readonly port: number;
+  readonly operationsPort: number;
+}
+
+async function portsOf(logFile: string): Promise<Ports | undefined> {
+  const lines = await logLines(logFile);
+  return lines.find(({message}) => message === 'ready') as Ports | undefined;
+}
+
+/** Lines of a log that are JSON. */
+export async function logLines(logFile: string): Promise<Record<string, unknown>[]> {
+  const lines = (await readFile(logFile, 'utf8')).split('\n');
+  return lines.filter(line => line.startsWith('{') && line.endsWith('}')).map(line => JSON.parse(line));
+}
