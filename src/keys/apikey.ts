@@ -1,0 +1,16 @@
+import type {APIKeySpec, APIKeyStatus} from '../api/generated/apikey.ts';
+import {GROUP, VERSION} from '../api/names.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+
+export interface APIKey extends KubeObject {
+  spec: APIKeySpec;
+  status?: APIKeyStatus;
+}
+
+export const API_KEY: ResourceType<APIKey> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'apikeys',
+  kind: 'APIKey',
+  namespaced: true,
+};
