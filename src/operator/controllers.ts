@@ -1,10 +1,9 @@
 /** The controllers, and which keys each change concerns. */
 import {LABEL} from '../api/names.ts';
-import type {APIKey} from '../keys/apikey.ts';
+import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import type {Delta} from '../runtime/kube/store.ts';
-import {hashesOf} from './apikey/holder.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';

@@ -1,12 +1,11 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
 import type {Condition} from '../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../api/names.ts';
-import {API_KEY, type APIKey} from '../keys/apikey.ts';
+import {API_KEY, type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {ReadonlyStore} from '../runtime/kube/store.ts';
 import {accountId} from './account.ts';
-import {hashesOf} from './apikey/holder.ts';
 import {ROUTE_NAME_LENGTH} from './identity.ts';
 import {listedHosts} from './project/hosts.ts';
 import * as kinds from './resources.ts';

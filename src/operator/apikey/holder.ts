@@ -1,11 +1,6 @@
 /** Who may have a key where several APIKeys show it: the earliest holder. Pure. */
-import type {APIKey} from '../../keys/apikey.ts';
+import {type APIKey, hashesOf} from '../../keys/apikey.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-
-/** The hashes that an APIKey holds, as its status says. */
-export function hashesOf({status}: DeepReadonly<APIKey>): string[] {
-  return [status?.sha256, status?.previous?.sha256].filter(hash => hash !== undefined);
-}
 
 /**
  * Whether `self`, in whose Secret the hash was found, comes before all of `others`, whose status shows it. Who has the key
