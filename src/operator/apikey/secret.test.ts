@@ -5,6 +5,7 @@ import type {APIKey} from '../../keys/apikey.ts';
 import {digestOf, mintKey} from '../../keys/format.ts';
 import {comesFirst} from './holder.ts';
 import {buildSecret, type KeySecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
+import {keptMs} from './sweep.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const KEY = mintKey(count => new Uint8Array(count));
@@ -42,6 +43,15 @@ describe('whose Secret', () => {
   ] as const)('%s', (_, secret, of, knownUid, want) => {
     expect(standingOf(secret, of, knownUid)).toBe(want);
   });
+});
+
+test.each([
+  ['of an APIKey that was seen: not at all', true, 0, 0],
+  ['that is young and comes alone: until its APIKey may have come', false, 1000, RESTORE_MS - 1000],
+  ['that is older: not at all', false, RESTORE_MS, 0],
+])('a Secret without its APIKey is kept, %s', (_, wasSeen, ageMs, want) => {
+  const secret = stored(buildSecret(apiKey('gone'), KEY), NOW - ageMs);
+  expect(keptMs(secret, wasSeen, NOW)).toBe(want);
 });
 
 describe('what a Secret says', () => {
