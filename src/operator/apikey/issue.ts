@@ -19,9 +19,10 @@ import {
   secretNameOf,
   standingOf,
 } from './secret.ts';
+import {deleteSecret} from './sweep.ts';
 
 /** Somebody else's Secret is not in the cache: whether it is still there is asked this often. */
-const CONFLICT_RETRY_MS = 15_000;
+const CONFLICT_RETRY_MS = 10_000;
 const REFUSED_RETRY_MS = 30_000;
 
 export type Issue =
@@ -50,11 +51,9 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
   switch (standingOf(secret, apiKey, knownUid)) {
     case 'foreign':
       return {kind: 'failed', condition: Ready.secretConflict(name), retryMs: CONFLICT_RETRY_MS};
-    case 'leftover': {
-      const {uid} = secret.metadata;
-      await client.delete(SECRET, objectKey(secret), {...(uid && {preconditions: {uid}}), signal});
+    case 'leftover':
+      await deleteSecret(secret, client, signal);
       return await createKey(context);
-    }
     case 'ours':
       return await keepKey(context, secret);
   }

@@ -13,7 +13,7 @@ import {INDEX} from '../stores.ts';
 import {comesFirst} from './holder.ts';
 import {type Issue, issueKey} from './issue.ts';
 import {apiKeyStatus} from './status.ts';
-import {sweepSecrets} from './sweep.ts';
+import {sweepLeftovers, sweepSecrets} from './sweep.ts';
 
 /** Keys are "namespace/name", of APIKeys that exist and of those that left a Secret behind. */
 export function reconcileApiKey(operator: Operator): Reconcile {
@@ -24,8 +24,8 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     if (stores.apiKeys.state !== 'synced') return after(1000); // without its kind, an APIKey that is not seen is not gone
     const nowMs = clock.now();
     const apiKey = stores.apiKeys.get(key);
+    const secrets = stores.secrets.byIndex(INDEX.apiKey, key);
     if (!apiKey || apiKey.metadata.deletionTimestamp) {
-      const secrets = stores.secrets.byIndex(INDEX.apiKey, key);
       const outcome = await sweepSecrets(secrets, {wasSeen: known.has(key), nowMs, client, signal});
       known.delete(key);
       return outcome;
@@ -34,7 +34,9 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion takes the APIKey along
 
     const ended = endOf(apiKey, nowMs) !== undefined;
-    const issue = await issueKey({apiKey, knownUid: known.get(key), ended, nowMs, client, signal});
+    const knownUid = known.get(key);
+    await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
+    const issue = await issueKey({apiKey, knownUid, ended, nowMs, client, signal});
     known.set(key, apiKey.metadata.uid);
     const status = apiKeyStatus(apiKey, {
       account: accountId(namespace),

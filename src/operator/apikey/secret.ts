@@ -98,6 +98,13 @@ export function readKey({metadata, data}: DeepReadonly<KeySecret>): IssuedKey | 
   };
 }
 
+/** Whether the operator made it for an APIKey: a label alone may be anybody's. */
+export function isKeySecret({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata'>): boolean {
+  return (
+    metadata.labels?.[LABEL.managedBy] === 'nameplate' && metadata.annotations?.[ANNOTATION.apiKeyUid] !== undefined
+  );
+}
+
 /**
  * - ours: made for this APIKey, or come back with it from a backup.
  * - leftover: made for a deleted APIKey of the same name; deleting an APIKey ends its key for good.
@@ -107,20 +114,18 @@ export type Standing = 'ours' | 'leftover' | 'foreign';
 
 /** `knownUid`: the uid that this process last saw the APIKey of this name have. */
 export function standingOf(
-  {metadata}: DeepReadonly<KubeObject>,
+  {metadata}: Pick<DeepReadonly<KubeObject>, 'metadata'>,
   apiKey: DeepReadonly<APIKey>,
   knownUid: string | undefined,
 ): Standing {
-  const {labels = {}, annotations = {}} = metadata;
-  const madeFor = annotations[ANNOTATION.apiKeyUid];
-  const isKeySecret = labels[LABEL.managedBy] === 'nameplate' && labels[LABEL.apiKey] === apiKey.metadata.name;
-  if (!isKeySecret || madeFor === undefined) return 'foreign';
+  if (!isKeySecret({metadata}) || metadata.labels?.[LABEL.apiKey] !== apiKey.metadata.name) return 'foreign';
+  const madeFor = metadata.annotations?.[ANNOTATION.apiKeyUid];
   if (madeFor === apiKey.metadata.uid) return 'ours';
   if (knownUid !== undefined && knownUid !== apiKey.metadata.uid) return 'leftover';
   const aheadMs = createdMs(apiKey) - createdMs({metadata});
   return aheadMs > RESTORE_MS ? 'leftover' : 'ours';
 }
 
-export function createdMs({metadata}: {readonly metadata: DeepReadonly<KubeObject['metadata']>}): number {
+export function createdMs({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata'>): number {
   return Date.parse(metadata.creationTimestamp ?? '');
 }

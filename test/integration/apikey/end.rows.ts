@@ -99,7 +99,17 @@ export function endRows(world: () => World): void {
     expect(world().authority.authenticate(key)).toMatchObject({account: 'acme'});
   });
 
-  test('and leaves alone what was only labelled like its Secret while the APIKey stands', async () => {
+  test('also where that one has its Secret under another name', async () => {
+    const tenant = await newTenant(world(), 'renamed');
+    const key = await tenant.issued();
+    await tenant.delete();
+    await tenant.apply({secretName: 'elsewhere'});
+    await tenant.ends(key);
+    await tenant.becomes({Active: 'Active', Ready: 'Issued'});
+    await tenant.until('the Secret of the first is gone', async () => (await tenant.secret()) === undefined);
+  });
+
+  test('and leaves alone what is only labelled like its Secret', async () => {
     const tenant = await newTenant(world(), 'copied');
     const key = await tenant.issued();
     const labels = {[LABEL.managedBy]: 'nameplate', [LABEL.apiKey]: 'shop'};
@@ -108,6 +118,8 @@ export function endRows(world: () => World): void {
     await tenant.patch({scopes: ['messages:read']});
     await tenant.becomes({Active: 'Active', Ready: 'Issued'});
     expect(await tenant.works()).toBe(key);
+    await tenant.delete();
+    await tenant.until('its own Secret is gone', async () => (await tenant.secret()) === undefined);
     expect(await world().client.get(SECRET, copy.metadata)).toBeDefined();
   });
 }
