@@ -3,7 +3,7 @@
  * tokens have it: what is mistyped or made up is turned away without a look-up, and scanners for leaked secrets can
  * tell a key from anything else. https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
  */
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import {crc32} from 'node:zlib';
 
 const PREFIX = 'npk_';
@@ -37,7 +37,7 @@ export function isKey(text: string): boolean {
 
 /** SHA-256 in hexadecimal. The key is random enough that a slow hash or a salt would add nothing. */
 export function digestOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 /** The beginning by which people recognize a key. */
