@@ -1,0 +1,56 @@
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {defaultDnsConfig} from '../../../src/dns/config.ts';
+import {Semaphore} from '../../../src/dns/semaphore.ts';
+import type {Verdict} from '../../../src/dns/verdict.ts';
+import {type Internet, startInternet} from './internet.ts';
+import {apexRows} from './rows/apex.ts';
+import {caaRows} from './rows/caa.ts';
+import {recordRows} from './rows/records.ts';
+import {resolverRows} from './rows/resolver.ts';
+import {hostOfRow, questionAbout, type Row, SHARED, zoneOfRow} from './rows/row.ts';
+import {serverRows} from './rows/servers.ts';
+import {wireRows} from './rows/wire.ts';
+
+const groups: Record<string, readonly Row[]> = {
+  'what stands in the zone': recordRows,
+  'who answers': serverRows,
+  'names that show addresses': apexRows,
+  CAA: caaRows,
+  'with a resolver': resolverRows,
+  'on the wire': wireRows,
+};
+const rows = Object.values(groups).flat();
+
+let internet: Internet;
+/** As many at the same time as the operator asks for: the wait for dead servers is shared. */
+const inFlight = new Semaphore(defaultDnsConfig.checks.inFlight);
+const never = new AbortController().signal;
+let verdicts: readonly Promise<Verdict>[] = [];
+beforeAll(async () => {
+  internet = await startInternet([...SHARED, ...rows.map(zoneOfRow)]);
+  verdicts = rows.map((row, index) => {
+    const host = hostOfRow(row, zoneOfRow(row, index).name);
+    return inFlight.run(() => internet.verify(questionAbout(host, row.question), row.config ?? {}), never);
+  });
+});
+afterAll(() => internet?.stop());
+
+/** Puts the names of a row into what it expects. */
+function fill<T>(value: T, zone: string, host: string): T {
+  return JSON.parse(JSON.stringify(value).replaceAll('ZONE', zone).replaceAll('HOST', host)) as T;
+}
+
+describe.each(Object.entries(groups))('the verdict: %s', (_, group) => {
+  test.concurrent.each(group.map(row => ({...row, row})))('$case', async ({row}) => {
+    const index = rows.indexOf(row);
+    const zone = zoneOfRow(row, index).name;
+    const host = hostOfRow(row, zone);
+    const verdict = await verdicts[index];
+    if (!verdict) throw new Error('no verdict');
+    expect(verdict, verdict.message).toMatchObject(fill(row.want, zone, host));
+    expect(verdict.verified).toBe(verdict.reason === 'Verified');
+    for (const text of row.says ?? [])
+      expect(verdict.message).toContain(text.replace('HOST', host).replace('ZONE', zone));
+    expect(verdict.message).toMatch(/^[\x20-\x7e]{1,2000}$/);
+  });
+});
