@@ -18,7 +18,18 @@ export interface DomainClaim extends KubeObject {
 }
 
 export interface Service extends KubeObject {
-  spec?: {ports?: {name?: string; port: number}[]};
+  spec?: {
+    type?: string;
+    clusterIP?: string;
+    selector?: Record<string, string>;
+    ports?: ServicePort[];
+  };
+}
+export interface ServicePort {
+  name?: string;
+  port: number;
+  targetPort?: number | string;
+  appProtocol?: string;
 }
 /** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubeObject {

@@ -8,7 +8,7 @@ import type {DomainState} from '../../../src/operator/domain/summary.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import * as kinds from '../../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
-import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
 import {CERTIFICATE_REQUEST} from './cert-manager.ts';
@@ -110,10 +110,7 @@ export class Tenant {
     return this.get(kinds.DOMAIN, host);
   }
 
-  get<T extends kinds.Domain | kinds.Project | kinds.Ingress | kinds.Certificate>(
-    resource: ResourceType<T>,
-    name: string,
-  ): T | undefined {
+  get<T extends KubeObject>(resource: ResourceType<T>, name: string): T | undefined {
     return this.world.history.get(resource, `${this.namespace}/${name}`);
   }
 
@@ -124,6 +121,11 @@ export class Tenant {
   /** The https Ingress of a host. */
   ingress(host: string): kinds.Ingress | undefined {
     return this.get(kinds.INGRESS, routeName(this.namespace, host));
+  }
+
+  /** The Service that a host is routed to. */
+  backend(host: string) {
+    return this.get(kinds.SERVICE, routeName(this.namespace, host))?.spec;
   }
 
   certificate(host: string): kinds.Certificate | undefined {

@@ -89,6 +89,7 @@ export async function startWorld(): Promise<World> {
     kinds.PROJECT,
     kinds.DOMAIN,
     kinds.DOMAIN_CLAIM,
+    kinds.SERVICE,
     kinds.INGRESS,
     MIDDLEWARE,
     EVENT,
