@@ -3,13 +3,14 @@ import {LABEL} from '../api/names.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import type {Delta} from '../runtime/kube/store.ts';
+import {reconcileCertificateRequest, undecidedPart} from './approval/reconcile.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {routeKeyOf} from './identity.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import type {Domain, Project} from './resources.ts';
+import {CERTIFICATE_REQUEST, type Domain, type Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
 import {domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
@@ -18,6 +19,7 @@ export function addControllers(manager: Manager, operator: Operator): void {
   addManagedDomainController(manager, operator);
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
+  if (operator.config.certificates.approval.enabled) addApprovalController(manager, operator);
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
@@ -100,6 +102,15 @@ function addRetentionControllers(manager: Manager, operator: Operator): void {
   manager
     .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
     .watch(stores.claims, self);
+}
+
+/** A request waits for nothing but its grace, so only requests wake it. */
+function addApprovalController(manager: Manager, operator: Operator): void {
+  const {workers} = operator.config.controller;
+  const requests = manager.cache(CERTIFICATE_REQUEST, {transform: undecidedPart});
+  manager
+    .controller({name: 'certificate-request', reconcile: reconcileCertificateRequest(operator, requests), workers})
+    .watch(requests, self);
 }
 
 function self({object}: Delta<KubeObject>): string[] {

@@ -77,6 +77,17 @@ export interface Certificate extends KubeObject {
   };
 }
 
+/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
+export interface CertificateRequest extends KubeObject {
+  spec: {
+    /** Base64 of a PEM block. */
+    request: string;
+    isCA?: boolean;
+    usages?: string[];
+  };
+  status?: {conditions?: CertificateCondition[]};
+}
+
 /** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
 export interface Issuer extends KubeObject {
   status?: {conditions?: CertificateCondition[]};
@@ -144,6 +155,13 @@ export const CERTIFICATE: ResourceType<Certificate> = {
   version: 'v1',
   plural: 'certificates',
   kind: 'Certificate',
+  namespaced: true,
+};
+export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'certificaterequests',
+  kind: 'CertificateRequest',
   namespaced: true,
 };
 export const ISSUER: ResourceType<Issuer> = {

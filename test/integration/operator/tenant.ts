@@ -11,7 +11,6 @@ import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
-import {CERTIFICATE_REQUEST} from './cert-manager.ts';
 import type {Version} from './history.ts';
 import {INGRESS_ADDRESS, type World} from './world.ts';
 
@@ -135,7 +134,7 @@ export class Tenant {
   /** The requests that cert-manager has made for a host. */
   certificateRequests(host: string) {
     const prefix = `${routeName(this.namespace, host)}-`;
-    const all = this.world.history.versions(CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
+    const all = this.world.history.versions(kinds.CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
     return all.filter(
       ({object}) => object.metadata.namespace === this.namespace && object.metadata.name.startsWith(prefix),
     );
