@@ -97,6 +97,23 @@ const certificates = section('Certificates of custom domains, made by cert-manag
     description:
       "The CA's domains as CAA records name them, such as letsencrypt.org. CAA records are checked before a certificate is asked for; empty: they are not.",
   },
+  approval: section(
+    "Approval of cert-manager's certificate requests in all namespaces, in place of its own approver (disableAutoApproval in its chart). While that one is on, it approves everything first.",
+    {
+      enabled: {
+        type: 'boolean',
+        default: true,
+        description:
+          'Approve requests of one host that its namespace holds, and deny all others. Off: somebody else must approve, and keep tenants from certificates for hosts that are not theirs.',
+      },
+      exemptNamespaces: {
+        type: 'array',
+        items: kubernetesName,
+        default: ['cert-manager', 'kube-system'],
+        description: "Namespaces whose requests are all approved: the platform's own, never a tenant's.",
+      },
+    },
+  ),
   overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
   failureBudget: section('How often a host may fail to get a certificate. Stay at or below the limit of the CA.', {
     failures: count(5, 1, 20, 'Failed attempts of one host in the window.'),

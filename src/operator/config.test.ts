@@ -22,6 +22,7 @@ const complete: OperatorConfig = {
   certificates: {
     issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io'},
     caaIdentities: [],
+    approval: {enabled: true, exemptNamespaces: ['cert-manager', 'kube-system']},
     overdueAfterSeconds: 1800,
     failureBudget: {failures: 5, windowSeconds: 3600},
     secretRetentionSeconds: 604_800,

@@ -44,6 +44,7 @@ export interface CertificatesConfig {
   readonly issuerRef: {readonly name: string; readonly kind: 'ClusterIssuer' | 'Issuer'; readonly group: string};
   /** The CA's domains as CAA records name them; empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
+  readonly approval: {readonly enabled: boolean; readonly exemptNamespaces: readonly string[]};
   readonly overdueAfterSeconds: number;
   readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
   readonly secretRetentionSeconds: number;

@@ -5,13 +5,14 @@ import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import type {Delta} from '../runtime/kube/store.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
+import {reconcileCertificateRequest, undecidedPart} from './approval/reconcile.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {routeKeyOf} from './identity.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import type {Domain, Project} from './resources.ts';
+import {CERTIFICATE_REQUEST, type Domain, type Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
@@ -21,6 +22,7 @@ export function addControllers(manager: Manager, operator: Operator): void {
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
+  if (operator.config.certificates.approval.enabled) addApprovalController(manager, operator);
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
@@ -112,6 +114,15 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     .watch(stores.apiKeys, delta => apiKeyAndWhoShares(stores, delta))
     .watch(stores.secrets, ({object, old}) => [object, old].flatMap(secret => (secret ? apiKeyKeysOf(secret) : [])))
     .watch(stores.namespaces, ({object}) => stores.apiKeys.byIndex(INDEX.namespace, object.metadata.name).map(keyOf));
+}
+
+/** A request waits for nothing but its grace, so only requests wake it. */
+function addApprovalController(manager: Manager, operator: Operator): void {
+  const {workers} = operator.config.controller;
+  const requests = manager.cache(CERTIFICATE_REQUEST, {transform: undecidedPart});
+  manager
+    .controller({name: 'certificate-request', reconcile: reconcileCertificateRequest(operator, requests), workers})
+    .watch(requests, self);
 }
 
 function self({object}: Delta<KubeObject>): string[] {

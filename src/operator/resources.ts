@@ -18,7 +18,18 @@ export interface DomainClaim extends KubeObject {
 }
 
 export interface Service extends KubeObject {
-  spec?: {ports?: {name?: string; port: number}[]};
+  spec?: {
+    type?: string;
+    clusterIP?: string;
+    selector?: Record<string, string>;
+    ports?: ServicePort[];
+  };
+}
+export interface ServicePort {
+  name?: string;
+  port: number;
+  targetPort?: number | string;
+  appProtocol?: string;
 }
 /** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubeObject {
@@ -64,6 +75,17 @@ export interface Certificate extends KubeObject {
     renewalTime?: string;
     revision?: number;
   };
+}
+
+/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
+export interface CertificateRequest extends KubeObject {
+  spec: {
+    /** Base64 of a PEM block. */
+    request: string;
+    isCA?: boolean;
+    usages?: string[];
+  };
+  status?: {conditions?: CertificateCondition[]};
 }
 
 /** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
@@ -133,6 +155,13 @@ export const CERTIFICATE: ResourceType<Certificate> = {
   version: 'v1',
   plural: 'certificates',
   kind: 'Certificate',
+  namespaced: true,
+};
+export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'certificaterequests',
+  kind: 'CertificateRequest',
   namespaced: true,
 };
 export const ISSUER: ResourceType<Issuer> = {

@@ -126,8 +126,8 @@ export function inNamespace(object: DeepReadonly<KubeObject>, name: string): str
 }
 
 function slimService(service: kinds.Service): kinds.Service {
-  const {apiVersion, kind, metadata, spec} = service;
-  return {apiVersion, kind, metadata, spec: {ports: spec?.ports ?? []}};
+  const {apiVersion, kind, metadata, spec: {type, selector, ports = []} = {}} = service;
+  return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(selector && {selector}), ports}};
 }
 
 function slimIssuer(issuer: kinds.Issuer): kinds.Issuer {

@@ -40,9 +40,9 @@ export function domain(
   return {apiVersion: API_VERSION, kind: 'Domain', metadata: {name: host, namespace: inNamespace}, spec};
 }
 
-/** Without a selector, so that nobody but the test makes its endpoints. */
+/** Selects the pods that bear the label app with its own name. */
 export function service(inNamespace: string, name: string, ports: readonly {name: string; port: number}[]): Service {
-  const spec = {ports: ports.map(port => ({...port}))};
+  const spec = {selector: {app: name}, ports: ports.map(port => ({...port}))};
   return {apiVersion: 'v1', kind: 'Service', metadata: {name, namespace: inNamespace}, spec};
 }
 

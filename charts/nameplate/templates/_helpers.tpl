@@ -72,6 +72,8 @@ app.kubernetes.io/component: messages
 {{- $_ := required "config.platform.targetDomain is needed: custom domains point below it, for example edge.example.net" $config.platform.targetDomain }}
 {{- $_ := required "config.certificates.issuerRef.name is needed: the cert-manager issuer of custom domains, for example letsencrypt" $config.certificates.issuerRef.name }}
 {{- $_ := set $config.platform "keyFile" (printf "/etc/nameplate/key/%s" .Values.platformKey.secretKey) }}
+{{- /* The platform's own certificates here, such as that of the messages API, are nobody's host. */}}
+{{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
 {{- $_ := set $config.controller.leaderElection "leaseName" (include "nameplate.fullname" .) }}
 {{- $_ := set $config.controller.leaderElection "namespace" .Release.Namespace }}
 {{- if and (gt (int .Values.replicas) 1) (not $config.controller.leaderElection.enabled) }}

@@ -5,6 +5,7 @@
 import type {Decision} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/verdict.ts';
+import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -64,6 +65,7 @@ export const REASONS = {
     'Serving',
     'Redirecting',
     'ServiceNotFound',
+    'ServiceWithoutSelector',
     'PortNotFound',
     'IngressClassNotFound',
     'TargetNotLive',
@@ -278,24 +280,10 @@ export const Routed = {
   serving: (service: string) => routed('True', 'Serving', `Requests go to Service ${service}.`),
   redirecting: (to: string, status: number) =>
     routed('True', 'Redirecting', `Requests are redirected to https://${to}/ with ${status}.`),
-  serviceNotFound: (service: string, kept: boolean) =>
-    routed(
-      'False',
-      'ServiceNotFound',
-      `There is no Service ${service} in this namespace. Create it, or correct spec.service.name of the Project.${kept ? KEPT : ''}`,
-    ),
-  portNotFound: (service: string, port: string, ports: readonly string[], kept: boolean) =>
-    routed(
-      'False',
-      'PortNotFound',
-      `Service ${service} has no port ${port}; it has ${ports.join(', ') || 'none'}. Correct spec.service.port of the Project, or the Service.${kept ? KEPT : ''}`,
-    ),
-  ingressClassNotFound: (name: string, kept: boolean) =>
-    routed(
-      'False',
-      'IngressClassNotFound',
-      `The platform's IngressClass ${name} is missing. The platform team must create it, or correct the operator's configuration.${kept ? KEPT : ''}`,
-    ),
+  noBackend: (found: NoBackend, kept: boolean) => {
+    const {reason, message} = explainNoBackend(found);
+    return routed('False', reason, `${message}${kept ? KEPT : ''}`);
+  },
   refused: (message: string) => routed('False', 'Refused', refusal('the route', message)),
   targetNotLive: (target: string, kept: boolean) =>
     routed(

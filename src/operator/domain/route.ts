@@ -6,7 +6,7 @@ import type {Operator} from '../context.ts';
 import {routeKeyOf, routeName} from '../identity.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
 import type {Project} from '../resources.ts';
-import {findBackend} from '../routing/backend.ts';
+import {type Backend, findBackend} from '../routing/backend.ts';
 import {newestMs, publishedRoute, type Route} from '../routing/flavour.ts';
 import {publishRoute, routeObjects} from '../routing/publish.ts';
 import {redirectEnd} from './accept.ts';
@@ -40,9 +40,9 @@ export async function route(
     return {condition: Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted')};
   if (!kept && !gate.holds) return {condition: Routed.waiting('the claim')};
   if (!kept && !gate.certificateUsable) return {condition: Routed.waiting('the certificate')};
-  const refusal = refuseBackend(operator, project, kept);
-  if (refusal) return {condition: refusal};
-  const wanted = routeOf(operator, subject, project);
+  const backend = findBackend(operator, project);
+  if (backend.kind !== 'found') return {condition: Routed.noBackend(backend, kept)};
+  const wanted = routeOf(operator, subject, project, backend.backend);
   if ('waitsFor' in wanted) {
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
@@ -57,32 +57,16 @@ export async function route(
   return {condition};
 }
 
-function refuseBackend(operator: Operator, project: DeepReadonly<Project>, kept: boolean): DomainCondition | undefined {
-  const backend = findBackend(operator, project);
-  switch (backend.kind) {
-    case 'found':
-      return undefined;
-    case 'no-service':
-      return Routed.serviceNotFound(backend.service, kept);
-    case 'no-port':
-      return Routed.portNotFound(backend.service, backend.port, backend.ports, kept);
-    case 'no-ingress-class':
-      return Routed.ingressClassNotFound(backend.name, kept);
-  }
-}
-
 /** A host that a redirect must not lead to yet; `untilMs`: it will be fit by itself. */
 interface Wait {
   readonly waitsFor: string;
   readonly untilMs?: number;
 }
 
-function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>): Route | Wait {
+function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>, backend: Backend): Route | Wait {
   const {namespace, host, domain} = subject;
-  const {service} = project.spec;
   const name = routeName(namespace, host);
-  const base = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain)};
-  const serving: Route = {...base, backend: {service: service.name, port: service.port}};
+  const serving: Route = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend};
   if (!domain.spec.redirect) return serving;
   const end = redirectEnd(operator, subject, project);
   if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {

@@ -1,15 +1,10 @@
 /** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
 import type {Decision} from '../../api/conditions.ts';
-import type {Backend} from '../routing/backend.ts';
+import {explainNoBackend, type NoBackend, type NoBackendReason} from '../routing/backend.ts';
 
 type Type = 'Ready' | 'Deployed' | 'DomainsReady' | 'Reconciling';
 
-export type ProjectReadyReason =
-  | 'Published'
-  | 'ServiceNotFound'
-  | 'PortNotFound'
-  | 'IngressClassNotFound'
-  | 'CertificateNotReady';
+export type ProjectReadyReason = 'Published' | NoBackendReason | 'CertificateNotReady';
 export type DeployedReason = 'Deployed' | 'NoReadyEndpoint';
 export type DomainsReadyReason =
   | 'AllLive'
@@ -35,27 +30,9 @@ export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
-  backend: (backend: Exclude<Backend, {kind: 'found'}>) => {
-    switch (backend.kind) {
-      case 'no-service':
-        return ready(
-          'False',
-          'ServiceNotFound',
-          `There is no Service ${backend.service} in this namespace. Create it, or correct spec.service.name.`,
-        );
-      case 'no-port':
-        return ready(
-          'False',
-          'PortNotFound',
-          `Service ${backend.service} has no port ${backend.port}; it has ${backend.ports.join(', ') || 'none'}. Correct spec.service.port, or the Service.`,
-        );
-      case 'no-ingress-class':
-        return ready(
-          'False',
-          'IngressClassNotFound',
-          `The platform's IngressClass ${backend.name} is missing. The platform team must create it, or correct the operator's configuration.`,
-        );
-    }
+  noBackend: (found: NoBackend) => {
+    const {reason, message} = explainNoBackend(found);
+    return ready('False', reason, message);
   },
 } as const;
 

@@ -64,11 +64,11 @@ async function publishDefaultHost(
 ): Promise<Decision> {
   const {stores, config, flavour} = operator;
   const {namespace = '', name: projectName} = project.metadata;
-  const backend = findBackend(operator, project);
-  if (backend.kind !== 'found') return ProjectReady.backend(backend);
-  const {name: service, port} = project.spec.service;
+  const found = findBackend(operator, project);
+  if (found.kind !== 'found') return ProjectReady.noBackend(found);
+  const {backend} = found;
   const name = routeName(namespace, host);
-  const route = {namespace, name, host, backend: {service, port}, owner: ownerOf(project), project: projectName};
+  const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
   if (ownCertificate && !(await certificateStands(operator, route, client, signal)))
     return ProjectReady.certificate(host);

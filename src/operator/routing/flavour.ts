@@ -6,6 +6,8 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
 import {hostLabel} from '../identity.ts';
 import type {RedirectStatus} from '../project/hosts.ts';
+import {SERVICE, type Service} from '../resources.ts';
+import type {Backend} from './backend.ts';
 
 /** One host as it is to be published. Http always leads to https in one redirect. */
 export interface Route {
@@ -16,7 +18,7 @@ export interface Route {
   /** Secret with the certificate; absent: the ingress controller's own default certificate. */
   readonly tlsSecret?: string;
   /** A redirect never reaches it, but an Ingress cannot be written without one. */
-  readonly backend: {readonly service: string; readonly port: number | string};
+  readonly backend: Backend;
   /** Visitors take one hop to `https://{to}/…` from http and from https. Absent: the host serves the backend. */
   readonly redirect?: {readonly to: string; readonly status: RedirectStatus};
   readonly owner: OwnerReference;
@@ -62,6 +64,22 @@ export function routeMetadata(route: Route, name: string, annotations: Record<st
     },
     ownerReferences: [route.owner],
   };
+}
+
+/**
+ * The Service that the route leads to: the operator's own, with the selector and the port of the tenant's. A tenant's
+ * could become an ExternalName, lose its selector, or collide with another in the keys that an ingress joins from
+ * namespace, name and port. Headless, for the ingress asks for endpoints: thousands of hosts take no cluster addresses.
+ */
+export function backendService(route: Route): RouteObject {
+  const {selector, port} = route.backend;
+  const intent: Service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: routeMetadata(route, route.name),
+    spec: {type: 'ClusterIP', clusterIP: 'None', selector: {...selector}, ports: [{...port}]},
+  };
+  return {resource: SERVICE, intent};
 }
 
 /**

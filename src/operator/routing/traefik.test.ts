@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {INGRESS, type Ingress} from '../resources.ts';
+import {INGRESS, type Ingress, SERVICE} from '../resources.ts';
 import type {Route} from './flavour.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
@@ -14,7 +14,7 @@ const route: Route = {
   name: 'np-a',
   host: 'a.test',
   tlsSecret: 'np-a',
-  backend: {service: 'shop', port: 'http'},
+  backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
   owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
 };
 
@@ -50,9 +50,14 @@ test.each([
   expect(redirected({...route, redirect: {to: 'b.test', status: 302}}, url)).toEqual({to, permanent: false});
 });
 
-test('a host has one Ingress for each entry point, and the Middleware that both name stands first', () => {
-  const [first, ...rest] = flavour.build(route);
-  expect(first?.intent.metadata.name).toBe('np-a-https');
+test('a host has one Ingress for each entry point; the Service and the Middleware that both name stand first', () => {
+  const [service, middleware, ...rest] = flavour.build(route);
+  expect(service?.resource).toBe(SERVICE);
+  expect(service?.intent).toMatchObject({
+    metadata: {name: 'np-a'},
+    spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{name: 'http', port: 80, targetPort: 8080}]},
+  });
+  expect(middleware?.intent.metadata.name).toBe('np-a-https');
   const ingresses = rest.map(({resource, intent}) => {
     expect(resource).toBe(INGRESS);
     return intent as Ingress;
@@ -67,7 +72,7 @@ test('a host has one Ingress for each entry point, and the Middleware that both 
   const rules = [
     {
       host: 'a.test',
-      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'shop', port: {name: 'http'}}}}]},
+      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-a', port: {number: 80}}}}]},
     },
   ];
   const middlewares = 'acme-np-a-https@kubernetescrd';

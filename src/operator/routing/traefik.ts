@@ -8,8 +8,8 @@
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config.ts';
 import type {RedirectStatus} from '../project/hosts.ts';
-import {INGRESS, type Ingress} from '../resources.ts';
-import {type Flavour, type Route, type RouteObject, routeMetadata} from './flavour.ts';
+import {INGRESS, type Ingress, SERVICE} from '../resources.ts';
+import {backendService, type Flavour, type Route, type RouteObject, routeMetadata} from './flavour.ts';
 
 /** https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/crd/http/middleware/ */
 export interface Middleware extends KubeObject {
@@ -29,11 +29,12 @@ const ANNOTATION_PREFIX = 'traefik.ingress.kubernetes.io/router';
 export function traefik(config: RoutingConfig): Flavour {
   return {
     name: 'traefik',
-    resources: [MIDDLEWARE, INGRESS],
+    resources: [SERVICE, MIDDLEWARE, INGRESS],
     settleMs: 5000, // its providers gather changes for 2 s by default (providersThrottleDuration)
     unsupportedStatus,
-    // The Middleware first: an Ingress that names one that does not stand is not routed at all.
+    // What an Ingress names comes before it: one that names a Middleware that does not stand is not routed at all.
     build: route => [
+      backendService(route),
       middleware(route),
       ingress(route, route.name, {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpsEntryPoint,
@@ -48,8 +49,7 @@ export function traefik(config: RoutingConfig): Flavour {
   };
 
   function ingress(route: Route, name: string, annotations: Record<string, string>): RouteObject {
-    const {service, port} = route.backend;
-    const backend = {service: {name: service, port: typeof port === 'number' ? {number: port} : {name: port}}};
+    const backend = {service: {name: route.name, port: {number: route.backend.port.port}}};
     const https = name === route.name;
     const intent: Ingress = {
       apiVersion: 'networking.k8s.io/v1',

@@ -1,29 +1,18 @@
 /** cert-manager for the operator's tests: its own controllers, a CA of ours, and an approver that a test can direct. */
 import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
-import {CERTIFICATE, CLUSTER_ISSUER} from '../../../src/operator/resources.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  CLUSTER_ISSUER,
+} from '../../../src/operator/resources.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
-import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run, startChild} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import type {History} from './history.ts';
-
-/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
-export interface CertificateRequest extends KubeObject {
-  status?: {
-    conditions?: {type: string; status: string; reason: string; message: string; lastTransitionTime: string}[];
-    failureTime?: string;
-  };
-}
-export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
-  group: 'cert-manager.io',
-  version: 'v1',
-  plural: 'certificaterequests',
-  kind: 'CertificateRequest',
-  namespaced: true,
-};
 
 /** The ClusterIssuer of the operator's configuration. */
 export const ISSUER_NAME = 'integration';

@@ -87,8 +87,7 @@ export function claimRows(world: () => World): void {
     await tenant.until('both own the Domain', () => tenant.domain(host)?.metadata.ownerReferences?.length === 2);
 
     await tenant.delete(PROJECT, 'elder');
-    const serves = () => tenant.ingress(host)?.spec.rules[0]?.http.paths[0]?.backend.service.name;
-    await tenant.until('the younger serves the host', () => serves() === 'younger');
+    await tenant.until('the younger serves the host', () => tenant.backend(host)?.selector?.app === 'younger');
     await tenant.becomesLive(host);
     await tenant.projectBecomes('younger', {DomainsReady: 'AllLive'});
     expect(tenant.domain(host)?.metadata.uid).toBe(metadata.uid);

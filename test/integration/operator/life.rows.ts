@@ -152,17 +152,28 @@ export function lifeRows(world: () => World): void {
     const service = {name: 'web', port: 'api'};
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
-    const serves = () => tenant.ingress(host)?.spec.rules[0]?.http.paths[0]?.backend.service;
+    const backend = () => tenant.backend(host);
     await tenant.project({primary: host}, 'shop', service);
     await tenant.becomes(host, {Routed: 'ServiceNotFound', Ready: 'ServiceNotFound'}, ['There is no Service web']);
     await tenant.projectBecomes('shop', {Ready: 'ServiceNotFound'});
     await tenant.deploy('web');
     await tenant.becomes(host, {Routed: 'PortNotFound'}, ['Service web has no port api; it has http (80)']);
-    expect(serves(), 'the last good route stays').toEqual({name: 'shop', port: {name: 'http'}});
+    expect(backend(), 'the last good route stays').toMatchObject({
+      selector: {app: 'shop'},
+      ports: [{name: 'http', port: 80}],
+    });
     const ports = [{name: 'api', port: 81}];
     await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {ports}});
     await tenant.becomesLive(host);
-    expect(serves()).toEqual({name: 'web', port: {name: 'api'}});
+    expect(backend()).toMatchObject({selector: {app: 'web'}, ports: [{name: 'api', port: 81}]});
+    await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {selector: null}});
+    const says = ['Service web has no selector', 'Give the Service a selector'];
+    await tenant.becomes(host, {Routed: 'ServiceWithoutSelector', state: 'Degraded'}, says);
+    expect(backend()).toMatchObject({selector: {app: 'web'}});
+    const selector = {app: 'moved'};
+    await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {selector}});
+    await tenant.becomesLive(host);
+    expect(backend()).toMatchObject({selector});
     await tenant.projectBecomes('shop', {Ready: 'Published'});
   });
 

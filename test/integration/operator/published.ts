@@ -1,10 +1,11 @@
 /** What a visitor gets, at each moment, from the Ingresses and Middlewares that stood then, read as Traefik reads them. */
 import type {Ingress} from '../../../src/operator/resources.ts';
-import {INGRESS} from '../../../src/operator/resources.ts';
+import {INGRESS, SERVICE, type Service} from '../../../src/operator/resources.ts';
 import {MIDDLEWARE, type Middleware} from '../../../src/operator/routing/traefik.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {History} from './history.ts';
 
-/** `service`: served by it; `location`: redirected there; neither: Traefik knows no route, and answers 404. */
+/** `service`: served by the pods with this label app; `location`: redirected there; neither: Traefik knows no route, and answers 404. */
 export interface Answer {
   readonly service?: string;
   readonly location?: string;
@@ -20,26 +21,30 @@ const ROUTER = 'traefik.ingress.kubernetes.io/router';
 
 /** One moment for each change of a route in the namespace. */
 export function moments(history: History, namespace: string): Moment[] {
-  const versions = [...history.versions(INGRESS), ...history.versions(MIDDLEWARE)]
+  const versions = [INGRESS, MIDDLEWARE, SERVICE]
+    .flatMap(kind => history.versions<KubeObject>(kind))
     .filter(({key}) => key.startsWith(`${namespace}/`))
     .sort((a, b) => a.at - b.at);
   const ingresses = new Map<string, Ingress>();
   const middlewares = new Map<string, Middleware>();
+  const services = new Map<string, Service>();
+  const maps: Record<string, Map<string, unknown>> = {Ingress: ingresses, Middleware: middlewares, Service: services};
   return versions.map(({type, resource, key, object, at}) => {
-    const map = (resource.kind === INGRESS.kind ? ingresses : middlewares) as Map<string, unknown>;
-    if (type === 'DELETED') map.delete(key);
-    else map.set(key, object);
-    const [nowIngresses, nowMiddlewares] = [[...ingresses.values()], new Map(middlewares)];
-    return {at, get: url => answer(url, namespace, nowIngresses, nowMiddlewares)};
+    const map = maps[resource.kind];
+    if (type === 'DELETED') map?.delete(key);
+    else map?.set(key, object);
+    const now = {ingresses: [...ingresses.values()], middlewares: new Map(middlewares), services: new Map(services)};
+    return {at, get: url => answer(url, namespace, now)};
   });
 }
 
-function answer(
-  url: string,
-  namespace: string,
-  ingresses: readonly Ingress[],
-  middlewares: ReadonlyMap<string, Middleware>,
-): Answer {
+interface Published {
+  readonly ingresses: readonly Ingress[];
+  readonly middlewares: ReadonlyMap<string, Middleware>;
+  readonly services: ReadonlyMap<string, Service>;
+}
+
+function answer(url: string, namespace: string, {ingresses, middlewares, services}: Published): Answer {
   const {protocol, hostname} = new URL(url);
   const entryPoint = protocol === 'https:' ? 'websecure' : 'web';
   const found = ingresses.find(({metadata: {annotations}, spec}) => {
@@ -56,7 +61,8 @@ function answer(
   const {regex, replacement} = middleware.spec.redirectRegex;
   const location = url.replace(new RegExp(regex), replacement.replace(/\$\{(\d)\}/g, '$$$1'));
   if (location !== url) return {location};
-  return {service: found.spec.rules[0]?.http.paths[0]?.backend.service.name ?? ''};
+  const service = found.spec.rules[0]?.http.paths[0]?.backend.service.name ?? '';
+  return {service: services.get(`${namespace}/${service}`)?.spec?.selector?.app ?? ''};
 }
 
 /** The hops from `url` to a service; throws where there is a loop or nobody answers. */

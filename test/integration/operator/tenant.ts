@@ -8,10 +8,9 @@ import type {DomainState} from '../../../src/operator/domain/summary.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import * as kinds from '../../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
-import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
-import {CERTIFICATE_REQUEST} from './cert-manager.ts';
 import type {Version} from './history.ts';
 import {INGRESS_ADDRESS, type World} from './world.ts';
 
@@ -114,10 +113,7 @@ export class Tenant {
     return this.get(kinds.DOMAIN, host);
   }
 
-  get<T extends kinds.Domain | kinds.Project | kinds.Ingress | kinds.Certificate>(
-    resource: ResourceType<T>,
-    name: string,
-  ): T | undefined {
+  get<T extends KubeObject>(resource: ResourceType<T>, name: string): T | undefined {
     return this.world.history.get(resource, `${this.namespace}/${name}`);
   }
 
@@ -130,6 +126,11 @@ export class Tenant {
     return this.get(kinds.INGRESS, routeName(this.namespace, host));
   }
 
+  /** The Service that a host is routed to. */
+  backend(host: string) {
+    return this.get(kinds.SERVICE, routeName(this.namespace, host))?.spec;
+  }
+
   certificate(host: string): kinds.Certificate | undefined {
     return this.get(kinds.CERTIFICATE, routeName(this.namespace, host));
   }
@@ -137,7 +138,7 @@ export class Tenant {
   /** The requests that cert-manager has made for a host. */
   certificateRequests(host: string) {
     const prefix = `${routeName(this.namespace, host)}-`;
-    const all = this.world.history.versions(CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
+    const all = this.world.history.versions(kinds.CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
     return all.filter(
       ({object}) => object.metadata.namespace === this.namespace && object.metadata.name.startsWith(prefix),
     );

@@ -19,14 +19,7 @@ import {type Child, run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
 import {Audit} from './audit.ts';
-import {
-  Approvals,
-  CERTIFICATE_REQUEST,
-  ISSUER_NAME,
-  installCertManagerCrds,
-  installIssuer,
-  startCertManager,
-} from './cert-manager.ts';
+import {Approvals, ISSUER_NAME, installCertManagerCrds, installIssuer, startCertManager} from './cert-manager.ts';
 import {History} from './history.ts';
 import {type NameServers, startNameServers} from './name-servers.ts';
 
@@ -74,14 +67,19 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function startWorld(): Promise<World> {
+export interface WorldOptions {
+  /** The operator approves certificate requests; else the tests do, by `Approvals`. */
+  readonly operatorApproves?: boolean;
+}
+
+export async function startWorld({operatorApproves = false}: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
   await api.kubectl('create', 'namespace', NAMESPACE);
-  await api.apply(await renderRbac(programs.path('helm')));
+  await api.apply(await renderRbac(programs.path('helm'), operatorApproves));
   const kubeconfig = await api.kubeconfigFor(NAMESPACE, ACCOUNT);
   const client = createKubeClient({
     kubeconfig: api.kubeconfig,
@@ -95,6 +93,7 @@ export async function startWorld(): Promise<World> {
     kinds.PROJECT,
     kinds.DOMAIN,
     kinds.DOMAIN_CLAIM,
+    kinds.SERVICE,
     kinds.INGRESS,
     MIDDLEWARE,
     EVENT,
@@ -107,8 +106,8 @@ export async function startWorld(): Promise<World> {
   await dns.set(`*.${TARGET_DOMAIN}`, 'A', [INGRESS_ADDRESS]);
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
-  const config = configOf(keyFile, dns.addresses);
-  const certManager = certManagerOf(api, client, history, folder);
+  const config = configOf(keyFile, dns.addresses, operatorApproves);
+  const certManager = certManagerOf(api, client, history, folder, operatorApproves);
   const operators: OperatorProcess[] = [];
   return {
     api,
@@ -149,18 +148,19 @@ export async function installIngressClass(client: KubeClient): Promise<void> {
 }
 
 /** What the chart grants, and nothing else of it. */
-async function renderRbac(helm: string): Promise<string> {
+async function renderRbac(helm: string, operatorApproves: boolean): Promise<string> {
   const values = {
     'platform.baseDomain': BASE_DOMAIN,
     'platform.targetDomain': TARGET_DOMAIN,
     'certificates.issuerRef.name': ISSUER_NAME,
+    'certificates.approval.enabled': operatorApproves,
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `config.${path}=${value}`]);
   const shown = ['rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   return run([helm, 'template', ACCOUNT, join(ROOT, 'charts/nameplate'), '-n', NAMESPACE, ...sets, ...shown]);
 }
 
-function configOf(keyFile: string, recursives: readonly string[]) {
+function configOf(keyFile: string, recursives: readonly string[], operatorApproves: boolean) {
   return {
     platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test'], keyFile},
     plans: {
@@ -168,7 +168,11 @@ function configOf(keyFile: string, recursives: readonly string[]) {
       starter: {customDomains: true, maxDomains: 1},
       pro: {customDomains: true, maxDomains: 20},
     },
-    certificates: {issuerRef: {name: ISSUER_NAME}, caaIdentities: [CA_IDENTITY]},
+    certificates: {
+      issuerRef: {name: ISSUER_NAME},
+      caaIdentities: [CA_IDENTITY],
+      approval: {enabled: operatorApproves},
+    },
     routing: {ingressClassName: INGRESS_CLASS_NAME},
     dns: {
       mode: 'recursive',
@@ -191,14 +195,20 @@ function configOf(keyFile: string, recursives: readonly string[]) {
   };
 }
 
-function certManagerOf(api: ApiServer, client: KubeClient, history: History, folder: string) {
+function certManagerOf(
+  api: ApiServer,
+  client: KubeClient,
+  history: History,
+  folder: string,
+  operatorApproves: boolean,
+) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
   const installCrds = () => installCertManagerCrds(api);
   const start = async () => {
     await history.follow(kinds.CERTIFICATE);
-    await history.follow(CERTIFICATE_REQUEST);
-    approvals = new Approvals(client, history);
+    await history.follow(kinds.CERTIFICATE_REQUEST);
+    if (!operatorApproves) approvals = new Approvals(client, history);
     controller = await startCertManager(api, folder);
   };
   const issuer = () => installIssuer(client, history);
@@ -210,7 +220,7 @@ function certManagerOf(api: ApiServer, client: KubeClient, history: History, fol
       for (const step of [installCrds, start, issuer]) await step();
     },
     approvals: () => {
-      if (!approvals) throw new Error('cert-manager has not been started');
+      if (!approvals) throw new Error('cert-manager has not been started, or the operator approves');
       return approvals;
     },
     stop: async () => {

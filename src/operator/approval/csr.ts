@@ -1,0 +1,38 @@
+/** What a certificate signing request asks for: every name in it, whatever the Certificate says that it was made from. */
+import {CertificationRequest} from '@peculiar/asn1-csr';
+import {AsnConvert} from '@peculiar/asn1-schema';
+import {Extensions, id_ce_subjectAltName, SubjectAlternativeName} from '@peculiar/asn1-x509';
+
+const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
+const COMMON_NAME = '2.5.4.3';
+const MAX_BYTES = 16_384;
+
+export interface RequestedNames {
+  /** DNS names of the subject alternative names and the common name, each once. */
+  readonly dnsNames: readonly string[];
+  /** There is a name of another kind: an address, an e-mail address, a URI. */
+  readonly others: boolean;
+}
+
+/** `request`: base64 of PEM, as `spec.request` of a CertificateRequest has it. Throws when it is not a PKCS #10 request (RFC 2986). */
+export function requestedNames(request: string): RequestedNames {
+  const pem = Buffer.from(request, 'base64').toString('latin1');
+  const body = /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([^-]+)-----END/.exec(pem)?.[1];
+  if (!body) throw new Error('no PEM block CERTIFICATE REQUEST');
+  const der = Buffer.from(body, 'base64');
+  if (der.length > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
+  const {subject, attributes} = AsnConvert.parse(der, CertificationRequest).certificationRequestInfo;
+  const dnsNames = new Set(subject.flat().flatMap(({type, value}) => (type === COMMON_NAME ? [`${value}`] : [])));
+  let others = false;
+  for (const {type, values} of attributes) {
+    if (type !== EXTENSION_REQUEST) continue;
+    for (const {extnID, extnValue} of values.flatMap(value => [...AsnConvert.parse(value, Extensions)])) {
+      if (extnID !== id_ce_subjectAltName) continue;
+      for (const {dNSName} of AsnConvert.parse(extnValue.buffer, SubjectAlternativeName)) {
+        if (dNSName === undefined) others = true;
+        else dnsNames.add(dNSName);
+      }
+    }
+  }
+  return {dnsNames: [...dnsNames], others};
+}

@@ -1,0 +1,148 @@
+/** The operator as the approver of certificate requests: cert-manager's own is off. */
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {routeName} from '../../../src/operator/identity.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  INGRESS_CLASS,
+  SECRET,
+} from '../../../src/operator/resources.ts';
+import {until} from '../../cluster/wait.ts';
+import {ISSUER_NAME} from '../operator/cert-manager.ts';
+import {newTenant, type Tenant} from '../operator/tenant.ts';
+import {INGRESS_CLASS_NAME, startWorld, type World} from '../operator/world.ts';
+import {signingRequest} from './signing-request.ts';
+
+let world: World;
+let victim: Tenant;
+let mallory: Tenant;
+
+beforeAll(async () => {
+  world = await startWorld({operatorApproves: true});
+  await world.certManager.installCrds();
+  await world.certManager.start();
+  const metadata = {name: INGRESS_CLASS_NAME};
+  const spec = {controller: 'traefik.io/ingress-controller'};
+  await world.client.apply(INGRESS_CLASS, {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'IngressClass',
+    metadata,
+    ...{spec},
+  });
+  await world.startOperator('approver');
+  await world.certManager.installIssuer(); // with a certificate of its own, in an exempt namespace
+  [victim, mallory] = await Promise.all([newTenant(world, 'victim'), newTenant(world, 'mallory')]);
+});
+afterAll(() => world?.stop());
+
+const issuerRef = {name: ISSUER_NAME, kind: 'ClusterIssuer', group: 'cert-manager.io'};
+
+async function makeCertificate(tenant: Tenant, name: string, spec: Record<string, unknown>): Promise<void> {
+  const metadata = {namespace: tenant.namespace, name};
+  const intent = {
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'Certificate',
+    metadata,
+    spec: {secretName: name, issuerRef, ...spec},
+  };
+  await world.client.apply(CERTIFICATE, intent as never);
+}
+
+/** What was decided of the first request whose name begins so. */
+function decided(tenant: Tenant, prefix: string): Promise<{type: string; reason?: string; message?: string}> {
+  return until(`the request of ${prefix} is decided`, () => {
+    const requests = world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[];
+    const found = requests.find(
+      ({metadata}) => metadata.namespace === tenant.namespace && metadata.name.startsWith(prefix),
+    );
+    return found?.status?.conditions?.find(({type}) => type === 'Approved' || type === 'Denied');
+  });
+}
+
+test('a host that its namespace has proved gets its certificate', async () => {
+  const host = victim.host('shop');
+  await victim.deployedProject({primary: host});
+  await victim.live(host);
+  const approval = await decided(victim, routeName(victim.namespace, host));
+  expect(approval).toMatchObject({type: 'Approved', reason: 'HostHeld', message: `This namespace holds ${host}.`});
+});
+
+describe.concurrent('denied', () => {
+  const says = (host: string) => ({
+    type: 'Denied',
+    reason: 'HostNotHeld',
+    message: expect.stringContaining(`This namespace does not hold ${host}. List it in spec.domains of a Project`),
+  });
+
+  test('a Certificate for the host of somebody else', async () => {
+    const host = victim.host('shop');
+    await makeCertificate(mallory, 'steal', {dnsNames: [host]});
+    expect(await decided(mallory, 'steal')).toMatchObject(says(host));
+    expect(world.history.get(SECRET, `${mallory.namespace}/steal`)).toBeUndefined();
+  });
+
+  test('a Certificate for a host that nobody has proved', async () => {
+    await makeCertificate(mallory, 'early', {dnsNames: ['unproved.example.com']});
+    expect(await decided(mallory, 'early')).toMatchObject(says('unproved.example.com'));
+  });
+
+  test.each([
+    {name: 'two', spec: {dnsNames: ['a.example.com', 'b.example.com']}},
+    {name: 'wide', spec: {dnsNames: ['*.example.com', 'example.com']}},
+    {name: 'address', spec: {dnsNames: ['a.example.com'], ipAddresses: ['192.0.2.1']}},
+    {name: 'authority', spec: {dnsNames: ['a.example.com'], isCA: true}},
+    {name: 'client', spec: {dnsNames: ['a.example.com'], usages: ['client auth']}},
+    {name: 'nameless', spec: {uris: ['spiffe://example.com/a']}},
+  ])('a Certificate for more than one host, or for more than a server: $name', async ({name, spec}) => {
+    await makeCertificate(mallory, name, spec);
+    expect(await decided(mallory, name)).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
+  });
+
+  test('a request of its own making, whose annotations name another Certificate than what is in it', async () => {
+    const own = mallory.host('own');
+    await mallory.deployedProject({primary: own}, 'own');
+    await mallory.live(own);
+    const host = victim.host('shop');
+    const metadata = {
+      namespace: mallory.namespace,
+      name: 'by-hand',
+      annotations: {'cert-manager.io/certificate-name': routeName(mallory.namespace, own)},
+    };
+    const request = await signingRequest({commonName: own, names: [`DNS:${host}`]});
+    const spec = {issuerRef, request, usages: ['server auth']};
+    await world.client.create(CERTIFICATE_REQUEST, {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'CertificateRequest',
+      metadata,
+      spec,
+    } as never);
+    expect(await decided(mallory, 'by-hand')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
+  });
+});
+
+test('a claim that has moved takes the right to certificates along', async () => {
+  const host = mallory.host('moved');
+  await mallory.deployedProject({primary: host}, 'moved');
+  await mallory.live(host);
+  await victim.deployedProject({primary: host}, 'moved');
+  await victim.live(host);
+  await makeCertificate(mallory, 'former', {dnsNames: [host]});
+  expect(await decided(mallory, 'former')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+});
+
+test('a default host with a certificate of its own is approved', async () => {
+  await world.operator().stop();
+  await world.startOperator('own-certificates', {defaultHost: {tls: 'certificate'}});
+  const tenant = await newTenant(world, 'default');
+  await tenant.deployedProject();
+  const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
+  expect(await decided(tenant, routeName(tenant.namespace, status?.defaultHost ?? ''))).toMatchObject({
+    type: 'Approved',
+  });
+});
+
+test('the operator was refused nothing', async () => {
+  const refused = (await world.audit.events()).filter(({responseStatus}) => responseStatus?.code === 403);
+  expect([...new Set(refused.map(({verb, requestURI}) => `${verb} ${requestURI}`))]).toEqual([]);
+});

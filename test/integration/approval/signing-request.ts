@@ -1,0 +1,24 @@
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {run} from '../../cluster/children.ts';
+
+export interface Request {
+  readonly commonName?: string;
+  /** As OpenSSL writes them: DNS:a.example.com, IP:192.0.2.1. */
+  readonly names?: readonly string[];
+}
+
+/** Base64 of PEM, as `spec.request` of a CertificateRequest has it; made by OpenSSL, with a key that is thrown away. */
+export async function signingRequest({commonName, names = []}: Request): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-csr-'));
+  try {
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', join(folder, 'key')];
+    const subject = ['-subj', commonName ? `/CN=${commonName}` : '/'];
+    const extensions = names.length > 0 ? ['-addext', `subjectAltName=${names.join(',')}`] : [];
+    const pem = await run(['openssl', 'req', '-new', ...key, ...subject, ...extensions]);
+    return Buffer.from(pem).toString('base64');
+  } finally {
+    await rm(folder, {recursive: true});
+  }
+}
