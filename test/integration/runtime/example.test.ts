@@ -46,7 +46,7 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
     client.patch(NAMESPACE, {name}, {metadata: {labels: {'example.dev/team': value}}});
   await world.namespace(client, name);
   await label('blue');
-  const made = await until('it is made', team);
+  const made = await until('it is made', team, {timeoutMs: 60_000}); // with the start of the program
   expect(made.data).toEqual({team: 'blue'});
   await label('green');
   await until('it follows the label', async () => (await team())?.data?.team === 'green');
@@ -62,4 +62,4 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
   expect(notes).toContain('The team is blue.');
   await program.stop();
   expect(await program.exited).toBe(0);
-});
+}, 120_000);

