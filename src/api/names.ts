@@ -17,6 +17,8 @@ export const LABEL = {
   host: `${GROUP}/host`,
   /** On a default host's objects: the Project. */
   project: `${GROUP}/project`,
+  /** On the Secret of an APIKey: the APIKey. */
+  apiKey: `${GROUP}/apikey`,
   managedBy: 'app.kubernetes.io/managed-by',
 } as const;
 
@@ -33,4 +35,11 @@ export const ANNOTATION = {
   redirectTo: `${GROUP}/redirect-to`,
   /** On every object of a host: the host in full. */
   host: `${GROUP}/host`,
+  /** On an APIKey: a new value asks for a new key. On its Secret: the last value for which one was made. */
+  rotateRequestedAt: `${GROUP}/rotate-requested-at`,
+  /** On the Secret of an APIKey: the uid of the APIKey that it was made for. */
+  apiKeyUid: `${GROUP}/apikey-uid`,
+  /** On the Secret of an APIKey: SHA-256 of the key before, and until when that works. */
+  previousSha256: `${GROUP}/previous-sha256`,
+  previousValidUntil: `${GROUP}/previous-valid-until`,
 } as const;

@@ -1,8 +1,10 @@
 /** The controllers, and which keys each change concerns. */
 import {LABEL} from '../api/names.ts';
+import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import type {Delta} from '../runtime/kube/store.ts';
+import {reconcileApiKey} from './apikey/reconcile.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
@@ -11,13 +13,14 @@ import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Domain, Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
-import {domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
+import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
 export function addControllers(manager: Manager, operator: Operator): void {
   addProjectController(manager, operator);
   addManagedDomainController(manager, operator);
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
+  addApiKeyController(manager, operator);
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
@@ -102,6 +105,15 @@ function addRetentionControllers(manager: Manager, operator: Operator): void {
     .watch(stores.claims, self);
 }
 
+function addApiKeyController(manager: Manager, operator: Operator): void {
+  const {stores, config} = operator;
+  manager
+    .controller({name: 'apikey', reconcile: reconcileApiKey(operator), workers: config.controller.workers})
+    .watch(stores.apiKeys, delta => apiKeyAndWhoShares(stores, delta))
+    .watch(stores.secrets, ({object, old}) => [object, old].flatMap(secret => (secret ? apiKeyKeysOf(secret) : [])))
+    .watch(stores.namespaces, ({object}) => stores.apiKeys.byIndex(INDEX.namespace, object.metadata.name).map(keyOf));
+}
+
 function self({object}: Delta<KubeObject>): string[] {
   return [keyOf(object)];
 }
@@ -139,4 +151,13 @@ function domainAndWhoWaits(
   const keys = withRedirectsTo(stores, [keyOf(object)]);
   if (type === 'deleted') for (const waiting of waitingFor('Accepted/PlanLimitReached')) keys.add(waiting);
   return keys;
+}
+
+/** The APIKey, those that show the same key, and, when a key became free, those that were refused one. */
+function apiKeyAndWhoShares({apiKeys}: Stores, {type, object, old}: Delta<APIKey>): Set<string> {
+  const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
+  const others = now.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
+  const isFreed = type === 'deleted' ? now.length > 0 : before.some(hash => !now.includes(hash));
+  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse') : [];
+  return new Set([object, ...others, ...refused].map(keyOf));
 }

@@ -1,5 +1,7 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
+import type {Condition} from '../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../api/names.ts';
+import {API_KEY, type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {ReadonlyStore} from '../runtime/kube/store.ts';
@@ -13,6 +15,7 @@ export interface Stores {
   readonly domains: ReadonlyStore<kinds.Domain>;
   /** Keyed by host. */
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
+  readonly apiKeys: ReadonlyStore<APIKey>;
   readonly namespaces: ReadonlyStore<KubeObject>;
   readonly services: ReadonlyStore<kinds.Service>;
   readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
@@ -21,7 +24,7 @@ export interface Stores {
   readonly certificates: ReadonlyStore<kinds.Certificate>;
   readonly issuers: ReadonlyStore<kinds.Issuer>;
   readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
-  /** Metadata only: the operator never reads a private key. */
+  /** Metadata only: the operator never reads a private key, and no cache ever holds an API key. */
   readonly secrets: ReadonlyStore<KubeObject>;
   /** The flavour's kinds, in the order in which they are applied. */
   readonly routes: readonly RouteStore[];
@@ -42,10 +45,14 @@ export const INDEX = {
   project: 'project',
   service: 'service',
   redirectTo: 'redirectTo',
-  /** Domains by "Condition/Reason", over all namespaces: who waits for what. */
+  /** Domains and APIKeys by "Condition/Reason", over all namespaces: who waits for what. */
   waitsFor: 'waitsFor',
   /** Namespaces by account. */
   account: 'account',
+  /** APIKeys by the hash of a key, over all namespaces. */
+  sha256: 'sha256',
+  /** Secrets by the "namespace/name" of their APIKey. */
+  apiKey: 'apiKey',
 } as const;
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
@@ -55,6 +62,7 @@ export function createStores(manager: Manager, routeKinds: readonly ResourceType
     projects: manager.cache(kinds.PROJECT),
     domains: manager.cache(kinds.DOMAIN),
     claims: manager.cache(kinds.DOMAIN_CLAIM),
+    apiKeys: manager.cache(API_KEY),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true}),
     services: manager.cache(kinds.SERVICE, {transform: slimService}),
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {transform: slimEndpointSlice}),
@@ -70,7 +78,7 @@ export function createStores(manager: Manager, routeKinds: readonly ResourceType
 }
 
 function addIndexes(stores: Stores): void {
-  const {projects, domains, namespaces, endpointSlices, routes} = stores;
+  const {projects, domains, apiKeys, namespaces, endpointSlices, secrets, routes} = stores;
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
   projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
@@ -80,11 +88,11 @@ function addIndexes(stores: Stores): void {
   domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );
-  domains.addIndex(INDEX.waitsFor, ({status}) =>
-    (status?.conditions ?? []).flatMap(({type, status: state, reason}) =>
-      state === 'True' ? [] : [`${type}/${reason}`],
-    ),
-  );
+  domains.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  apiKeys.addIndex(INDEX.sha256, hashesOf);
+  apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
+  apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
   endpointSlices.addIndex(INDEX.service, slice => {
     const service = slice.metadata.labels?.['kubernetes.io/service-name'];
@@ -99,6 +107,18 @@ function addIndexes(stores: Stores): void {
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];
   return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;
+}
+
+/** The key of the APIKey whose Secret this is, as a list; empty for any other Secret. */
+export function apiKeyKeysOf(secret: DeepReadonly<KubeObject>): string[] {
+  const name = secret.metadata.labels?.[LABEL.apiKey];
+  return name === undefined ? [] : [inNamespace(secret, name)];
+}
+
+function waitingReasons(status: DeepReadonly<{conditions?: Condition[]}> | undefined): string[] {
+  return (status?.conditions ?? []).flatMap(({type, status: state, reason}) =>
+    state === 'True' ? [] : [`${type}/${reason}`],
+  );
 }
 
 export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {

@@ -14,7 +14,7 @@ export interface LogOptions {
 const secretFields = ['authorization', 'token', 'password', 'privateKey', 'apiKey', 'stringData'];
 
 /** The content of a Secret that is logged as a whole. */
-const secretContent = ['data["tls.key"]', 'data["platform.key"]'];
+const secretContent = ['data["tls.key"]', 'data["platform.key"]', 'data.key'];
 
 /**
  * Levels are words, times ISO 8601 in UTC, errors (under `err`) with stack and causes. Errors are logged as

@@ -28,6 +28,8 @@ export interface OperatorProcess {
   kill(): Promise<void>;
   /** Body of /readyz, and whether it says ready. */
   ready(): Promise<boolean>;
+  /** The text of /metrics. */
+  metrics(): Promise<string>;
   /** One sample of /metrics, summed over the labels that are not named; 0 where there is none. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
   /** Lines of the log, parsed; those that are not JSON are left out. */
@@ -53,6 +55,7 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
   const argv = [process.execPath, PROGRAM, '--config', configFile, '--kubeconfig', kubeconfig];
   const child = startChild(name, argv, {log: logFile, env: {...process.env, POD_NAME: name}});
   const address = `http://127.0.0.1:${port}`;
+  const metrics = async () => (await fetch(`${address}/metrics`)).text();
   return {
     name,
     child,
@@ -61,7 +64,8 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     stop: child.stop,
     kill: child.kill,
     ready: async () => (await fetch(`${address}/readyz`)).ok,
-    metric: async (metric, labels = {}) => sumOf(await (await fetch(`${address}/metrics`)).text(), metric, labels),
+    metrics,
+    metric: async (metric, labels = {}) => sumOf(await metrics(), metric, labels),
     log: async () => parseLines(await readFile(logFile, 'utf8')),
   };
 }

@@ -22,6 +22,32 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Of the messages API: short enough that its StatefulSet's pods, and their revision labels, have valid names. */}}
+{{- define "nameplate.messages.fullname" -}}
+{{- printf "%s-messages" (include "nameplate.fullname" . | trunc 43 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "nameplate.messages.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "nameplate.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: messages
+{{- end }}
+
+{{- define "nameplate.messages.labels" -}}
+{{- merge (include "nameplate.messages.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
+{{- end }}
+
+{{- define "nameplate.messages.tlsSecretName" -}}
+{{- .Values.messages.certificate.existingSecret | default (printf "%s-tls" (include "nameplate.messages.fullname" .)) }}
+{{- end }}
+
+{{/* The configuration file of the messages API: .Values.messages.config, and what only the chart knows. */}}
+{{- define "nameplate.messages.config" -}}
+{{- $_ := required "messages.host is needed where messages.enabled is true: the host of the API, for example api.example.net" .Values.messages.host }}
+{{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" (dict "folder" "/var/lib/nameplate-messages") }}
+{{- mergeOverwrite (deepCopy .Values.messages.config) $own | toYaml }}
+{{- end }}
+
 {{- define "nameplate.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create }}
 {{- .Values.serviceAccount.name | default (include "nameplate.fullname" .) }}
@@ -50,6 +76,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $_ := set $config.controller.leaderElection "namespace" .Release.Namespace }}
 {{- if and (gt (int .Values.replicas) 1) (not $config.controller.leaderElection.enabled) }}
 {{- fail "config.controller.leaderElection.enabled is false, so replicas must be 1: two operators would write against each other" }}
+{{- end }}
+{{- if .Values.messages.enabled }}
+{{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
 {{- end }}
 {{- toYaml $config }}
 {{- end }}

@@ -52,9 +52,16 @@ export class ApiConnection {
   }
 
   /** One request and its answer as a stream, which ends with an error when it is silent for `idleTimeoutMs`. */
-  async *stream(exchange: Exchange, signal: AbortSignal, timeoutMs: number, idleTimeoutMs: number) {
+  async *stream(
+    exchange: Exchange,
+    signal: AbortSignal,
+    timeoutMs: number,
+    idleTimeoutMs: number,
+    onOpen?: () => void,
+  ) {
     using deadline = new Deadline(timeoutMs, signal);
     const response = await this.#send(exchange, deadline.signal, signal, idleTimeoutMs);
+    onOpen?.();
     try {
       for await (const chunk of response.body) yield chunk as Uint8Array;
     } catch (error) {

@@ -32,6 +32,8 @@ export interface WatchOptions extends Selector {
   readonly timeoutMs: number;
   /** The stream counts as dead when nothing, not even a bookmark, came for this long. */
   readonly idleTimeoutMs: number;
+  /** Called once the server has accepted the watch, before the first event. */
+  readonly onOpen?: () => void;
 }
 
 export type WatchEvent<T> =

@@ -163,7 +163,7 @@ class HttpClient implements KubeClient {
   }
 
   async *watch<T extends KubeObject>(resource: ResourceType<T>, options: WatchOptions): AsyncGenerator<WatchEvent<T>> {
-    const {resourceVersion, timeoutMs, idleTimeoutMs, signal} = options;
+    const {resourceVersion, timeoutMs, idleTimeoutMs, signal, onOpen} = options;
     const query = queryString({
       ...selectorParameters(options),
       watch: 'true',
@@ -176,7 +176,7 @@ class HttpClient implements KubeClient {
     const exchange: Exchange = {method: 'GET', path, accept: options.metadataOnly ? METADATA : JSON_TYPE};
     const call = describe(exchange);
     try {
-      const chunks = this.#connection.stream(exchange, signal, timeoutMs + WATCH_GRACE_MS, idleTimeoutMs);
+      const chunks = this.#connection.stream(exchange, signal, timeoutMs + WATCH_GRACE_MS, idleTimeoutMs, onOpen);
       for await (const line of splitLines(chunks)) {
         const event = parseWatchEvent<T>(call, line);
         if (event && event.type !== 'BOOKMARK') identify(event.object, resource);

@@ -68,6 +68,7 @@ export class Reflector<T extends KubeObject> {
   readonly #random: () => number;
   /** Whether the server may know WatchList. */
   #streaming = true;
+  #lostSince: number | undefined;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -75,10 +76,19 @@ export class Reflector<T extends KubeObject> {
     this.#logger = options.logger.child({resource: this.#name});
     this.#metrics = kubeMetrics(options.registry);
     this.#random = options.random ?? Math.random;
+    this.#lostSince = options.clock.monotonic();
     this.store = new Store<T>({
       onHandlerError: (err, key) => this.#logger.error({err, key}, 'a subscriber of the cache threw'),
       covers: object => surelySelects(options, object),
     });
+  }
+
+  /**
+   * Since when (monotonic milliseconds) the store may be behind the server: before it was first filled, and while no watch
+   * is open. Undefined while one is.
+   */
+  get lostSince(): number | undefined {
+    return this.#lostSince;
   }
 
   /** Runs until the signal aborts; never rejects. */
@@ -146,7 +156,10 @@ export class Reflector<T extends KubeObject> {
     const {client, resource, clock, watchTimeoutMs = 300_000, idleTimeoutMs = 150_000} = this.#options;
     const startedAt = clock.monotonic();
     const timeoutMs = watchTimeoutMs * (1 + this.#random());
-    const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal};
+    const found = (): void => {
+      this.#lostSince = undefined;
+    };
+    const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal, ...(from !== undefined && {onOpen: found})};
     let resourceVersion = from;
     let collected = from === undefined ? new Map<string, T>() : undefined;
     let events = 0;
@@ -161,6 +174,7 @@ export class Reflector<T extends KubeObject> {
           if (!collect(collected, event, object => this.#prepare(object))) continue;
           resourceVersion = eventVersion(event);
           this.#replace(collected, resourceVersion);
+          found();
           collected = undefined;
         } else {
           resourceVersion = this.#take(event);
@@ -169,6 +183,7 @@ export class Reflector<T extends KubeObject> {
     } catch (cause) {
       error = cause;
     }
+    this.#lostSince ??= clock.monotonic();
     const lastedMs = clock.monotonic() - startedAt;
     this.#metrics.watchEnds.inc({resource: this.#name, reason: endReason(error)});
     const progressed = collected === undefined && (events > 0 || lastedMs >= LASTING_MS);

@@ -17,6 +17,7 @@ const chart = join(root, 'charts/nameplate');
 const namespace = 'nameplate-system';
 const release = ['nameplate', chart, '--namespace', namespace, '--values', join(root, 'examples/values.yaml')];
 const keySecret = 'nameplate-platform-key';
+const enabled = ['--set', 'messages.enabled=true,messages.host=api.example.test'];
 
 let server: ApiServer;
 let helmProgram: string;
@@ -110,7 +111,7 @@ describe('an installation', () => {
   test('serves the kinds that users apply', async () => {
     await server.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'helm.sh/chart');
     await server.kubectl('apply', '-f', join(root, 'examples/tenant.yaml'));
-    for (const example of ['project.yaml', 'domain.yaml']) {
+    for (const example of ['project.yaml', 'domain.yaml', 'apikey.yaml']) {
       await server.kubectl('apply', '--dry-run=server', '-f', join(root, 'examples', example));
     }
   });
@@ -197,9 +198,12 @@ describe('rights', () => {
     ['create acme.cert-manager.io orders', 'no'],
     ['create acme.cert-manager.io challenges', 'no'],
     ['patch cert-manager.io clusterissuers', 'no'],
+    ['patch nameplate.dev apikeys/status', 'yes'],
+    ['create nameplate.dev apikeys', 'no'],
+    ['patch nameplate.dev apikeys', 'no'],
     ['patch core services', 'no'],
-    ['get core secrets', 'no'],
-    ['create core secrets', 'no'],
+    ['get core secrets', 'yes'],
+    ['create core secrets', 'yes'],
     ['update core secrets', 'no'],
     ['create core pods', 'no'],
     ['update coordination.k8s.io leases nameplate', 'no'],
@@ -210,7 +214,6 @@ describe('rights', () => {
   test.each([
     ['update coordination.k8s.io leases nameplate', 'yes'],
     ['update coordination.k8s.io leases other', 'no'],
-    ['get core secrets', 'no'],
     ['get core configmaps', 'no'],
   ])('in its own namespace, may the operator %s? %s', async (right, want) => {
     expect(await allowed(operator, namespace, right)).toBe(want);
@@ -220,10 +223,89 @@ describe('rights', () => {
     ['create nameplate.dev domains', 'yes'],
     ['delete nameplate.dev projects', 'yes'],
     ['patch nameplate.dev domains/status', 'no'],
+    ['create nameplate.dev apikeys', 'yes'],
+    ['patch nameplate.dev apikeys/status', 'no'],
     ['get nameplate.dev domainclaims', 'no'],
     ['update nameplate.dev domainclaims', 'no'],
   ])('with the role edit, may a tenant %s? %s', async (right, want) => {
     expect(await allowed('tenant', 'tenant', right)).toBe(want);
+  });
+});
+
+describe('the messages API', () => {
+  const user = `system:serviceaccount:${namespace}:nameplate-messages`;
+
+  beforeAll(async () => {
+    // Without its Certificate: cert-manager is not installed here.
+    await install(...enabled, '--set', 'messages.ingress.enabled=false');
+  });
+
+  test.each([
+    ['list nameplate.dev apikeys', 'yes'],
+    ['watch nameplate.dev apikeys', 'yes'],
+    ['patch nameplate.dev apikeys/status', 'no'],
+    ['update nameplate.dev apikeys', 'no'],
+    ['list nameplate.dev projects', 'no'],
+    ['get core secrets', 'no'],
+    ['get core secrets shop-apikey', 'no'],
+    ['list core secrets', 'no'],
+    ['watch core secrets', 'no'],
+    ['create core secrets', 'no'],
+    ['create core pods', 'no'],
+    ['create core serviceaccounts/token', 'no'],
+  ])('may it %s? %s', async (right, want) => {
+    expect(await allowed(user, 'tenant', right)).toBe(want);
+    expect(await allowed(user, namespace, right)).toBe(want);
+  });
+
+  test('runs a pod that Pod Security "restricted" admits', async () => {
+    const {spec} = await get<{spec: {template: {metadata: object; spec: {volumes: object[]}}}}>(
+      'statefulset',
+      'nameplate-messages',
+    );
+    const {template} = spec;
+    const volumes = [...template.spec.volumes, {name: 'messages', persistentVolumeClaim: {claimName: 'messages'}}];
+    const metadata = {...template.metadata, name: 'messages', namespace};
+    const file = join(folder, 'messages-pod.json');
+    await writeFile(file, JSON.stringify({apiVersion: 'v1', kind: 'Pod', metadata, spec: {...template.spec, volumes}}));
+    await expect(server.kubectl('create', '--dry-run=server', '-f', file)).resolves.toContain('pod/messages created');
+  });
+
+  test('has a host that no tenant may have', async () => {
+    const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate');
+    const {platform} = parse(data['nameplate.yaml'] ?? '') as OperatorConfig;
+    expect(platform.reservedHosts).toEqual(['example.net', 'api.example.test']);
+  });
+
+  test('finds ports and folder in its configuration beside what was set', async () => {
+    const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate-messages');
+    expect(parse(data['messages.yaml'] ?? '')).toMatchObject({
+      server: {port: 8080},
+      operations: {port: 8081},
+      store: {folder: '/var/lib/nameplate-messages'},
+    });
+  });
+
+  test('keeps its volume when it is uninstalled, and is reached by https alone', async () => {
+    const rendered = await template(...enabled);
+    expect(rendered).toContain('persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}');
+    const ingresses = rendered.split(/^---$/m).filter(text => /^kind: Ingress$/m.test(text));
+    expect(ingresses).toHaveLength(1);
+    expect(ingresses[0]).toContain('traefik.ingress.kubernetes.io/router.entrypoints: websecure');
+    expect(ingresses[0]).toContain('secretName: nameplate-messages-tls');
+    expect(rendered).toMatch(/kind: Certificate\n[\s\S]*dnsNames: \[api.example.test\]/);
+  });
+
+  test('is not there unless it is wanted', async () => {
+    expect(await template()).not.toMatch(/component: messages/);
+  });
+
+  test('has names that a StatefulSet can give to its pods, however long those of the release', async () => {
+    const rendered = await template(...enabled, '--set', `fullnameOverride=${'a'.repeat(52)}`);
+    const [, name = ''] = /kind: StatefulSet\nmetadata:\n {2}name: (\S+)/.exec(rendered) ?? [];
+    // The label controller-revision-hash is the name and up to 11 characters, of 63.
+    expect(name).toMatch(/^a+-messages$/);
+    expect(name.length).toBeLessThanOrEqual(52);
   });
 });
 
@@ -255,6 +337,8 @@ describe('values', () => {
     [['--set', 'config.controller.workers=0'], /workers/],
     [['--set', 'replica=3'], /replica/],
     [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is needed/],
+    [['--set', 'messages.enabled=true'], /messages\.host is needed/],
+    [['--set', 'messages.replicas=2'], /replicas/],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);
   });
@@ -285,8 +369,9 @@ describe('values', () => {
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
     expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(1);
-    // Its kind is the Prometheus operator's, which is not installed here; the key was tried above.
-    const others = objects.filter(({kind}) => kind !== undefined && !['ServiceMonitor', 'Secret'].includes(kind));
+    // Two kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
+    const absent = ['ServiceMonitor', 'Certificate', 'Secret'];
+    const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(folder, 'all-rendered.yaml');
     await writeFile(file, others.map(({text}) => text).join('---\n'));
     await server.kubectl('apply', '--dry-run=server', '--server-side', '--force-conflicts', '-f', file);
@@ -301,6 +386,15 @@ networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
   extraEgress: [{ports: [{port: 5353, protocol: UDP}]}]
+messages:
+  enabled: true
+  host: api.example.test
+  storage: {size: 1Gi, storageClassName: fast, accessMode: ReadWriteOncePod}
+  ingress: {className: internal, annotations: {owner: platform}}
+  certificate: {issuerRef: {name: other, kind: Issuer}}
+  networkPolicy: {from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: traefik}}}]}
+  env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
+  config: {log: {level: debug}}
 env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
 podAnnotations: {a: b}
 podLabels: {team: platform}

@@ -25,6 +25,7 @@ function yaml(kind: string, name: string, spec: unknown, more: Record<string, un
 
 const service = {name: 'shop', port: 'http'};
 const projectRef = {name: 'shop'};
+const scopes = ['messages:write'];
 
 describe.concurrent('refused, with a message that helps', () => {
   test.each(rows)('$kind: $case', async ({kind, name, spec, says}) => {
@@ -37,6 +38,38 @@ describe.concurrent('refused, with a message that helps', () => {
     const patch = JSON.stringify({spec: {host: 'moved.example.com'}});
     const refused = api.kubectl('patch', 'domain', 'fixed.example.com', '--type', 'merge', '-p', patch);
     await expect(refused).rejects.toThrow('to change it, create another Domain');
+  });
+
+  test.each([
+    {
+      case: 'a revoked APIKey cannot be made valid again',
+      spec: {scopes, revoked: true},
+      changed: {scopes, revoked: false},
+      says: 'a revoked key stays revoked; make another APIKey',
+    },
+    {
+      case: 'nor by leaving revoked out',
+      spec: {scopes, revoked: true},
+      changed: {scopes},
+      says: 'a revoked key stays revoked; make another APIKey',
+    },
+    {
+      case: 'the Secret of an APIKey cannot be changed',
+      spec: {scopes, secretName: 'one'},
+      changed: {scopes, secretName: 'other'},
+      says: 'the Secret of a key cannot be changed; make another APIKey',
+    },
+    {
+      case: 'nor named later',
+      spec: {scopes},
+      changed: {scopes, secretName: 'other'},
+      says: 'the Secret of a key cannot be changed; make another APIKey',
+    },
+  ])('$case', async ({case: name, spec, changed, says}) => {
+    const key = name.toLowerCase().replaceAll(' ', '-');
+    await api.apply(yaml('APIKey', key, spec));
+    await api.apply(yaml('APIKey', key, {...spec, expiresAt: '2026-01-01T00:00:00Z'}));
+    await expect(api.apply(yaml('APIKey', key, changed))).rejects.toThrow(says);
   });
 
   test('a misspelt field is told by kubectl', async () => {
@@ -91,6 +124,8 @@ describe.concurrent('kubectl', () => {
     {field: 'domain.status.state', says: ['Blocked: cannot start', 'Degraded: served']},
     {field: 'domain.status.dns.required.label', says: ["'@' stands for the domain"]},
     {field: 'project.spec.domains', says: ['They need a plan that has custom', 'primary', 'aliases', 'redirects']},
+    {field: 'apikey', says: ['The operator makes the key', 'nothing else shows it']},
+    {field: 'apikey.spec', says: ['scopes	<[]string> -required-', 'expiresAt', 'revoked', 'rotation', 'secretName']},
     {field: 'domainclaim', says: ['The record of which account holds a host']},
   ])('explain $field', async ({field, says}) => {
     const explained = await api.kubectl('explain', field);
@@ -98,7 +133,7 @@ describe.concurrent('kubectl', () => {
   });
 
   test('explain has a description for every field', async () => {
-    for (const kind of ['domain', 'project', 'domainclaim']) {
+    for (const kind of ['domain', 'project', 'domainclaim', 'apikey']) {
       const crd = await api.kubectl(
         'get',
         'crd',
@@ -174,6 +209,33 @@ describe.concurrent('kubectl', () => {
     expect(byService).toContain('project.nameplate.dev/columns');
   });
 
+  test('get apikeys answers how a key begins, whether it works, where it is and how long it holds', async () => {
+    await api.apply(yaml('APIKey', 'columns', {scopes, expiresAt: '2027-01-01T00:00:00Z'}));
+    const condition = {type: 'Active', status: 'True', reason: 'Active', message: 'It works.'};
+    const status = {
+      observedGeneration: 1,
+      account: 'acme',
+      secretName: 'columns-apikey',
+      prefix: 'npk_abcdef',
+      conditions: [{...condition, lastTransitionTime: '2026-01-01T00:00:00Z'}],
+    };
+    const patch = JSON.stringify({status});
+    await api.kubectl('patch', 'apikey', 'columns', '--subresource', 'status', '--type', 'merge', '-p', patch);
+    const [head = '', line = ''] = (await api.kubectl('get', 'akey', 'columns')).split('\n');
+    expect(head.trim().split(/\s+/)).toEqual(['NAME', 'PREFIX', 'ACTIVE', 'REASON', 'SECRET', 'EXPIRES', 'AGE']);
+    expect(line.split(/\s+/).slice(0, 6)).toEqual([
+      'columns',
+      'npk_abcdef',
+      'True',
+      'Active',
+      'columns-apikey',
+      '2027-01-01T00:00:00Z',
+    ]);
+    const found = (selector: string) => api.kubectl('get', 'apikeys', '--field-selector', selector, '-o', 'name');
+    expect((await found('status.prefix=npk_abcdef')).trim()).toBe('apikey.nameplate.dev/columns');
+    expect((await found('status.account=acme')).trim()).toBe('apikey.nameplate.dev/columns');
+  });
+
   test('get domainclaims answers who holds what since when', async () => {
     const since = '2026-01-01T00:00:00Z';
     await api.apply(yaml('DomainClaim', 'claimed.example.com', {account: 'acme', namespace: 'default', since}));
@@ -189,6 +251,7 @@ describe.concurrent('GitOps', () => {
   const manifests = [
     yaml('Project', 'drift', {service, domains: {primary: 'a.example.com', redirects: [{from: 'www.example.com'}]}}),
     yaml('Domain', 'drift.example.com', {host: 'drift.example.com', projectRef, redirect: {to: 'a.example.com'}}),
+    yaml('APIKey', 'drift', {scopes, rotation: {}, expiresAt: '2027-01-01T00:00:00Z'}),
   ];
 
   test.each(manifests.map(manifest => ({kind: (JSON.parse(manifest) as {kind: string}).kind, manifest})))(

@@ -2,7 +2,7 @@
 
 export interface Row {
   readonly case: string;
-  readonly kind: 'Project' | 'Domain' | 'DomainClaim';
+  readonly kind: 'Project' | 'Domain' | 'DomainClaim' | 'APIKey';
   readonly name?: string;
   /** The spec; absent: none is given at all. */
   readonly spec?: Record<string, unknown>;
@@ -11,6 +11,7 @@ export interface Row {
 
 const service = {name: 'shop', port: 'http'};
 const projectRef = {name: 'shop'};
+const scopes = ['messages:write'];
 const project = (domains: Record<string, unknown>) => ({service, domains});
 const domain = (host: string, more: Record<string, unknown> = {}) => ({host, projectRef, ...more});
 
@@ -168,5 +169,51 @@ export const rows: readonly Row[] = [
     name: 'a.example.com',
     spec: {namespace: 'a', since: '2026-01-01T00:00:00Z'},
     says: ['spec.account: Required value'],
+  },
+  {case: 'no scopes', kind: 'APIKey', spec: {}, says: ['spec.scopes: Required value']},
+  {case: 'an empty list of scopes', kind: 'APIKey', spec: {scopes: []}, says: ['spec.scopes', 'at least 1 items']},
+  {
+    case: 'a scope that is none',
+    kind: 'APIKey',
+    spec: {scopes: ['messages:delete']},
+    says: ['spec.scopes[0]', 'supported values: "messages:write", "messages:read", "messages:process"'],
+  },
+  {
+    case: 'a scope twice',
+    kind: 'APIKey',
+    spec: {scopes: ['messages:read', 'messages:read']},
+    says: ['.spec.scopes: duplicate entries for key [="messages:read"]'],
+  },
+  {
+    case: 'a name with a dot',
+    kind: 'APIKey',
+    name: 'my.key',
+    spec: {scopes},
+    says: ["the name of an APIKey is 1 to 63 characters of a-z, 0-9 and '-'"],
+  },
+  {
+    case: 'a name of 64 characters',
+    kind: 'APIKey',
+    name: 'a'.repeat(64),
+    spec: {scopes},
+    says: ['the name of an APIKey is 1 to 63 characters'],
+  },
+  {
+    case: 'a name that no Secret can have',
+    kind: 'APIKey',
+    spec: {scopes, secretName: 'My_Key'},
+    says: ['spec.secretName', "a name of a Secret is made of a-z, 0-9, '-' and '.'"],
+  },
+  {
+    case: 'an expiry that is no time',
+    kind: 'APIKey',
+    spec: {scopes, expiresAt: 'tomorrow'},
+    says: ['spec.expiresAt', 'date-time'],
+  },
+  {
+    case: 'an overlap of more than 30 days',
+    kind: 'APIKey',
+    spec: {scopes, rotation: {overlapSeconds: 2_592_001}},
+    says: ['spec.rotation.overlapSeconds', 'should be less than or equal to 2592000'],
   },
 ];

@@ -5,6 +5,7 @@
  */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {acceptRows} from './accept.rows.ts';
+import {apiKeyRows} from './apikey.rows.ts';
 import {claimRows} from './claim.rows.ts';
 import {disturbanceRows, invariantRows} from './disturbance.rows.ts';
 import {certificateRows, lifeRows} from './life.rows.ts';
@@ -29,6 +30,7 @@ describe.concurrent('the certificate of a Domain', () => certificateRows(shared)
 describe.concurrent('claims and Projects', () => claimRows(shared));
 describe.concurrent('redirects', () => redirectRows(shared));
 describe.concurrent('removal', () => removalRows(shared));
+describe.concurrent('API keys', () => apiKeyRows(shared));
 describe('what disturbs all', () => disturbanceRows(shared));
 describe('in all that happened', () => invariantRows(shared));
 describe("the chart's rights", () => rbacRows(shared));

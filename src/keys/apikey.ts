@@ -1,0 +1,21 @@
+import type {APIKeySpec, APIKeyStatus} from '../api/generated/apikey.ts';
+import {GROUP, VERSION} from '../api/names.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+
+export interface APIKey extends KubeObject {
+  spec: APIKeySpec;
+  status?: APIKeyStatus;
+}
+
+export const API_KEY: ResourceType<APIKey> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'apikeys',
+  kind: 'APIKey',
+  namespaced: true,
+};
+
+/** The hashes that an APIKey holds, as its status says. */
+export function hashesOf({status}: DeepReadonly<APIKey>): string[] {
+  return [status?.sha256, status?.previous?.sha256].filter(hash => hash !== undefined);
+}

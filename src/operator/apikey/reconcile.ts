@@ -1,0 +1,75 @@
+/** An APIKey: its key is made into a Secret, and what the messages API must know of it is kept in the status. */
+import {findCondition} from '../../api/conditions.ts';
+import type {APIKeyStatus} from '../../api/generated/apikey.ts';
+import {API_KEY, type APIKey} from '../../keys/apikey.ts';
+import {endOf} from '../../keys/validity.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import {applyStatusIfChanged} from '../../runtime/kube/apply.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {accountId} from '../account.ts';
+import type {Operator} from '../context.ts';
+import {INDEX} from '../stores.ts';
+import {comesFirst} from './holder.ts';
+import {type Issue, issueKey} from './issue.ts';
+import {apiKeyStatus} from './status.ts';
+import {sweepLeftovers, sweepSecrets} from './sweep.ts';
+
+/** Keys are "namespace/name", of APIKeys that exist and of those that left a Secret behind. */
+export function reconcileApiKey(operator: Operator): Reconcile {
+  const {stores, clock} = operator;
+  /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
+  const known = new Map<string, string | undefined>();
+  return async (key, {client, signal}) => {
+    if (stores.apiKeys.state !== 'synced') return after(1000); // without its kind, an APIKey that is not seen is not gone
+    const nowMs = clock.now();
+    const apiKey = stores.apiKeys.get(key);
+    const secrets = stores.secrets.byIndex(INDEX.apiKey, key);
+    if (!apiKey || apiKey.metadata.deletionTimestamp) {
+      const outcome = await sweepSecrets(secrets, {wasSeen: known.has(key), nowMs, client, signal});
+      known.delete(key);
+      return outcome;
+    }
+    const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
+    if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion takes the APIKey along
+
+    const ended = endOf(apiKey, nowMs) !== undefined;
+    const knownUid = known.get(key);
+    await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
+    const issue = await issueKey({apiKey, knownUid, ended, nowMs, client, signal});
+    known.set(key, apiKey.metadata.uid);
+    const status = apiKeyStatus(apiKey, {
+      account: accountId(namespace),
+      issue,
+      comesFirst: (hash, role) => comesFirst(apiKey, stores.apiKeys.byIndex(INDEX.sha256, hash), hash, role),
+      nowMs,
+    });
+    const {changed} = await applyStatusIfChanged(client, API_KEY, apiKey, status, {signal});
+    if (changed) announce(operator, apiKey, status);
+    return wakeAt(apiKey, issue, nowMs);
+  };
+}
+
+/** An Event for each change that a person would want to see in `kubectl describe`. The key is in none of them. */
+function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIKeyStatus): void {
+  const before = apiKey.status;
+  const reason = (of: DeepReadonly<APIKeyStatus> | undefined, type: string) =>
+    findCondition(of?.conditions, type)?.reason;
+  const sameReasons = ['Active', 'Ready'].every(type => reason(status, type) === reason(before, type));
+  if (sameReasons && before?.prefix === status.prefix) return;
+  const ready = findCondition(status.conditions, 'Ready');
+  if (!ready) return;
+  const made = ready.reason === 'Issued' && before?.prefix !== status.prefix;
+  const note = made ? `Secret ${status.secretName} holds the key ${status.prefix}….` : ready.message;
+  events.event(apiKey, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
+}
+
+/** When the status must change though nothing else does: the key expires, the overlap ends, a refusal is tried again. */
+function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
+  const times = [
+    ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
+    ...(issue.kind === 'issued' && issue.key.previous ? [Date.parse(issue.key.previous.validUntil)] : []),
+    ...(issue.kind === 'failed' && issue.retryMs !== undefined ? [nowMs + issue.retryMs] : []),
+  ].filter(time => time > nowMs);
+  return times.length > 0 ? after(Math.min(...times) - nowMs) : done();
+}

@@ -1,0 +1,74 @@
+/** The status of an APIKey, from its Secret and what the caches say. Pure. */
+import {settleConditions} from '../../api/conditions.ts';
+import type {APIKeyStatus} from '../../api/generated/apikey.ts';
+import type {APIKey} from '../../keys/apikey.ts';
+import {endOf} from '../../keys/validity.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {Active, type ApiKeyCondition, progressOf, Ready} from './conditions.ts';
+import type {Issue} from './issue.ts';
+import {type IssuedKey, secretNameOf} from './secret.ts';
+
+export interface ApiKeyFacts {
+  readonly account: string;
+  readonly issue: Issue;
+  /** Whether no other APIKey has this hash before this one. */
+  readonly comesFirst: (sha256: string, role: {readonly isCurrent: boolean}) => boolean;
+  readonly nowMs: number;
+}
+
+export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): APIKeyStatus {
+  const {account, issue, comesFirst, nowMs} = facts;
+  const {generation = 0} = apiKey.metadata;
+  const key = issue.kind === 'issued' ? issue.key : undefined;
+  const held = key && comesFirst(key.sha256, {isCurrent: true}) ? key : undefined;
+  const isOurs = held?.previous && comesFirst(held.previous.sha256, {isCurrent: false});
+  const previous = isOurs ? held.previous : undefined;
+  const ready = readyOf(apiKey, issue, held, nowMs);
+  const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progressOf(ready)];
+  const handled = key?.handledRequest ?? apiKey.status?.lastHandledRotateRequest;
+  return {
+    observedGeneration: generation,
+    account,
+    secretName: secretNameOf(apiKey),
+    ...(held && {prefix: held.prefix, sha256: held.sha256}),
+    ...(previous && {previous}),
+    ...(handled && {lastHandledRotateRequest: handled}),
+    conditions: settleConditions(apiKey.status?.conditions, conditions, generation, nowMs),
+  };
+}
+
+function readyOf(
+  apiKey: DeepReadonly<APIKey>,
+  issue: Issue,
+  held: IssuedKey | undefined,
+  nowMs: number,
+): ApiKeyCondition {
+  const secret = secretNameOf(apiKey);
+  switch (endOf(apiKey, nowMs)) {
+    case 'revoked':
+      return Ready.revoked();
+    case 'expired':
+      return Ready.expired(apiKey.spec.expiresAt ?? '');
+    case undefined:
+      if (issue.kind === 'failed') return issue.condition;
+      return held ? Ready.issued(apiKey.metadata.name, secret) : Ready.keyInUse(secret);
+  }
+}
+
+function activeOf(
+  apiKey: DeepReadonly<APIKey>,
+  ready: ApiKeyCondition,
+  previousUntil: string | undefined,
+  nowMs: number,
+): ApiKeyCondition {
+  const {expiresAt} = apiKey.spec;
+  switch (endOf(apiKey, nowMs)) {
+    case 'revoked':
+      return Active.revoked();
+    case 'expired':
+      return Active.expired(expiresAt ?? '');
+    case undefined:
+      if (ready.status !== 'True') return Active.notIssued(ready.message);
+      return previousUntil ? Active.rotating(apiKey.metadata.name, previousUntil) : Active.yes(expiresAt);
+  }
+}

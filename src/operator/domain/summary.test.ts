@@ -1,0 +1,152 @@
+import {expect, test} from 'vitest';
+import {type Condition, timestamp} from '../../api/conditions.ts';
+import {
+  Accepted,
+  CaaAllowed,
+  CertificateReady,
+  Claimed,
+  DnsVerified,
+  type DomainCondition,
+  Routed,
+} from './conditions.ts';
+import {progressOf, readyOf, type Steps, stateOf} from './summary.ts';
+
+const WELL: Steps = [
+  Accepted.yes('shop'),
+  DnsVerified.yes('as it should be'),
+  Claimed.yes('2026-01-01T00:00:00Z'),
+  CaaAllowed.yes('No CAA record forbids it.'),
+  CertificateReady.issued('2026-04-01T00:00:00Z'),
+  Routed.serving('shop'),
+];
+
+function steps(...changed: readonly DomainCondition[]): Steps {
+  return WELL.map(step => changed.find(({type}) => type === step.type) ?? step);
+}
+
+const accepted = Accepted.noSuccessfulDeploy('shop', 'shop');
+const missing = DnsVerified.no('RecordMissing', 'Create the record.');
+const waitingCertificate = CertificateReady.waiting('DNS');
+const waitingRoute = Routed.waiting('the certificate');
+const held = Claimed.heldByAnother('a.test', 'a.test CNAME b.test');
+const drifted = DnsVerified.drifted('2026-01-01T00:00:00Z', 'The record is gone.');
+
+test.each([
+  {case: 'all is well', now: steps(), published: true, state: 'Live', reason: 'Live', status: 'True'},
+  {case: 'DNS drifted', now: steps(drifted), published: true, state: 'Degraded', reason: 'Drifted', status: 'True'},
+  {
+    case: 'the record is missing',
+    now: steps(missing, Claimed.waiting(), waitingCertificate, waitingRoute),
+    published: false,
+    state: 'Unverified',
+    reason: 'RecordMissing',
+    status: 'False',
+  },
+  {
+    case: 'another account holds it, and the record is missing',
+    now: steps(missing, held, waitingCertificate, waitingRoute),
+    published: false,
+    state: 'Unverified',
+    reason: 'HeldByAnotherAccount',
+    status: 'False',
+  },
+  {
+    case: 'another account holds it, and a certificate still stands',
+    now: steps(held),
+    published: false,
+    state: 'Unverified',
+    reason: 'HeldByAnotherAccount',
+    status: 'False',
+  },
+  {
+    case: 'proved, and the certificate is being issued',
+    now: steps(CertificateReady.issuing(''), waitingRoute),
+    published: false,
+    state: 'Verified',
+    reason: 'Issuing',
+    status: 'False',
+  },
+  {
+    case: 'not accepted',
+    now: steps(accepted, missing, waitingCertificate, waitingRoute),
+    published: false,
+    state: 'Blocked',
+    reason: 'NoSuccessfulDeploy',
+    status: 'False',
+  },
+  {
+    case: 'not accepted any more, and still served',
+    now: steps(accepted),
+    published: true,
+    state: 'Degraded',
+    reason: 'NoSuccessfulDeploy',
+    status: 'False',
+  },
+])('$case: $state, $reason', ({now, published, state, reason, status}) => {
+  const ready = readyOf(now);
+  expect(ready).toMatchObject({reason, status});
+  expect(stateOf(now, ready, published)).toBe(state);
+});
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const at = (seconds: number) => ({generation: 3, propagationSeconds: 100, nowMs: START + seconds * 1000});
+const unproved = steps(missing, Claimed.waiting(), waitingCertificate, waitingRoute);
+
+function progress(type: string, reason: string, observedGeneration = 3): Condition[] {
+  return [{type, status: 'True', reason, message: '', observedGeneration, lastTransitionTime: timestamp(START)}];
+}
+
+test.each([
+  {case: 'what is live progresses no further', now: steps(), previous: [], seconds: 0, is: []},
+  {
+    case: 'what only a person can mend stalls at once',
+    now: steps(Accepted.invalidHost('it is an address')),
+    previous: [],
+    seconds: 0,
+    is: ['Stalled'],
+  },
+  {case: 'a missing record may take its time', now: unproved, previous: [], seconds: 0, is: ['Reconciling']},
+  {
+    case: 'a record still missing before the time is over',
+    now: unproved,
+    previous: progress('Reconciling', 'RecordMissing'),
+    seconds: 99,
+    is: ['Reconciling'],
+  },
+  {
+    case: 'a record still missing when the time is over stalls',
+    now: unproved,
+    previous: progress('Reconciling', 'RecordMissing'),
+    seconds: 100,
+    is: ['Stalled'],
+  },
+  {
+    case: 'what stalled stays so while DNS is wrong',
+    now: unproved,
+    previous: progress('Stalled', 'RecordMismatch'),
+    seconds: 500,
+    is: ['Stalled'],
+  },
+  {
+    case: 'a person mended the spec: the time begins anew',
+    now: unproved,
+    previous: progress('Stalled', 'RecordMismatch', 2),
+    seconds: 500,
+    is: ['Reconciling'],
+  },
+  {
+    case: 'a plan was upgraded: now DNS has its time',
+    now: unproved,
+    previous: progress('Stalled', 'PlanRequired'),
+    seconds: 500,
+    is: ['Reconciling'],
+  },
+])('$case', ({now, previous, seconds, is}) => {
+  const {conditions} = progressOf(now, readyOf(now), previous, at(seconds));
+  expect(conditions.map(({type}) => type)).toEqual(is);
+});
+
+test('a Domain that waits for DNS is looked at when it stalls', () => {
+  const {stallsAtMs} = progressOf(unproved, readyOf(unproved), progress('Reconciling', 'RecordMissing'), at(40));
+  expect(stallsAtMs).toBe(START + 100_000);
+});

@@ -1,0 +1,78 @@
+/** A new key beside the old one, then instead of it. */
+import {expect, test} from 'vitest';
+import {digestOf} from '../../../src/keys/format.ts';
+import {newTenant, type Tenant} from './tenant.ts';
+import type {World} from './world.ts';
+
+const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
+const ACTIVE = {Active: 'Active', Ready: 'Issued'};
+
+export function rotationRows(world: () => World): void {
+  test('and the one before works on for the overlap, which is kept in the Secret', async () => {
+    const tenant = await newTenant(world(), 'overlap');
+    const old = await tenant.issued({rotation: {overlapSeconds: 3600}});
+    const key = await rotated(tenant, 'once');
+    expect(key).not.toBe(old);
+    expect([tenant.accepts(old), tenant.accepts(key)]).toEqual([true, true]);
+    const {status} = tenant.apiKey() ?? {};
+    expect(status?.lastHandledRotateRequest).toBe('once');
+    expect(status?.previous?.sha256).toBe(digestOf(old));
+    await tenant.wipeStatus();
+    const restored = await tenant.becomes(ROTATING);
+    expect(restored.status).toMatchObject({previous: status?.previous, lastHandledRotateRequest: 'once'});
+    expect(await tenant.works(), 'a request is handled once, whatever happens to the status').toBe(key);
+    expect(tenant.accepts(old)).toBe(true);
+  });
+
+  test('until the overlap is over', async () => {
+    const tenant = await newTenant(world(), 'over');
+    const old = await tenant.issued({rotation: {overlapSeconds: 2}});
+    const key = await rotated(tenant, 'once');
+    await tenant.ends(old);
+    const {status} = await tenant.becomes(ACTIVE);
+    expect(status).not.toHaveProperty('previous');
+    expect(await tenant.works()).toBe(key);
+    expect(JSON.stringify(tenant.secret()?.metadata.annotations)).not.toContain('previous');
+  });
+
+  test('or until somebody sets the overlap to nothing', async () => {
+    const tenant = await newTenant(world(), 'cut');
+    const old = await tenant.issued();
+    const key = await rotated(tenant, 'once');
+    expect(tenant.accepts(old), 'a day by default').toBe(true);
+    await tenant.patch({rotation: {overlapSeconds: 0}});
+    await tenant.ends(old);
+    await tenant.becomes(ACTIVE);
+    expect(await tenant.works()).toBe(key);
+  });
+
+  test('and a second request ends the one before last', async () => {
+    const tenant = await newTenant(world(), 'again');
+    const first = await tenant.issued();
+    const second = await rotated(tenant, 'once');
+    const third = await rotated(tenant, 'twice');
+    await tenant.ends(first);
+    expect([tenant.accepts(second), tenant.accepts(third)]).toEqual([true, true]);
+  });
+
+  test('both end when the APIKey is revoked, and no request makes another', async () => {
+    const tenant = await newTenant(world(), 'both');
+    const old = await tenant.issued();
+    const key = await rotated(tenant, 'once');
+    await tenant.patch({revoked: true});
+    await tenant.ends(old);
+    await tenant.ends(key);
+    await tenant.askForRotation('twice');
+    await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
+    expect(tenant.key()).toBe(key);
+  });
+}
+
+async function rotated(tenant: Tenant, request: string): Promise<string> {
+  await tenant.askForRotation(request);
+  await tenant.until(`the request ${request} is handled`, async () => {
+    return tenant.apiKey()?.status?.lastHandledRotateRequest === request;
+  });
+  await tenant.becomes(ROTATING);
+  return await tenant.works();
+}
