@@ -37,6 +37,9 @@ export function hasBody({headers}: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** How long a connection that is cut stays half open (RFC 9112, section 9.6): a reset at once might overtake the answer. */
+const LINGER_MS = 1000;
+
 /** For a request that is answered without its body: reads on for a while, then cuts the connection. */
 export function discardBody(request: IncomingMessage): void {
   if (request.readableEnded) return;
@@ -44,7 +47,11 @@ export function discardBody(request: IncomingMessage): void {
   request.removeAllListeners('data');
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > DISCARD_BYTES) request.destroy();
+    if (bytes <= DISCARD_BYTES) return;
+    request.removeAllListeners('data');
+    request.pause();
+    request.socket.end();
+    setTimeout(() => request.destroy(), LINGER_MS);
   });
 }
 

@@ -30,11 +30,17 @@ export interface NackParameters {
   readonly reason?: string;
 }
 
-/** Other parameters than these are ignored. */
+const LIST_PARAMETERS = ['limit', 'cursor', 'status'];
+
+/** A parameter that there is not is refused: a filter with a typo would show what it was to hide. */
 export function parseList(query: string): Parsed<ListParameters> {
   if (query === '') return {ok: true, value: {limit: LIST_LIMIT.default}};
   const parameters = new URLSearchParams(query);
-  const repeated = ['limit', 'cursor', 'status'].find(name => parameters.getAll(name).length > 1);
+  const unknown = [...parameters.keys()].find(name => !LIST_PARAMETERS.includes(name));
+  if (unknown !== undefined) {
+    return {ok: false, answer: badQuery(unknown, `There are the parameters ${LIST_PARAMETERS.join(', ')}.`)};
+  }
+  const repeated = LIST_PARAMETERS.find(name => parameters.getAll(name).length > 1);
   if (repeated !== undefined) return {ok: false, answer: badQuery(repeated, `${repeated} must stand once.`)};
   const limit = parameters.get('limit');
   const cursor = parameters.get('cursor');

@@ -10,6 +10,7 @@ import type {AddressInfo, Socket} from 'node:net';
 import type {ServerConfig} from '../config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
+import {Pipeline} from './pipeline.ts';
 
 export interface ApiServer {
   readonly port: number;
@@ -20,8 +21,6 @@ export interface ApiServer {
 const MAX_HEADER_BYTES = 16_384;
 /** How often connections are looked at for their timeouts. */
 const CHECK_INTERVAL_MS = 1000;
-/** Requests of one connection that may wait for their answers (pipelining); while there are more it is not read. */
-const PIPELINE = 16;
 
 /** Resolves once it listens; rejects when the port cannot be had. */
 export async function startApiServer(config: ServerConfig, app: App, host?: string): Promise<ApiServer> {
@@ -35,16 +34,15 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     joinDuplicateHeaders: true,
     noDelay: true,
   });
-  const pending = new Pending();
+  const pipelines = new Pipelines();
   let closing = false;
   const serve = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => {
-    pending.add(request.socket, response);
     if (closing) response.shouldKeepAlive = false;
-    void app(request, response, goOn);
+    pipelines.of(request.socket).add(response, () => void app(request, response, goOn));
   };
   server.on('request', (request, response) => serve(request, response, () => undefined));
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pending));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pipelines));
   server.maxConnections = config.maxConnections;
   server.listen(config.port, host);
   await once(server, 'listening');
@@ -52,40 +50,29 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     port: (server.address() as AddressInfo).port,
     close: graceMs => {
       closing = true;
-      pending.closeAfterAnswer();
+      pipelines.closeAfterAnswer();
       return close(server, graceMs);
     },
   };
 }
 
-/** The responses that each connection still waits for. */
-class Pending {
-  readonly #responses = new Map<Socket, Set<ServerResponse>>();
+/** The pipelines of all connections that have sent a request. */
+class Pipelines {
+  readonly #pipelines = new Map<Socket, Pipeline>();
 
-  add(socket: Socket, response: ServerResponse): void {
-    const responses = this.of(socket);
-    responses.add(response);
-    if (responses.size === PIPELINE) socket.pause();
-    response.once('close', () => {
-      responses.delete(response);
-      if (responses.size === PIPELINE - 1) socket.resume();
-    });
-  }
-
-  of(socket: Socket): Set<ServerResponse> {
-    let responses = this.#responses.get(socket);
-    if (responses === undefined) {
-      responses = new Set();
-      this.#responses.set(socket, responses);
-      // By the socket: those of its responses whose turn never came are not told that it has closed.
-      socket.once('close', () => this.#responses.delete(socket));
+  of(socket: Socket): Pipeline {
+    let pipeline = this.#pipelines.get(socket);
+    if (pipeline === undefined) {
+      pipeline = new Pipeline(socket);
+      this.#pipelines.set(socket, pipeline);
+      socket.once('close', () => this.#pipelines.delete(socket));
     }
-    return responses;
+    return pipeline;
   }
 
   closeAfterAnswer(): void {
-    for (const responses of this.#responses.values()) {
-      for (const response of responses) response.shouldKeepAlive = false;
+    for (const {open} of this.#pipelines.values()) {
+      for (const response of open) response.shouldKeepAlive = false;
     }
   }
 }
@@ -97,8 +84,8 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, stri
 const MALFORMED = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'] as const;
 
 /** What is no request, or does not become one in time, has no response object: the answer is written by hand. */
-function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, pending: Pending): void {
-  const [response, ...others] = pending.of(socket);
+function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, pipelines: Pipelines): void {
+  const [response, ...others] = pipelines.of(socket).open;
   const answerable = others.length === 0 && !response?.headersSent;
   if (code === 'ECONNRESET' || !socket.writable || !answerable) {
     socket.destroy();

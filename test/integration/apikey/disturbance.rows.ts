@@ -12,7 +12,7 @@ export function disturbanceRows(world: () => World): void {
       await newTenant(world(), 'gone'),
     ];
     const keys = [await kept.issued(), await revoked.issued(), await gone.issued()] as [string, string, string];
-    const {metadata} = (await kept.secret()) ?? {};
+    const {metadata} = kept.secret() ?? {};
     await world().operator().kill();
     await revoked.patch({revoked: true});
     await revoked.ends(keys[1]);
@@ -23,7 +23,7 @@ export function disturbanceRows(world: () => World): void {
     await world().restartOperator();
     expect(await until('the key is known again', () => kept.accepts(keys[0]))).toBe(true);
     await revoked.becomes({Active: 'Revoked', Ready: 'Revoked'});
-    expect((await kept.secret())?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
+    expect(kept.secret()?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
   });
 
   test('while the API server is away known keys work for the time that was set, and again when it is back', async () => {

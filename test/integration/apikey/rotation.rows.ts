@@ -14,7 +14,7 @@ export function rotationRows(world: () => World): void {
     const key = await rotated(tenant, 'once');
     expect(key).not.toBe(old);
     expect([tenant.accepts(old), tenant.accepts(key)]).toEqual([true, true]);
-    const {status} = (await tenant.apiKey()) ?? {};
+    const {status} = tenant.apiKey() ?? {};
     expect(status?.lastHandledRotateRequest).toBe('once');
     expect(status?.previous?.sha256).toBe(digestOf(old));
     await tenant.wipeStatus();
@@ -32,7 +32,7 @@ export function rotationRows(world: () => World): void {
     const {status} = await tenant.becomes(ACTIVE);
     expect(status).not.toHaveProperty('previous');
     expect(await tenant.works()).toBe(key);
-    expect(JSON.stringify((await tenant.secret())?.metadata.annotations)).not.toContain('previous');
+    expect(JSON.stringify(tenant.secret()?.metadata.annotations)).not.toContain('previous');
   });
 
   test('or until somebody sets the overlap to nothing', async () => {
@@ -64,14 +64,14 @@ export function rotationRows(world: () => World): void {
     await tenant.ends(key);
     await tenant.askForRotation('twice');
     await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
-    expect(await tenant.key()).toBe(key);
+    expect(tenant.key()).toBe(key);
   });
 }
 
 async function rotated(tenant: Tenant, request: string): Promise<string> {
   await tenant.askForRotation(request);
   await tenant.until(`the request ${request} is handled`, async () => {
-    return (await tenant.apiKey())?.status?.lastHandledRotateRequest === request;
+    return tenant.apiKey()?.status?.lastHandledRotateRequest === request;
   });
   await tenant.becomes(ROTATING);
   return await tenant.works();

@@ -7,13 +7,14 @@ import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/resources.ts';
+import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
 import type {World} from './world.ts';
 
 const NAME = 'shop';
 const SECRET_NAME = 'shop-apikey';
-const PATIENCE = {timeoutMs: 20_000, intervalMs: 25};
+const PATIENCE = {timeoutMs: 40_000, intervalMs: 25};
 
 export async function newTenant(world: World, namespace: string, account?: string): Promise<Tenant> {
   await world.client.apply(NAMESPACES, objects.namespace(namespace, {account}));
@@ -37,7 +38,7 @@ export class Tenant {
       metadata,
       spec: {scopes: ['messages:write'], ...spec},
     };
-    await this.world.client.apply(API_KEY, apiKey);
+    await this.#seen(API_KEY, await this.world.client.apply(API_KEY, apiKey));
   }
 
   async applySecret(data: Record<string, string>, metadata: Partial<KeySecret['metadata']> = {}): Promise<void> {
@@ -48,22 +49,22 @@ export class Tenant {
       metadata: {...metadata, name: SECRET_NAME, namespace: this.namespace},
       data: Object.fromEntries(encoded),
     };
-    await this.world.client.apply<KeySecret>(SECRET, secret);
+    await this.#seen(SECRET, await this.world.client.apply<KeySecret>(SECRET, secret));
   }
 
   /** Asks for a new key. */
   async askForRotation(request: string): Promise<void> {
     const annotations = {[ANNOTATION.rotateRequestedAt]: request};
-    await this.world.client.patch(API_KEY, this.#at(NAME), {metadata: {annotations}});
+    await this.#patch({metadata: {annotations}});
   }
 
   /** As a backup that leaves status out. */
   async wipeStatus(): Promise<void> {
-    await this.world.client.patch(API_KEY, this.#at(NAME), {status: null}, {subresource: 'status'});
+    await this.#patch({status: null}, {subresource: 'status'});
   }
 
   async patch(spec: Record<string, unknown>): Promise<void> {
-    await this.world.client.patch(API_KEY, this.#at(NAME), {spec});
+    await this.#patch({spec});
   }
 
   async delete(): Promise<void> {
@@ -71,27 +72,30 @@ export class Tenant {
   }
 
   async deleteSecret(): Promise<void> {
+    const {uid} = this.secret()?.metadata ?? {};
     await this.world.client.delete(SECRET, this.#at(SECRET_NAME));
+    if (uid) await this.until('the Secret is gone', () => this.secret()?.metadata.uid !== uid);
   }
 
-  async apiKey(): Promise<APIKey | undefined> {
-    return await this.world.client.get(API_KEY, this.#at(NAME));
+  /** As it stands; younger than all that this tenant has written. */
+  apiKey(): DeepReadonly<APIKey> | undefined {
+    return this.world.apiKeys.get(`${this.namespace}/${NAME}`);
   }
 
-  async secret(): Promise<KeySecret | undefined> {
-    return await this.world.client.get<KeySecret>(SECRET, this.#at(SECRET_NAME));
+  secret(): DeepReadonly<KeySecret> | undefined {
+    return this.world.secrets.get(`${this.namespace}/${SECRET_NAME}`);
   }
 
-  /** The key in the Secret now. */
-  async key(): Promise<string> {
-    return Buffer.from((await this.secret())?.data?.key ?? '', 'base64').toString();
+  /** The key in the Secret now; empty where there is none. */
+  key(): string {
+    return Buffer.from(this.secret()?.data?.key ?? '', 'base64').toString();
   }
 
   /** Waits until the conditions, about the current spec, have these reasons; the messages say these words. */
-  async becomes(want: {Active: string; Ready: string}, says: readonly string[] = []): Promise<APIKey> {
-    let last: APIKey | undefined;
-    const probe = async () => {
-      last = await this.apiKey();
+  async becomes(want: {Active: string; Ready: string}, says: readonly string[] = []): Promise<DeepReadonly<APIKey>> {
+    let last: DeepReadonly<APIKey> | undefined;
+    const probe = () => {
+      last = this.apiKey();
       const isCurrent = last?.status?.observedGeneration === last?.metadata.generation;
       const reasons = Object.keys(want).map(type => findCondition(last?.status?.conditions, type)?.reason);
       const isSo = isCurrent && String(reasons) === String(Object.values(want));
@@ -101,7 +105,7 @@ export class Tenant {
       expect(last?.status, `not ${JSON.stringify(want)} ${says.join(' ')}`).toBe(undefined);
       throw error;
     });
-    return found as APIKey;
+    return found;
   }
 
   /** Applies an APIKey and waits until its key is there, and known to the messages API. */
@@ -113,9 +117,9 @@ export class Tenant {
 
   /** Waits until the messages API knows the key that is in the Secret, and returns it. */
   async works(): Promise<string> {
-    const key = await this.key();
-    await until(`the key of ${this.namespace} works`, () => this.accepts(key), PATIENCE);
-    expect((await this.apiKey())?.status?.sha256).toBe(digestOf(key));
+    await until(`the key of ${this.namespace} works`, () => this.accepts(this.key()), PATIENCE);
+    const key = this.key();
+    await until('the status shows its hash', () => this.apiKey()?.status?.sha256 === digestOf(key), PATIENCE);
     return key;
   }
 
@@ -127,8 +131,17 @@ export class Tenant {
     await until(`the key of ${this.namespace} works no more`, () => !this.accepts(key), PATIENCE);
   }
 
-  async until(what: string, probe: () => Promise<unknown>): Promise<void> {
+  async until(what: string, probe: () => unknown): Promise<void> {
     await until(what, probe, PATIENCE);
+  }
+
+  async #patch(patch: Record<string, unknown>, options: {subresource?: string} = {}): Promise<void> {
+    await this.#seen(API_KEY, await this.world.client.patch(API_KEY, this.#at(NAME), patch, options));
+  }
+
+  /** What is read after a write must not be older. */
+  async #seen<T extends KubeObject>(resource: ResourceType<T>, object: T): Promise<void> {
+    await this.world.seen({resource, key: keyOf(object as KubeObject), object});
   }
 
   #at(name: string) {

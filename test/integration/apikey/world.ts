@@ -8,10 +8,16 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {type KeyAuthority, watchKeys} from '../../../src/keys/authority.ts';
+import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
+import {SECRET} from '../../../src/operator/resources.ts';
 import {systemClock} from '../../../src/runtime/clock.ts';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {Reflector} from '../../../src/runtime/kube/reflector.ts';
+import type {ReadonlyStore, Store} from '../../../src/runtime/kube/store.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -28,6 +34,11 @@ export interface World {
   readonly client: KubeClient;
   /** Acts as the messages API, under the chart's service account. */
   readonly messagesClient: KubeClient;
+  /** Everything there is, as an administrator sees it. */
+  readonly apiKeys: ReadonlyStore<APIKey>;
+  readonly secrets: ReadonlyStore<KeySecret>;
+  /** Waits until these two show a write. */
+  seen(write: WriteRecord): Promise<void>;
   readonly authority: KeyAuthority;
   operator(): OperatorProcess;
   /** Another process of the operator in the place of the last. */
@@ -63,9 +74,14 @@ export async function startWorld(): Promise<World> {
   const operator = () => operators.at(-1) as OperatorProcess;
   const end = new AbortController();
   const running: Promise<void>[] = [];
+  const common = {clock: systemClock, logger: pino({level: 'silent'}), registry: new Registry()};
+  const backoff = {initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0};
+  const apiKeys = new Reflector<APIKey>({client, resource: API_KEY, backoff, ...common});
+  const secrets = new Reflector<KeySecret>({client, resource: SECRET, backoff, ...common});
+  running.push(apiKeys.run(end.signal), secrets.run(end.signal));
   const authorityWith = async (graceMs: number) => {
-    const common = {clock: systemClock, logger: pino({level: 'silent'}), registry: new Registry()};
-    const {authority, run: follow} = watchKeys({client: messagesClient, graceMs, ...common});
+    const options = {...common, registry: new Registry()};
+    const {authority, run: follow} = watchKeys({client: messagesClient, graceMs, ...options});
     running.push(follow(end.signal));
     await until('the APIKeys are known', () => authority.problem() === undefined);
     return authority;
@@ -74,6 +90,13 @@ export async function startWorld(): Promise<World> {
     api,
     client,
     messagesClient,
+    apiKeys: apiKeys.store,
+    secrets: secrets.store,
+    seen: async write => {
+      const store: Store<KubeObject> = (write.resource === SECRET ? secrets : apiKeys).store as never;
+      const expectation = store.expect(write);
+      if (expectation) await store.reflecting(expectation, AbortSignal.timeout(20_000));
+    },
     authority: await authorityWith(60_000),
     operator,
     restartOperator: async () => {

@@ -76,7 +76,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const logFile = join(aside, 'log');
   const argv = [...wrapper, process.execPath, PROGRAM, '--config', configFile];
   const child = startChild(name, argv, {log: logFile});
-  const ready = until(`${name} is ready`, () => portsOf(logFile), {intervalMs: 20});
+  const ready = until(`${name} is ready`, () => portsOf(logFile), {intervalMs: 20, timeoutMs: 100_000});
   const {pid, port, operationsPort} = (await Promise.race([ready, failOnExit(child, logFile)])) as Ports;
   return {
     url: `http://127.0.0.1:${port}`,
