@@ -1,0 +1,39 @@
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {defaultDnsConfig} from '../../../../src/dns/config.ts';
+import {createDns} from '../../../../src/dns/dns.ts';
+import {systemClock} from '../../../../src/runtime/clock.ts';
+import {until} from '../../../cluster/wait.ts';
+import type {CrowdOptions, CrowdResult} from './calls.ts';
+
+/** Has one scheduler watch all subjects, the late ones while it is busy with the others. */
+export async function joinCrowd({config, subjects, lateAfterMs, limitMs}: CrowdOptions): Promise<CrowdResult> {
+  const deps = {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock};
+  const {scheduler} = createDns({...defaultDnsConfig, ...config}, deps);
+  const stop = new AbortController();
+  const done = scheduler.start(stop.signal);
+  const watch = ({account, question}: (typeof subjects)[number]) => {
+    scheduler.watch(question.host, {account, uid: question.host, question, urgency: 'pending'});
+  };
+  const late = subjects.filter(subject => subject.late);
+  const others = subjects.filter(subject => !subject.late);
+  const arrived = new Map<string, number>();
+  scheduler.subscribe(key => arrived.set(key, arrived.get(key) ?? performance.now()));
+  for (const subject of others) watch(subject);
+  await systemClock.sleep(lateAfterMs);
+  const watched = performance.now();
+  for (const subject of late) watch(subject);
+  const all = () => late.every(({question}) => arrived.has(question.host));
+  await until('the late ones have verdicts', all, {timeoutMs: limitMs, intervalMs: 20}).catch(() => false);
+  const result = {
+    late: late.map(({question: {host}}) => {
+      const at = arrived.get(host);
+      const verified = scheduler.get(host)?.verdict.verified;
+      return {host, ...(at !== undefined && {ms: at - watched}), ...(verified !== undefined && {verified})};
+    }),
+    others: others.filter(({question}) => arrived.has(question.host)).length,
+  };
+  stop.abort();
+  await done;
+  return result;
+}
