@@ -4,25 +4,36 @@ import {lookEverywhere, type ServerAnswer, type ServerRecords} from './look.ts';
 import type {Session} from './session.ts';
 
 const MAX_HOPS = 8;
+/** Of the questions that are left, one in so many goes into a hop, so that a long chain can be followed to its end. */
+const SHARE_OF_HOP = 3;
+/** Servers that a hop asks at the least. */
+const MIN_SERVERS = 2;
+
+/** `partial`: somebody on the way was silent, and could have said something else. */
+interface Followed {
+  readonly partial: boolean;
+}
 
 /** Where a chain of CNAME records leads. */
 export type ChainEnd =
   | {readonly kind: 'target'}
-  | {
+  | (Followed & {
       readonly kind: 'addresses';
       readonly at: string;
       readonly addresses: readonly string[];
       readonly answers: readonly ServerAnswer[];
-    }
-  | {readonly kind: 'nothing'; readonly at: string}
-  | {readonly kind: 'loop'}
-  | {readonly kind: 'too-long'}
+    })
+  | (Followed & {readonly kind: 'nothing'; readonly at: string})
+  | (Followed & {readonly kind: 'loop'})
+  | (Followed & {readonly kind: 'too-long'})
   /** The servers of the name at `at` say different things. */
   | {readonly kind: 'unsettled'; readonly at: string}
-  /** The servers of the name at `at` say nothing. */
-  | {readonly kind: 'unknown'; readonly at: string};
+  /** The servers of the name at `at` say nothing; `why` goes after the name. */
+  | {readonly kind: 'unknown'; readonly at: string; readonly why: string};
 
-/** Follows a chain over zones, asking all servers of each, until it reaches the target or ends otherwise. */
+type Hop = {readonly kind: 'hop'; readonly path: readonly string[]; readonly partial: boolean};
+
+/** Follows a chain over zones, asking servers of each, until it reaches the target or ends otherwise. */
 export async function followChain(
   start: string,
   target: string | undefined,
@@ -31,34 +42,60 @@ export async function followChain(
 ): Promise<ChainEnd> {
   const seen = new Set<string>();
   let name = start;
-  for (let hop = 0; hop < MAX_HOPS; hop++) {
-    if (name === target) return {kind: 'target'};
-    if (seen.has(name)) return {kind: 'loop'};
-    seen.add(name);
+  let partial = false;
+  while (name !== target) {
+    if (seen.has(name)) return {kind: 'loop', partial};
+    if (seen.size >= MAX_HOPS) return {kind: 'too-long', partial};
     const next = await nextHop(name, directory, session);
-    if (typeof next !== 'string') return next;
-    name = next;
+    if ('partial' in next) partial ||= next.partial;
+    if (next.kind !== 'hop') return 'partial' in next ? {...next, partial} : next;
+    for (const passed of [name, ...next.path.slice(0, -1)]) seen.add(passed);
+    name = next.path.at(-1) ?? name;
   }
-  return {kind: 'too-long'};
+  return seen.size > MAX_HOPS ? {kind: 'too-long', partial} : {kind: 'target'};
 }
 
-async function nextHop(name: string, directory: Directory, session: Session): Promise<string | ChainEnd> {
+async function nextHop(name: string, directory: Directory, session: Session): Promise<Hop | ChainEnd> {
   const found = await directory.find(name, session);
-  if (!found.ok) return {kind: 'unknown', at: name};
-  const answers = heardIn(await lookEverywhere(found.authority, name, ['CNAME'], session));
-  if (answers.length === 0) return {kind: 'unknown', at: name};
-  const targets = new Set(answers.map(answer => cnamesIn(answer.records).join(' ')));
+  if (!found.ok) return silentAt(name, []);
+  const share = () => Math.max(Math.floor(session.remaining / SHARE_OF_HOP), MIN_SERVERS);
+  const answers = await lookEverywhere(found.authority, name, ['A'], session, share());
+  const heard = heardIn(answers);
+  if (heard.length === 0) return silentAt(name, answers);
+  const targets = new Set(heard.map(answer => cnamesIn(answer.records).join(' ')));
   const [only] = targets;
-  if (targets.size > 1) return {kind: 'unsettled', at: name};
-  if (only !== undefined && only !== '') return only.includes(' ') ? {kind: 'unsettled', at: name} : only;
-  return addressEnd(name, await lookEverywhere(found.authority, name, ['A', 'AAAA'], session));
+  if (targets.size > 1 || only?.includes(' ')) return {kind: 'unsettled', at: name};
+  if (only) return {kind: 'hop', path: commonPath(heard), partial: isPartial(answers)};
+  return addressEnd(name, answers, await lookEverywhere(found.authority, name, ['AAAA'], session, share()));
 }
 
-function addressEnd(at: string, answers: readonly ServerAnswer[]): ChainEnd {
-  const heard = heardIn(answers);
-  if (heard.length === 0) return {kind: 'unknown', at};
-  const addresses = [...new Set(heard.flatMap(answer => addressesIn(answer.records)))];
-  return addresses.length === 0 ? {kind: 'nothing', at} : {kind: 'addresses', at, addresses, answers};
+/** As far as all of them say the same. */
+function commonPath(answers: readonly ServerRecords[]): string[] {
+  const [first = [], ...others] = answers.map(({path}) => path);
+  const end = first.findIndex((name, at) => others.some(path => path[at] !== name));
+  return end < 0 ? [...first] : first.slice(0, end);
+}
+
+function addressEnd(at: string, ipv4: readonly ServerAnswer[], ipv6: readonly ServerAnswer[]): ChainEnd {
+  if (heardIn(ipv6).length === 0) return silentAt(at, ipv6);
+  const answers = [...ipv4, ...ipv6];
+  const addresses = [...new Set(heardIn(answers).flatMap(answer => addressesIn(answer.records)))];
+  const partial = isPartial(ipv4) || isPartial(ipv6);
+  return addresses.length === 0 ? {kind: 'nothing', at, partial} : {kind: 'addresses', at, addresses, answers, partial};
+}
+
+function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {
+  const unasked = answers.length > 0 && answers.every(answer => !answer.ok && answer.silence === 'budget');
+  const why = unasked
+    ? 'which was not asked for: too many questions for one check'
+    : 'whose name servers do not answer';
+  return {kind: 'unknown', at, why};
+}
+
+/** Servers that were left out to save questions do not count: those asked stand for them. */
+function isPartial(answers: readonly ServerAnswer[]): boolean {
+  const heard = new Set(heardIn(answers).map(({serverName}) => serverName));
+  return answers.some(answer => !answer.ok && answer.silence !== 'budget' && !heard.has(answer.serverName));
 }
 
 export function heardIn(answers: readonly ServerAnswer[]): ServerRecords[] {

@@ -4,11 +4,11 @@ import type {Message, ResourceRecord} from './codec.ts';
 import {type Directory, type Finding, type SilentServer, serverLabel} from './directory.ts';
 import {firstOf} from './hedge.ts';
 import {isPublicSuffix} from './names.ts';
-import {hear, isMisdelegation} from './reply.ts';
+import {hear, isMisdelegation, type Silence} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
 import type {Transport} from './transport.ts';
 import {TtlCache} from './ttl-cache.ts';
-import {isWithin, selfAndAncestors} from './wire-names.ts';
+import {isWithin, parentOf, selfAndAncestors} from './wire-names.ts';
 
 /** Bounds against strangers: what a zone may make us do. */
 const MAX_SERVERS = 8;
@@ -49,6 +49,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   const root: Authority = {zone: '.', servers: roots, recursive: false};
   const suffixes = new TtlCache<Authority>(clock, CACHE_ENTRIES);
   const hosts = new TtlCache<readonly string[]>(clock, CACHE_ENTRIES);
+  const steps = new WeakMap<Session, Map<string, Promise<Step>>>();
   let turn = 0;
 
   async function find(name: string, session: Session, depth = 0): Promise<Finding> {
@@ -56,7 +57,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
     let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
     for (const next of path.slice(0, known < 0 ? path.length : known).reverse()) {
-      const step: Step = session.mute.has(authority.zone) ? {kind: 'same'} : await askForCut(authority, next, session);
+      const step: Step = session.mute.has(authority.zone) ? {kind: 'same'} : await cutAt(authority, next, session);
       if (step.kind === 'silent' && isRegistry(authority.zone)) return faultOf(authority.zone, step.silent, session);
       if (step.kind === 'cut') authority = await descend(authority, next, step, session, depth);
       session.authorities.set(next, authority);
@@ -79,7 +80,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
       return parentView;
     }
     const child = await askForCut(parentView, zone, session);
-    if (child.kind === 'silent' && child.silent.every(({silence}) => silence === 'timeout')) session.mute.add(zone);
+    if (child.kind === 'silent' && child.silent.every(({silence}) => isMute(silence))) session.mute.add(zone);
     return child.kind === 'cut' ? unite(parentView, child, session, depth) : parentView;
   }
 
@@ -93,6 +94,16 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
 
   function authorityOf(name: string, session: Session): Authority | undefined {
     return session.authorities.get(name) ?? suffixes.get(name);
+  }
+
+  /** Asks once in a verdict: the name servers of a zone mostly lie in one zone, and are looked up at the same time. */
+  function cutAt(authority: Authority, next: string, session: Session): Promise<Step> {
+    const known = steps.get(session) ?? new Map<string, Promise<Step>>();
+    steps.set(session, known);
+    const key = `${authority.zone} ${next}`;
+    const step = known.get(key) ?? askForCut(authority, next, session);
+    known.set(key, step);
+    return step;
   }
 
   async function askForCut(authority: Authority, next: string, session: Session): Promise<Step> {
@@ -126,7 +137,8 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
       const hidden = isWithin(name, zone) && !session.authorities.has(zone);
       if (addresses.length === 0 && !hidden) addresses = await addressesOf(name, session, depth + 1);
       // A server inside of a zone of which no server is known yet has glue, or the parent's servers hold the zone too.
-      else if (addresses.length === 0 && message.authoritative) addresses = await addressesAt(asked, name, session);
+      else if (addresses.length === 0 && message.authoritative)
+        addresses = (await addressesAt(asked, name, session)) ?? [];
       return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
     });
     return {zone, servers: await Promise.all(servers), recursive: false};
@@ -145,16 +157,21 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const cached = hosts.get(host);
     if (cached !== undefined) return cached;
     if (depth > MAX_DEPTH) return [];
-    const found = await find(host, session, depth);
-    if (!found.ok) return [];
-    const addresses = await addressesAt(found.authority, host, session);
+    // Hardly ever is a name server's name a zone of its own: then the servers of its parent do not answer for it.
+    const ask = async (name: string) => {
+      const found = await find(name, session, depth);
+      return found.ok ? addressesAt(found.authority, host, session) : undefined;
+    };
+    const addresses = (await ask(parentOf(host))) ?? (await ask(host)) ?? [];
     if (addresses.length > 0) hosts.set(host, addresses, HOST_CACHE_MS);
     return addresses;
   }
 
-  async function addressesAt(authority: Authority, host: string, session: Session): Promise<readonly string[]> {
+  /** Undefined when nobody answers. */
+  async function addressesAt(authority: Authority, host: string, session: Session): Promise<string[] | undefined> {
     const types = ['A', 'AAAA'] as const;
     const heard = await Promise.all(types.map(type => askAny(authority, host, type, session, clock)));
+    if (heard.every(each => each === undefined)) return undefined;
     return addressesIn(
       heard.flatMap(each => each?.message.answers ?? []),
       host,
@@ -162,6 +179,11 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   return {transport, find: (name, session) => find(name, session)};
+}
+
+/** Each further question would cost its whole time again: for garbage too, the right answer is waited for. */
+function isMute(silence: Silence): boolean {
+  return silence === 'timeout' || silence === 'malformed';
 }
 
 /** The root and the zones of registries: when all their servers are silent, there is no way further down. */

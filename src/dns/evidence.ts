@@ -35,12 +35,14 @@ export interface HostEvidence {
 
 export interface TxtEvidence {
   readonly answers: readonly ServerAnswer[];
-  /** The value comes from a wildcard record, which proves nothing about this name. */
-  readonly wildcard: boolean;
+  /** The value comes from a wildcard record, which proves nothing about this name; or nobody answered whether it does. */
+  readonly wildcard: boolean | 'unknown';
 }
 
 /** More distinct CNAME values than this are wrong whatever they lead to. */
 const MAX_CHAINS = 2;
+/** Questions kept back for the probe of a wildcard, which a dead server may have to be asked in vain. */
+const PROBE_RESERVE = 3;
 
 export interface GatherDependencies {
   readonly directory: Directory;
@@ -60,7 +62,7 @@ export async function gatherEvidence(
   if (!found.ok) return {kind: 'fault', fault: found.fault, zone: found.zone, silent: found.silent};
   const {zone, recursive} = found.authority;
   const apex = isApex(host) || zone === host;
-  const answers = await lookEverywhere(found.authority, host, ['CNAME', 'A', 'AAAA'], session);
+  const answers = await lookEverywhere(found.authority, host, ['A', 'AAAA'], session);
   const chains = await followChains(answers, question, session, deps);
   const flat = showsAddresses(answers, chains);
   const [targetAddresses, txt] = await Promise.all([
@@ -81,7 +83,10 @@ async function followChains(
   values.delete(target);
   const chains = new Map<string, ChainEnd>();
   for (const value of [...values].slice(0, MAX_CHAINS)) {
-    chains.set(value, value === host ? {kind: 'loop'} : await followChain(value, target, directory, session));
+    chains.set(
+      value,
+      value === host ? {kind: 'loop', partial: false} : await followChain(value, target, directory, session),
+    );
   }
   return chains;
 }
@@ -98,11 +103,12 @@ async function gatherTxt(
 ): Promise<TxtEvidence | undefined> {
   const found = await directory.find(txtName, session);
   if (!found.ok) return undefined;
-  const answers = await lookEverywhere(found.authority, txtName, ['TXT'], session);
+  const answers = await lookEverywhere(found.authority, txtName, ['TXT'], session, session.remaining - PROBE_RESERVE);
   if (!holdsText(answers, txtValue)) return {answers, wildcard: false};
   const sibling = `_${randomLabel()}.${host}`;
   const probe = await askAny(found.authority, sibling, 'TXT', session, clock);
-  const wildcard = probe?.message.answers.some(record => record.type === 'TXT' && record.text === txtValue) ?? false;
+  if (probe === undefined) return {answers, wildcard: 'unknown'};
+  const wildcard = probe.message.answers.some(record => record.type === 'TXT' && record.text === txtValue);
   return {answers, wildcard};
 }
 

@@ -17,7 +17,7 @@ const txt = (text: string): ResourceRecord => ({type: 'TXT', name: `_nameplate.$
 
 function says(server: string, ...records: ResourceRecord[]): ServerAnswer {
   const [serverName = server] = server.split(' ');
-  return {ok: true, server, serverName, records, nxdomain: false};
+  return {ok: true, server, serverName, records, nxdomain: false, path: []};
 }
 
 function silent(server: string, silence: Silence = 'timeout'): ServerAnswer {
@@ -25,11 +25,17 @@ function silent(server: string, silence: Silence = 'timeout'): ServerAnswer {
   return {ok: false, server, serverName, silence, detail: silence};
 }
 
+/** As BIND does for a CNAME that leads back to itself. */
+function fails(server: string, record: ResourceRecord): ServerAnswer {
+  const failing = {ok: false, server, serverName: server, silence: 'servfail', detail: 'servfail'} as const;
+  return {ok: true, server, serverName: server, records: [record], nxdomain: false, path: [], failing};
+}
+
 const RIGHT = cname(TARGET);
 const targetAddresses = {known: true, addresses: new Set(['192.0.2.10', '192.0.2.11', '2001:db8::10'])} as const;
 
 function endsAtTarget(name: string): Map<string, ChainEnd> {
-  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: []}]]);
+  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: [], partial: false}]]);
 }
 
 interface Row {
@@ -140,9 +146,34 @@ const rows: readonly Row[] = [
   {
     case: 'a chain whose servers are silent',
     answers: [says('ns1', cname('a.test'))],
-    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test'}]])},
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', why: 'which is silent'}]])},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['b.test'],
+    says: ['it leads to b.test, which is silent'],
+  },
+  {
+    case: 'a chain to nowhere, by the word of all on the way',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: false}]])},
+    want: {reason: 'RecordMismatch', agreed: true},
+  },
+  {
+    case: 'a chain to nowhere, while servers on the way are silent',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: true}]])},
+    want: {reason: 'RecordMismatch', agreed: false},
+  },
+  {
+    case: 'the right CNAME at a server that fails when it is asked for addresses',
+    answers: [fails('ns1', RIGHT), says('ns2', RIGHT)],
+    want: {reason: 'Verified', agreed: false},
+    says: ['No answer from ns1: servfail'],
+  },
+  {
+    case: 'a circle, for which servers fail',
+    answers: [fails('ns1', cname(HOST)), fails('ns2', cname(HOST))],
+    more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', partial: false}]])},
+    want: {reason: 'RecordMismatch', agreed: true},
+    says: ['circle'],
   },
   {
     case: 'several wrong answers: the one that stands in the way',

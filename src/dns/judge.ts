@@ -25,8 +25,11 @@ export type Judgement = Pick<Verdict, 'reason' | 'verified' | 'proof' | 'message
 
 export function judge(question: ProofQuestion, evidence: Evidence): Judgement {
   if (evidence.kind === 'fault') return judgeFault(question, evidence);
-  const opinions = heardIn(evidence.answers).map(answer => opinionOf(answer, question, evidence));
-  const silent = silentServers(evidence.answers);
+  const all = heardIn(evidence.answers).map(answer => opinionOf(answer, question, evidence));
+  const opinions = all.filter(({answer, kind}) => answer.failing === undefined || kind === 'elsewhere');
+  const failing = all.flatMap(opinion => (opinions.includes(opinion) ? [] : (opinion.answer.failing ?? [])));
+  const used = new Set<ServerAnswer>(opinions.map(({answer}) => answer));
+  const silent = silentServers([...evidence.answers.filter(answer => !answer.ok || used.has(answer)), ...failing]);
   const addressesOnly = evidence.apex || opinions.some(({kind}) => kind === 'addresses' || kind === 'mixed');
   const judgement = judgeOpinions({question, evidence, opinions, silent});
   return {...judgement, addressesOnly};
@@ -90,6 +93,7 @@ function judgeTxt(addressCase: Case): Fold {
   const [having, lacking] = [true, false].map(has =>
     answers.filter(answer => textsIn(answer).includes(question.txtValue) === has),
   );
+  if (evidence.txt?.wildcard === 'unknown') return uncertain('NameServersUnreachable', say.txtUnreachable(given));
   if (evidence.txt?.wildcard) return negative(given, 'ProofMissing', say.proofFromWildcard(given));
   if (having?.length === 0) return negative(given, 'ProofMissing', say.proofMissing(given));
   if (lacking?.length !== 0) return propagating(say.proofPropagating(given, having ?? [], lacking ?? []));
@@ -132,8 +136,13 @@ function negative(given: Case, reason: DnsReason, message: string): Fold {
   const undecided: Opinion['kind'][] = ['proved', 'unknown', 'unsettled'];
   // Right addresses are a yes, but where it is the TXT record that is missing.
   if (reason !== 'ProofMissing') undecided.push('addresses');
-  const unanimous = given.opinions.every(({kind}) => !undecided.includes(kind));
+  const unanimous = given.opinions.every(opinion => !undecided.includes(opinion.kind) && !isPartial(opinion));
   return {reason, verified: false, message, agreed: unanimous && given.silent.length === 0};
+}
+
+/** It leads elsewhere by the word of some servers, while others on the way were silent. */
+function isPartial(opinion: Opinion): boolean {
+  return opinion.kind === 'elsewhere' && 'partial' in opinion.end && opinion.end.partial;
 }
 
 function propagating(message: string): Fold {

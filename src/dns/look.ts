@@ -1,8 +1,9 @@
 import type {Endpoint} from './addresses.ts';
-import type {Message, QueryType, ResourceRecord} from './codec.ts';
+import type {QueryType, ResourceRecord} from './codec.ts';
 import {serverLabel} from './directory.ts';
 import {type Heard, hear, NXDOMAIN, negativeTtl, type Silence} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
+import {isWithin} from './wire-names.ts';
 
 const MAX_ENDPOINTS = 10;
 
@@ -14,11 +15,15 @@ export interface ServerRecords {
   readonly server: string;
   /** The name server, which may have several addresses. */
   readonly serverName: string;
-  /** Records of the asked types and of exactly the asked name. */
+  /** Records of the asked types and CNAME, and of exactly the asked name. */
   readonly records: readonly ResourceRecord[];
   readonly nxdomain: boolean;
+  /** The names that its CNAME records lead over, in order, as far as they lie in the zone, and the first one outside. */
+  readonly path: readonly string[];
   /** Seconds; for the types that had no record. */
   readonly negativeTtl?: number;
+  /** It has a CNAME, but fails when it is asked for addresses: only a CNAME that leads nowhere is taken from it. */
+  readonly failing?: ServerSilence;
 }
 
 export interface ServerSilence {
@@ -29,20 +34,23 @@ export interface ServerSilence {
   readonly detail: string;
 }
 
+/** Kept back when a host is looked up, beside one question to each server: for the TXT record or the chain of a CNAME. */
+const RESERVE = 4;
+
 /**
  * Asks every address of every server of an authority, in parallel, and each for the first type before the others, so
- * that a dead server costs one question. A server that leaves one of the types unanswered has not answered: what it
- * hides could be the record in the way.
+ * that a dead server costs one question. No question is asked for the CNAME itself: it answers those for addresses. A
+ * server that leaves one of the types unanswered has not answered: what it hides could be the record in the way.
+ * `questions` is what may be spent on it.
  */
 export async function lookEverywhere(
   authority: Authority,
   name: string,
   types: readonly [QueryType, ...QueryType[]],
   session: Session,
+  questions = session.remaining - (types.length > 1 ? authority.servers.length + RESERVE : 0),
 ): Promise<ServerAnswer[]> {
-  // One question to each server is kept back: for the TXT record, or the next name of a chain.
-  const later = types.length > 1 ? authority.servers.length : 0;
-  const share = Math.min(MAX_ENDPOINTS, Math.floor((session.remaining - later) / types.length));
+  const share = Math.min(MAX_ENDPOINTS, Math.floor(questions / types.length));
   const chosen = endpointsOf(authority.servers).slice(0, Math.max(share, 1));
   const asked = chosen.map(({server, endpoint}) => look(authority, server, endpoint, name, types, session));
   const unasked = authority.servers.filter(server => chosen.every(choice => choice.server !== server));
@@ -79,23 +87,41 @@ async function look(
   const heard = opening.ok ? [opening, ...(await Promise.all(others.map(ask)))] : [opening];
   const label = {server: serverLabel(server.name, endpoint), serverName: server.name};
   const silent = heard.find(each => !each.ok);
-  if (silent?.ok === false) return {ok: false, ...label, silence: silent.silence, detail: silent.detail};
-  const messages = heard.flatMap(each => (each.ok ? [each.message] : []));
-  return {ok: true, ...label, ...summarise(messages, name, [first, ...others])};
+  if (silent?.ok !== false) return {ok: true, ...label, ...summarise(heard, name, [first, ...others], authority)};
+  const silence: ServerSilence = {ok: false, ...label, silence: silent.silence, detail: silent.detail};
+  if (silent.silence !== 'servfail' || first === 'TXT') return silence;
+  const found = summarise([await ask('CNAME')], name, [], authority);
+  return found.records.length > 0 ? {ok: true, ...label, ...found, failing: silence} : silence;
 }
 
-function summarise(messages: readonly Message[], name: string, types: readonly QueryType[]) {
+/** The records of the types, and the CNAME that stands in their place. */
+function summarise(heard: readonly Heard[], name: string, types: readonly QueryType[], authority: Authority) {
+  const messages = heard.flatMap(each => (each.ok ? [each.message] : []));
+  const all = messages.flatMap(message => message.answers);
   const records = new Map<string, ResourceRecord>();
-  for (const record of messages.flatMap(message => message.answers)) {
-    const wanted = record.name === name && types.includes(record.type);
+  for (const record of all) {
+    const wanted = record.name === name && (record.type === 'CNAME' || types.includes(record.type));
     if (wanted) records.set(JSON.stringify({...record, ttl: 0}), record);
   }
   const ttls = messages.map(negativeTtl).filter(ttl => ttl !== undefined);
   return {
     records: [...records.values()],
+    path: pathIn(all, name, authority.zone),
     nxdomain: records.size === 0 && messages.some(message => message.rcode === NXDOMAIN),
     ...(ttls.length > 0 && {negativeTtl: Math.min(...ttls)}),
   };
+}
+
+/** A server answers with the whole chain within its zone; what it says about other zones is not its to say. */
+function pathIn(records: readonly ResourceRecord[], start: string, zone: string): string[] {
+  const path: string[] = [];
+  for (let name = start; isWithin(name, zone); ) {
+    const next = records.find(record => record.type === 'CNAME' && record.name === name);
+    if (next?.type !== 'CNAME' || path.includes(next.target)) break;
+    path.push(next.target);
+    name = next.target;
+  }
+  return path;
 }
 
 /** A validating resolver that fails is asked again without validation: if that works, the zone's DNSSEC is broken. */

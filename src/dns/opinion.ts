@@ -41,14 +41,14 @@ function opinionOfChain(
   {target}: ProofQuestion,
   evidence: HostEvidence,
 ): Opinion {
-  const end = evidence.chains.get(cname) ?? {kind: 'too-long'};
+  const end = evidence.chains.get(cname) ?? {kind: 'too-long', partial: true};
   switch (end.kind) {
     case 'target':
       return {kind: 'proved', answer};
     case 'unsettled':
       return {kind: 'unsettled', answer, cname, at: end.at};
     case 'unknown':
-      return {kind: 'unknown', answer, detail: `it leads to ${end.at}, whose name servers do not answer`};
+      return {kind: 'unknown', answer, detail: `it leads to ${end.at}, ${end.why}`};
     case 'addresses': {
       const {targetAddresses} = evidence;
       const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));

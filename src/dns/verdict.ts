@@ -51,7 +51,10 @@ export interface Verdict {
   readonly proof?: 'cname' | 'address-txt' | 'address';
   /** What was found, where, and the one thing to do. */
   readonly message: string;
-  /** Every authoritative server answered, and all say the same yes or no. Only such a "no" may demote anything. */
+  /**
+   * Every authoritative server answered, and all say the same yes or no. Only such a "no" may demote anything. In mode
+   * `recursive` the resolvers stand for them; in `auto` they never do.
+   */
   readonly agreed: boolean;
   /** Bounded: at most 8 KiB in all. */
   readonly observed: readonly ObservedRecord[];

@@ -60,14 +60,20 @@ function canonicalQuestion(question: ProofQuestion): ProofQuestion {
 /** The authoritative servers; where none at all can be reached, the fallback, and for a while that at once. */
 async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, signal: AbortSignal): Promise<Attempt> {
   const {authoritative, fallback, blocked} = deps;
-  const first =
-    (fallback !== undefined && blocked.get(EGRESS)) || authoritative === undefined ? fallback : authoritative;
+  const first = authoritative ?? fallback;
   if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
+  const closed = first === authoritative && fallback !== undefined && blocked.get(EGRESS);
+  if (closed) return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
   const attempt = await tryDirectory(question, first, deps, signal);
   const {evidence} = attempt;
   if (evidence.kind !== 'fault' || evidence.fault !== 'egress' || fallback === undefined) return attempt;
   blocked.set(EGRESS, true, BLOCKED_MS);
-  return tryDirectory(question, fallback, deps, signal);
+  return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
+}
+
+/** What a resolver says in the place of servers that cannot be reached may be old: it moves no claim and is no drift. */
+function withoutAuthority(attempt: Attempt): Attempt {
+  return {...attempt, judgement: {...attempt.judgement, agreed: false}};
 }
 
 /** Where no server answers about the host, none is asked about its CAA records: a CA would not get an answer either. */

@@ -13,7 +13,6 @@ type OnUdp = (answer: Buffer, query: Buffer, nth: number) => Buffer[] | Promise<
 type OnTcp = 'relay' | 'refuse' | 'silent' | 'cut' | 'drip';
 
 const TRUNCATED = 0x02;
-const A = 1;
 const AAAA = 28;
 
 const onUdp: Record<FaultName, OnUdp> = {
@@ -48,7 +47,7 @@ const onTcp: Partial<Record<FaultName, OnTcp>> = {
 export interface Proxy {
   readonly fault: FaultName;
   readonly address: string;
-  /** The real server, and the one that gets the questions for addresses where the fault splits them. */
+  /** The real server, and the one that gets the questions for IPv6 addresses where the fault splits them. */
   readonly upstream: string;
   readonly other: string;
 }
@@ -75,7 +74,7 @@ async function answerTo({fault, upstream, other}: Proxy, query: Buffer, nth: num
   if (fault === 'drop-all') return [];
   const type = questionOf(query).readUInt16BE(questionOf(query).length - 4);
   if (fault === 'no-edns' && query.readUInt16BE(10) > 0) return [formatError(query)];
-  const server = fault === 'split-brain' && (type === A || type === AAAA) ? other : upstream;
+  const server = fault === 'split-brain' && type === AAAA ? other : upstream;
   return onUdp[fault](await exchange(query, server), query, nth);
 }
 
