@@ -17,7 +17,7 @@ const txt = (text: string): ResourceRecord => ({type: 'TXT', name: `_nameplate.$
 
 function says(server: string, ...records: ResourceRecord[]): ServerAnswer {
   const [serverName = server] = server.split(' ');
-  return {ok: true, server, serverName, records, nxdomain: false, path: []};
+  return {ok: true, server, serverName, records, path: []};
 }
 
 function silent(server: string, silence: Silence = 'timeout'): ServerAnswer {
@@ -28,7 +28,7 @@ function silent(server: string, silence: Silence = 'timeout'): ServerAnswer {
 /** As BIND does for a CNAME that leads back to itself. */
 function fails(server: string, record: ResourceRecord): ServerAnswer {
   const failing = {ok: false, server, serverName: server, silence: 'servfail', detail: 'servfail'} as const;
-  return {ok: true, server, serverName: server, records: [record], nxdomain: false, path: [], failing};
+  return {ok: true, server, serverName: server, records: [record], path: [], failing};
 }
 
 const RIGHT = cname(TARGET);

@@ -1,7 +1,7 @@
 import type {Endpoint} from './addresses.ts';
 import type {QueryType, ResourceRecord} from './codec.ts';
 import {serverLabel} from './directory.ts';
-import {type Heard, hear, NXDOMAIN, negativeTtl, type Silence} from './reply.ts';
+import {type Heard, hear, negativeTtl, type Silence} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
 import {isWithin} from './wire-names.ts';
 
@@ -17,7 +17,6 @@ export interface ServerRecords {
   readonly serverName: string;
   /** Records of the asked types and CNAME, and of exactly the asked name. */
   readonly records: readonly ResourceRecord[];
-  readonly nxdomain: boolean;
   /** The names that its CNAME records lead over, in order, as far as they lie in the zone, and the first one outside. */
   readonly path: readonly string[];
   /** Seconds; for the types that had no record. */
@@ -94,20 +93,24 @@ async function look(
   return found.records.length > 0 ? {ok: true, ...label, ...found, failing: silence} : silence;
 }
 
-/** The records of the types, and the CNAME that stands in their place. */
+/**
+ * The records of the types, and the CNAME that stands in their place. A CNAME answers all types: where one of them finds
+ * nothing, the server is between two states (a cache holds answers by type), and the old one counts.
+ */
 function summarise(heard: readonly Heard[], name: string, types: readonly QueryType[], authority: Authority) {
   const messages = heard.flatMap(each => (each.ok ? [each.message] : []));
   const all = messages.flatMap(message => message.answers);
+  const ofName = messages.map(({answers}) => answers.filter(record => record.name === name));
+  const settled = ofName.every(answers => answers.length > 0);
   const records = new Map<string, ResourceRecord>();
-  for (const record of all) {
-    const wanted = record.name === name && (record.type === 'CNAME' || types.includes(record.type));
+  for (const record of ofName.flat()) {
+    const wanted = types.includes(record.type) || (record.type === 'CNAME' && settled);
     if (wanted) records.set(JSON.stringify({...record, ttl: 0}), record);
   }
   const ttls = messages.map(negativeTtl).filter(ttl => ttl !== undefined);
   return {
     records: [...records.values()],
     path: pathIn(all, name, authority.zone),
-    nxdomain: records.size === 0 && messages.some(message => message.rcode === NXDOMAIN),
     ...(ttls.length > 0 && {negativeTtl: Math.min(...ttls)}),
   };
 }

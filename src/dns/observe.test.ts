@@ -6,9 +6,7 @@ import {observe} from './observe.ts';
 const HOST = 'shop.example.com';
 
 function evidence(records: readonly ResourceRecord[], more: Partial<HostEvidence> = {}): HostEvidence {
-  const answers = ['b', 'a'].map(
-    name => ({ok: true, server: name, serverName: name, records, nxdomain: false, path: []}) as const,
-  );
+  const answers = ['b', 'a'].map(name => ({ok: true, server: name, serverName: name, records, path: []}) as const);
   return {kind: 'heard', zone: 'example.com', recursive: false, apex: false, chains: new Map(), answers, ...more};
 }
 
@@ -22,7 +20,7 @@ test('what strangers send is escaped and cut', () => {
   const flood = Array.from({length: 500}, (_, n): ResourceRecord => {
     return {type: 'TXT', name: `_nameplate.${HOST}`, ttl: 60, text: `\u001b[31m${n}${'\u00ff'.repeat(1000)}`};
   });
-  const answers = [{ok: true, server: 'ns1', serverName: 'ns1', records: flood, nxdomain: false, path: []}] as const;
+  const answers = [{ok: true, server: 'ns1', serverName: 'ns1', records: flood, path: []}] as const;
   const {observed, txtValues} = observe(evidence([], {txt: {answers, wildcard: false}}));
   expect(observed.length).toBeGreaterThan(10);
   expect(JSON.stringify({observed}).length).toBeLessThanOrEqual(8192 + '{"observed":}'.length);
@@ -39,7 +37,15 @@ test('the TTL of a cached answer, which counts down, is no evidence', () => {
 
 test('the smallest TTL is that of the records, or the negative one where there is none', () => {
   const record: ResourceRecord = {type: 'A', name: HOST, ttl: 60, address: '192.0.2.1'};
-  const none = {ok: true, server: 'c', serverName: 'c', records: [], nxdomain: true, negativeTtl: 30, path: []} as const;
+  const none = {
+    ok: true,
+    server: 'c',
+    serverName: 'c',
+    records: [],
+    nxdomain: true,
+    negativeTtl: 30,
+    path: [],
+  } as const;
   expect(observe(evidence([record])).minTtlSeconds).toBe(60);
   expect(observe(evidence([], {answers: [none]})).minTtlSeconds).toBe(30);
 });

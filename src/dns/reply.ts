@@ -17,7 +17,7 @@ export type Heard =
   | {readonly ok: true; readonly message: Message}
   | {readonly ok: false; readonly silence: Silence; readonly detail: string};
 
-export const NXDOMAIN = 3;
+const NXDOMAIN = 3;
 const NOERROR = 0;
 const SERVFAIL = 2;
 const REFUSED = 5;

@@ -14,8 +14,8 @@ import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
 import {canonicalName} from './wire-names.ts';
 
 /** Together the 60 questions that a verdict may ask of strangers' servers. */
-const PROOF_BUDGET = 44;
-const CAA_BUDGET = 16;
+const PROOF_BUDGET = 48;
+const CAA_BUDGET = 12;
 /** Our own recursives are asked besides. */
 const CONFIRM_BUDGET = 32;
 /** How long a closed way to all authoritative servers is not tried again. */

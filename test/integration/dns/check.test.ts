@@ -1,57 +1,67 @@
-import {execFile} from 'node:child_process';
 import {join} from 'node:path';
-import {promisify} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {addressOf, startWorld, type World} from './world.ts';
+import {RESOLVER, SERVERS} from './internet/plan.ts';
+import {type Internet, startInternet} from './internet.ts';
+import {ALL, CNAME, SHARED, TARGET} from './rows/row.ts';
 
 const CHECK = join(import.meta.dirname, '../../../src/bin/check.ts');
 
-/** Runs the command; only its own words and exit code count. */
-async function check(...args: string[]): Promise<{code: number; stdout: string; stderr: string}> {
-  try {
-    const {stdout, stderr} = await promisify(execFile)(process.execPath, [CHECK, ...args]);
-    return {code: 0, stdout, stderr};
-  } catch (error) {
-    const {code, stdout, stderr} = error as {code: number; stdout: string; stderr: string};
-    return {code, stdout, stderr};
-  }
-}
-
-const TARGET = 'acct.edge-np.test';
-let world: World;
+let internet: Internet;
 beforeAll(async () => {
-  world = await startWorld([
-    {name: 'right.test', at: ['a'], records: `shop CNAME ${TARGET}.\n@ CAA 0 issue "ca.example"`},
-    {name: 'edge-np.test', at: ['a'], records: 'acct A 192.0.2.10'},
-    {name: 'elsewhere.test', at: ['a'], records: '@ A 192.0.2.99'},
-    {name: 'wrong.test', at: ['a'], records: 'shop CNAME elsewhere.test.'},
+  internet = await startInternet([
+    ...SHARED,
+    {name: 'fine.com', at: ALL, records: `${CNAME}\n@ CAA 0 issue "ca.example"`},
+    {name: 'wrong.com', at: ALL, records: 'shop CNAME ns.right.com.'},
+    {name: 'half.com', at: ALL, records: CNAME, instead: {d: ''}},
+    {name: 'apex.com', at: ALL, records: '@ A 192.0.2.10\n_nameplate TXT "token"'},
   ]);
 });
-afterAll(() => world?.stop());
+afterAll(() => internet?.stop());
+
+const check = (...args: string[]) => internet.run([CHECK, ...args]);
+const ask = (...args: string[]) => check(...args, '--target', TARGET);
 
 describe('nameplate check', () => {
-  const ask = (...args: string[]) =>
-    check(...args, '--target', TARGET, '--mode', 'recursive', '--resolver', `${addressOf('recursive')}:${world.port}`);
-
   test('is content with a host that is right', async () => {
-    const {code, stdout} = await ask('shop.right.test', '--issuer', 'ca.example');
-    expect(stdout).toMatch(/^shop\.right\.test: Verified\n/);
-    expect(stdout).toContain(`shop.right.test. CNAME ${TARGET}.`);
+    const {code, stdout} = await ask('shop.fine.com', '--issuer', 'ca.example');
+    expect(stdout).toMatch(/^shop\.fine\.com: Verified\n/);
+    expect(stdout).toContain(`d.ns-np.net (20.4.0.1): shop.fine.com. 300 CNAME ${TARGET}.`);
     expect(stdout).toContain('CAA: allowed.');
     expect(code).toBe(0);
   });
 
   test('says what to change in a host that is wrong', async () => {
-    const {code, stdout} = await ask('shop.wrong.test');
+    const {code, stdout} = await ask('shop.wrong.com');
     expect(stdout).toContain('RecordMismatch');
-    expect(stdout).toContain(`Change it to shop.wrong.test. CNAME ${TARGET}.`);
+    expect(stdout).toContain(`Change it to shop.wrong.com. CNAME ${TARGET}.`);
     expect(code).toBe(1);
   });
 
+  test('cannot tell while servers disagree', async () => {
+    const {code, stdout} = await ask('shop.half.com');
+    expect(stdout).toContain('d.ns-np.net (20.4.0.1)');
+    expect(stdout).toContain('still answers that there is no record');
+    expect(code).toBe(3);
+  });
+
   test('is not content with a right host for which the CA may not issue', async () => {
-    const {code, stdout} = await ask('shop.right.test', '--issuer', 'other.example');
+    const {code, stdout} = await ask('shop.fine.com', '--issuer', 'other.example');
     expect(stdout).toContain('CAA: forbidden.');
     expect(code).toBe(1);
+  });
+
+  test('checks the TXT record of a host that shows only addresses', async () => {
+    expect(await ask('apex.com', '--txt', 'token')).toMatchObject({code: 0});
+    expect(await ask('apex.com', '--txt', 'other')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('Create _nameplate.apex.com. TXT "other"'),
+    });
+  });
+
+  test('asks a resolver alone where it is told to', async () => {
+    const {code, stdout} = await ask('shop.fine.com', '--mode', 'recursive', '--resolver', RESOLVER);
+    expect(stdout).toContain(`${RESOLVER}: shop.fine.com. CNAME ${TARGET}.`);
+    expect(code).toBe(0);
   });
 
   test.each([
@@ -70,21 +80,17 @@ describe('nameplate check', () => {
   });
 
   // No root server listens there: the command ends with "cannot be told" and asks nobody else.
-  const closed = ['shop.example.com', '--target', 'a.example.net', '--mode', 'authoritative', '--root', '127.77.1.1'];
+  const closed = ['--mode', 'authoritative', '--root', SERVERS.closed[0]];
 
   test('says in words why it cannot tell', async () => {
-    const {code, stdout} = await check(...closed);
+    const {code, stdout} = await ask('shop.fine.com', ...closed);
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^shop\.example\.com: NameServersUnreachable\n.*egress to port 53/);
+    expect(stdout).toMatch(/^shop\.fine\.com: NameServersUnreachable\n.*egress to port 53/);
   });
 
   test('says so as JSON too', async () => {
-    const {code, stdout} = await check(...closed, '--json');
+    const {code, stdout} = await ask('shop.fine.com', ...closed, '--json');
     expect(code).toBe(3);
-    expect(JSON.parse(stdout)).toMatchObject({
-      host: 'shop.example.com',
-      reason: 'NameServersUnreachable',
-      observed: [],
-    });
+    expect(JSON.parse(stdout)).toMatchObject({host: 'shop.fine.com', reason: 'NameServersUnreachable', observed: []});
   });
 });

@@ -29,10 +29,10 @@ export async function startCapture(tcpdump: string, folder: string, libraries: s
   };
 }
 
-/** Lines such as `lo In IP 127.0.0.1.40000 > 192.0.2.1.53: UDP, length 40`. */
+/** Lines such as `lo In IP 127.0.0.1.40000 > 192.0.2.1.53: UDP, length 40`; what goes over `lo` is shown once. */
 export function receivers(text: string): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const [, address = '', port = ''] of text.matchAll(/^\S+\s+Out\s+IP6?\s+\S+ > (\S+)\.(\d+): /gm)) {
+  for (const [, address = '', port = ''] of text.matchAll(/^\S+\s+\S+\s+IP6?\s+\S+ > (\S+)\.(\d+): /gm)) {
     if (Number(port) >= FIRST_CLIENT_PORT) continue;
     const receiver = `${address}:${port}`;
     counts[receiver] = (counts[receiver] ?? 0) + 1;

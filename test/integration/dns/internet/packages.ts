@@ -1,7 +1,7 @@
 import {existsSync} from 'node:fs';
 import {mkdir, readdir, readFile, rename, rm} from 'node:fs/promises';
 import {delimiter, join} from 'node:path';
-import {run, which} from '../../../cluster/children.ts';
+import {run} from '../../../cluster/children.ts';
 import {withLock} from '../../../cluster/lock.ts';
 
 /** Program → the Debian package that has it. */
@@ -19,8 +19,8 @@ export interface NameServerPrograms {
 export interface PackagesOptions {
   /** Where unpacked packages are kept. */
   readonly cache: string;
-  /** Where programs are looked for. */
-  readonly path?: string;
+  /** Where programs are looked for: those of PATH by default. */
+  readonly folders?: readonly string[];
   readonly log?: (line: string) => void;
 }
 
@@ -30,10 +30,11 @@ export interface PackagesOptions {
  * Error that names what is missing.
  */
 export async function ensureNameServerPrograms(options: PackagesOptions): Promise<NameServerPrograms> {
-  const {cache, path = process.env.PATH ?? '', log = console.error} = options;
-  const apt = onPath('apt-get', path);
-  const dpkg = onPath('dpkg', path);
-  if (apt === undefined || dpkg === undefined) return installed(path);
+  const {cache, log = console.error} = options;
+  const {folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin']} = options;
+  const onPath = (program: string) => folders.map(each => join(each, program)).find(existsSync);
+  const [apt, dpkg] = [onPath('apt-get'), onPath('dpkg')];
+  if (apt === undefined || dpkg === undefined) return {paths: located(onPath), libraries: ''};
   const folder = join(cache, `name-servers-${await release()}`);
   if (!existsSync(folder)) {
     await mkdir(cache, {recursive: true});
@@ -84,14 +85,6 @@ async function release(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
   const value = (key: string) => new RegExp(`^${key}="?([\\w.]+)`, 'm').exec(text)?.[1] ?? 'unknown';
   return `${value('ID')}-${value('VERSION_ID')}-${process.arch}`;
-}
-
-function installed(path: string): NameServerPrograms {
-  return {paths: located(program => onPath(program, path)), libraries: ''};
-}
-
-function onPath(program: string, path: string): string | undefined {
-  return path === '' ? undefined : which(program, path);
 }
 
 function located(find: (program: string) => string | undefined): Record<NameServerProgram, string> {
