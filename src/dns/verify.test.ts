@@ -132,7 +132,10 @@ test('a closed way to the authoritative servers is not tried again at once', asy
   });
   const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], open);
   const deps = {...authoritativeOver(closed), fallback};
-  for (let n = 0; n < 3; n++) expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
+  for (let n = 0; n < 3; n++) {
+    // What a resolver says in their place may be old.
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified', agreed: false});
+  }
   expect(closed.asked).toHaveLength(1);
 });
 

@@ -58,6 +58,12 @@ describe('going up', () => {
     ['a\\\\.b.c', 'b.c'],
   ])('the parent of %s is %s', (given, want) => expect(parentOf(given)).toBe(want));
 
+  test('takes no longer for a name of many escapes', () => {
+    const label = Uint8Array.from({length: 63}, () => 0);
+    const name = nameFromLabels([label, label, label]);
+    expect(selfAndAncestors(name)).toHaveLength(3);
+  });
+
   test('the ancestors end below the root', () => expect(selfAndAncestors('a.b.c')).toEqual(['a.b.c', 'b.c', 'c']));
 
   test.each([

@@ -63,8 +63,12 @@ export function canonicalName(name: string): string | undefined {
 
 /** The name without its first label; the root is its own parent. */
 export function parentOf(name: string): string {
-  const first = /^(?:\\\d{3}|\\.|[^.\\])+\./s.exec(name);
-  return first === null ? '.' : name.slice(first[0].length);
+  // No pattern: where an escape can be read in two ways, a stranger's name makes a pattern try them all.
+  for (let at = 0; at < name.length; at++) {
+    if (name[at] === '.' && at < name.length - 1) return name.slice(at + 1);
+    if (name[at] === '\\') at++;
+  }
+  return '.';
 }
 
 /** The name and all names above it, the root left out. */

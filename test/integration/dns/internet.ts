@@ -71,6 +71,16 @@ function clientOf(inside: ChildProcess, log: string): Calls {
     inside.send(request);
     return pending.promise;
   };
-  const names: readonly CallName[] = ['start', 'verify', 'run', 'resolve', 'change', 'crowd', 'capture', 'captured'];
+  const names: readonly CallName[] = [
+    'start',
+    'verify',
+    'run',
+    'resolve',
+    'packet',
+    'change',
+    'crowd',
+    'capture',
+    'captured',
+  ];
   return Object.fromEntries(names.map(name => [name, (...args: unknown[]) => call(name, ...args)])) as unknown as Calls;
 }

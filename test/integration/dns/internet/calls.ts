@@ -1,4 +1,5 @@
 /** What a test may ask of the program inside of the namespace; each call is one message there and one back. */
+import type {QueryType} from '../../../../src/dns/codec.ts';
 import type {DnsConfig} from '../../../../src/dns/config.ts';
 import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict.ts';
 import type {ZoneSpec} from './plan.ts';
@@ -41,6 +42,8 @@ export interface Calls {
   run(argv: readonly string[]): Promise<Finished>;
   /** Asks the resolver, so that it has the answer, or that there is none, in its cache. Returns the values. */
   resolve(name: string, type: 'A' | 'CNAME' | 'TXT'): Promise<readonly string[]>;
+  /** The datagram that a server answers to an iterative question, in base64. */
+  packet(address: string, name: string, type: QueryType): Promise<string>;
   /** Changes a zone at its servers; resolves when all of them serve the change. */
   change(zone: ZoneSpec): Promise<void>;
   crowd(options: CrowdOptions): Promise<CrowdResult>;

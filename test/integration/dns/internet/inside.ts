@@ -7,8 +7,10 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {encodeQuery} from '../../../../src/dns/codec.ts';
 import {type DnsConfig, defaultDnsConfig} from '../../../../src/dns/config.ts';
 import {createDns, type Dns} from '../../../../src/dns/dns.ts';
+import {exchangeOverUdp} from '../../../../src/dns/udp.ts';
 import {systemClock} from '../../../../src/runtime/clock.ts';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
@@ -52,6 +54,12 @@ const calls: Calls = {
       .resolve(name, type)
       .catch(() => []);
     return (answers as (string | string[])[]).map(answer => [answer].flat().join(''));
+  },
+  async packet(address, name, type) {
+    const query = encodeQuery({id: 1, name, type, recursionDesired: false, checkingDisabled: false, edns: true});
+    const endpoint = {address, port: 53};
+    const packet = await exchangeOverUdp(endpoint, query, datagram => datagram, AbortSignal.timeout(2000));
+    return Buffer.from(packet).toString('base64');
   },
   change,
   crowd: joinCrowd,
