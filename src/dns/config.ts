@@ -21,7 +21,7 @@ export interface DnsConfig {
     readonly pendingMaxSeconds: number;
     /** The pause of a name that is verified. */
     readonly steadySeconds: number;
-    /** Verdicts in flight at the same time. */
+    /** Verdicts in flight at the same time; those that wait for slow servers are not counted. */
     readonly inFlight: number;
   };
   /** One try of one question to one server. */

@@ -70,7 +70,7 @@ function verifierOf(
   const timeoutMs = config.queryTimeoutMs;
   const recursives = configured.length > 0 ? configured : systemRecursives();
   const mayAskRecursive = among(recursives);
-  const recursive = createRecursiveDirectory(recursives, createTransport({mayAsk: mayAskRecursive, timeoutMs}));
+  const recursive = createRecursiveDirectory(recursives, createTransport({mayAsk: mayAskRecursive, timeoutMs, clock}));
   const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Directory} = {};
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
   if (config.mode !== 'authoritative') directories.fallback = recursive;
@@ -86,7 +86,7 @@ function authoritative(config: DnsConfig, clock: Clock, port: number): Directory
   const allowed = rangesOf(config.allowAddresses);
   const mayAsk = (endpoint: Endpoint) =>
     isRoot(endpoint) || (endpoint.port === port && mayAskAddress(endpoint.address, allowed));
-  const transport = createTransport({mayAsk, timeoutMs: config.queryTimeoutMs});
+  const transport = createTransport({mayAsk, timeoutMs: config.queryTimeoutMs, clock});
   return createDelegations({transport, roots, port, clock});
 }
 

@@ -124,7 +124,7 @@ function describeEnd(end: ChainEnd): string {
     case 'too-long':
       return ', which goes over too many names to be followed';
     default:
-      return '';
+      return ', which leads elsewhere';
   }
 }
 

@@ -57,6 +57,10 @@ export interface SchedulerOptions {
 
 /** An account's requests beyond this many wait for `checks.soonSeconds` each. */
 const REQUEST_BURST = 10;
+/** A check that takes longer waits for a slow server and hardly works: its place goes to another one... */
+const SLOW_MS = 500;
+/** ...as long as no more than this many times `checks.inFlight` wait. */
+const SLOW_FACTOR = 16;
 
 interface Entry {
   readonly key: string;
@@ -80,6 +84,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   const queue = new FairQueue(Math.max(1, Math.ceil(checks.inFlight / 4)));
   const limit = new RateLimit(clock, checks.soonSeconds * 1000, REQUEST_BURST);
   const running = new Set<Promise<void>>();
+  /** Of those that are running, those that are not slow. */
+  let quick = 0;
   let stop: AbortSignal | undefined;
 
   function watch(key: string, subject: Subject): void {
@@ -139,7 +145,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   }
 
   function dispatch(): void {
-    while (stop?.aborted === false && running.size < checks.inFlight) {
+    while (stop?.aborted === false && quick < checks.inFlight && running.size < checks.inFlight * SLOW_FACTOR) {
       const next = queue.take();
       const entry = next && entries.get(next.key);
       if (next === undefined) return;
@@ -147,13 +153,22 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
         queue.done(next.account);
         continue;
       }
+      const ended = new AbortController();
       const task = check(entry, stop).finally(() => {
         running.delete(task);
+        ended.abort();
         queue.done(next.account);
-        dispatch();
       });
       running.add(task);
+      quick++;
+      void givePlaceBack(ended.signal);
     }
+  }
+
+  async function givePlaceBack(ended: AbortSignal): Promise<void> {
+    await clock.sleep(SLOW_MS, ended).catch(() => undefined);
+    quick--;
+    dispatch();
   }
 
   async function check(entry: Entry, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,7 @@ import {createSocket, type RemoteInfo} from 'node:dgram';
 import {createServer} from 'node:net';
 import dnsPacket from 'dns-packet';
 import {afterEach, describe, expect, test} from 'vitest';
+import {systemClock} from '../runtime/clock.ts';
 import {createTransport, type Query} from './transport.ts';
 
 /** What a server does with a query: the datagrams that it sends back, one after another. */
@@ -53,7 +54,7 @@ function answer(query: Buffer, address: string, change: {id?: number; name?: str
   });
 }
 
-const transport = createTransport({mayAsk: ({address}) => address === '127.0.0.1', timeoutMs: 150});
+const transport = createTransport({mayAsk: ({address}) => address === '127.0.0.1', timeoutMs: 400, clock: systemClock});
 const never = new AbortController().signal;
 const RIGHT = {ok: true, message: {answers: [{address: '192.0.2.1'}]}};
 
@@ -124,7 +125,7 @@ describe('there is no answer', () => {
       received++;
       return [];
     });
-    const closed = createTransport({mayAsk: () => false, timeoutMs: 50});
+    const closed = createTransport({mayAsk: () => false, timeoutMs: 50, clock: systemClock});
     expect(await closed.query(query, never)).toMatchObject({ok: false, failure: 'forbidden'});
     expect(received).toBe(0);
   });
@@ -145,7 +146,7 @@ test('one server is asked no more than its share at a time', async () => {
     held.push(message);
     return [];
   });
-  const narrow = createTransport({mayAsk: () => true, timeoutMs: 100, perServer: 2});
+  const narrow = createTransport({mayAsk: () => true, timeoutMs: 100, perServer: 2, clock: systemClock});
   const stop = new AbortController();
   const all = [1, 2, 3, 4, 5].map(() => narrow.query(query, stop.signal));
   // The first two have had their two tries before the others have had one.
@@ -153,4 +154,36 @@ test('one server is asked no more than its share at a time', async () => {
   expect(held.length).toBeLessThanOrEqual(6);
   stop.abort();
   expect((await Promise.all(all)).every(reply => !reply.ok)).toBe(true);
+});
+
+describe('a server that has left eight questions in a row unanswered', () => {
+  let now = 0;
+  const clock = {...systemClock, monotonic: () => now};
+  const asked = async (answers: () => boolean) => {
+    let count = 0;
+    const query = await serve((message, _tries) => {
+      count++;
+      return answers() ? [answer(message, '192.0.2.1')] : [];
+    });
+    const brief = createTransport({mayAsk: () => true, timeoutMs: 20, clock});
+    return {ask: () => brief.query(query, never), count: () => count};
+  };
+
+  test('is left alone for ten seconds, and then asked again', async () => {
+    let well = false;
+    const {ask, count} = await asked(() => well);
+    for (let n = 0; n < 8; n++) expect(await ask()).toMatchObject({failure: 'timeout', detail: 'no answer'});
+    const before = count();
+    expect(await ask()).toMatchObject({failure: 'timeout', detail: expect.stringContaining('not asked again')});
+    expect(count()).toBe(before);
+    now += 10_000;
+    well = true;
+    expect(await ask()).toMatchObject(RIGHT);
+  });
+
+  test('is another one than a server that answers now and then', async () => {
+    let n = 0;
+    const {ask} = await asked(() => n % 8 === 7);
+    for (; n < 24; n++) expect(await ask()).toMatchObject(n % 8 === 7 ? RIGHT : {detail: 'no answer'});
+  });
 });

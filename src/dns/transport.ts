@@ -1,8 +1,10 @@
 import {randomInt} from 'node:crypto';
 import {type Endpoint, formatEndpoint} from './addresses.ts';
+import type {Clock} from './clock.ts';
 import {DecodeError, decodeMessage, encodeQuery, type Message, type QueryType, typeCode} from './codec.ts';
 import {Semaphore} from './semaphore.ts';
 import {exchangeOverTcp} from './tcp.ts';
+import {TtlCache} from './ttl-cache.ts';
 import {exchangeOverUdp} from './udp.ts';
 import {canonicalName} from './wire-names.ts';
 
@@ -33,14 +35,33 @@ export interface TransportOptions {
   readonly timeoutMs: number;
   /** Questions in flight to one address; others wait in line. Default 16. */
   readonly perServer?: number;
+  readonly clock: Clock;
 }
 
 const FORMERR = 1;
 const NOTIMP = 4;
 const UDP_TRIES = 2;
+/** After so many questions in a row without an answer, an address is left alone for a while: the line must not stand still. */
+const SILENT_AFTER = 8;
+const SILENT_MS = 10_000;
+const SILENT_ENTRIES = 10_000;
 
 export function createTransport(options: TransportOptions): Transport {
   const lines = new Map<string, Semaphore>();
+  const unanswered = new TtlCache<number>(options.clock, SILENT_ENTRIES);
+
+  async function askUnlessSilent(server: string, query: Query, signal: AbortSignal): Promise<Reply> {
+    const count = () => unanswered.get(server) ?? 0;
+    if (count() >= SILENT_AFTER) return failed('timeout', 'no answer to others just now, so not asked again');
+    try {
+      const reply = await exchange(query, options.timeoutMs, signal);
+      unanswered.set(server, 0, SILENT_MS);
+      return reply;
+    } catch (error) {
+      if (isTimeout(error) && !signal.aborted) unanswered.set(server, count() + 1, SILENT_MS);
+      throw error;
+    }
+  }
 
   async function query(query: Query, signal: AbortSignal): Promise<Reply> {
     const server = formatEndpoint(query.endpoint);
@@ -51,7 +72,7 @@ export function createTransport(options: TransportOptions): Transport {
     const line = lines.get(server) ?? new Semaphore(options.perServer ?? 16);
     lines.set(server, line);
     try {
-      return await line.run(() => exchange(query, options.timeoutMs, signal), signal);
+      return await line.run(() => askUnlessSilent(server, query, signal), signal);
     } catch (error) {
       return failureOf(error, signal);
     } finally {

@@ -1,0 +1,91 @@
+/** What strangers' servers can make us do. */
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {defaultDnsConfig} from '../../../src/dns/config.ts';
+import {addressesOf, FAULTS, RESOLVER, ROOTS, SERVERS, type ZoneSpec} from './internet/plan.ts';
+import {type Internet, startInternet} from './internet.ts';
+import {ALL, CNAME, questionAbout, SHARED} from './rows/row.ts';
+import {FORBIDDEN} from './rows/servers.ts';
+
+const CROWD = 1000;
+/** Half of them never answer, the others answer at a crawl. */
+const TARPITS = ['silent', 'truncate-tcp-silent', 'truncate-tcp-drip', 'drop-all'] as const;
+
+const led = (address: string, n: number): ZoneSpec => ({
+  name: `forbidden${n}.com`,
+  at: ['a'],
+  records: CNAME,
+  delegation: `forbidden${n} NS ns.forbidden${n}\nns.forbidden${n} ${address.includes(':') ? 'AAAA' : 'A'} ${address}`,
+});
+/** The name of a name server is in another zone, and its address is what it should not be. */
+const aside = (address: string, n: number): ZoneSpec => ({
+  name: `aside${n}.com`,
+  at: ['a'],
+  records: `ns ${address.includes(':') ? 'AAAA' : 'A'} ${address}`,
+});
+
+let internet: Internet;
+beforeAll(async () => {
+  internet = await startInternet([
+    ...SHARED,
+    ...FORBIDDEN.map(led),
+    ...FORBIDDEN.map(aside),
+    ...FORBIDDEN.map(
+      (_, n): ZoneSpec => ({name: `via${n}.com`, at: [], records: '', delegation: `via${n} NS ns.aside${n}`}),
+    ),
+    ...TARPITS.map((server): ZoneSpec => ({name: `${server}-pit.com`, at: [server], records: CNAME})),
+    {name: 'neighbour.com', at: ALL, records: CNAME},
+  ]);
+});
+afterAll(() => internet?.stop());
+
+describe('where packets go', () => {
+  const verifyAll = (config: Parameters<Internet['verify']>[1]) =>
+    Promise.all(
+      FORBIDDEN.flatMap((_, n) => [`shop.forbidden${n}.com`, `shop.via${n}.com`]).map(host =>
+        internet.verify({...questionAbout(host), caaIdentities: ['ca.example']}, config),
+      ),
+    );
+
+  test('not one leaves for an address that is not public', async () => {
+    await internet.capture();
+    const verdicts = await verifyAll({});
+    const receivers = await internet.captured();
+    expect(verdicts.map(({reason}) => reason)).toEqual(verdicts.map(() => 'DelegationBroken'));
+    const ours = [...ROOTS, ...Object.values(SERVERS).flat(), RESOLVER, ...FAULTS.flatMap(addressesOf)];
+    const strange = Object.keys(receivers).filter(receiver => !ours.some(address => receiver === `${address}:53`));
+    expect(strange).toEqual([]);
+    expect(receivers[`${SERVERS.registry[0]}:53`]).toBeGreaterThan(FORBIDDEN.length);
+  });
+
+  test('but where the configuration allows it, and then the capture shows it', async () => {
+    await internet.capture();
+    await verifyAll({allowAddresses: ['10.0.0.0/8', 'fd00::/8']});
+    const receivers = await internet.captured();
+    expect(Object.keys(receivers)).toEqual(expect.arrayContaining(['10.0.0.10:53', 'fd00::10:53']));
+    expect(Object.keys(receivers)).not.toContain('127.0.0.1:53');
+  });
+});
+
+describe(`${CROWD} domains on tarpit servers do not hold up a neighbour`, () => {
+  const pits = (accountOf: (n: number) => string) =>
+    Array.from({length: CROWD}, (_, n) => ({
+      account: accountOf(n),
+      question: questionAbout(`h${n}.${TARPITS[n % TARPITS.length]}-pit.com`),
+    }));
+  const neighbour = {account: 'neighbour', question: questionAbout('shop.neighbour.com'), late: true};
+  const deadlineMs = defaultDnsConfig.verdictTimeoutMs;
+
+  test('of another account', {timeout: 120_000}, async () => {
+    const subjects = [...pits(() => 'attacker'), neighbour];
+    const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 60_000});
+    expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
+    expect(late[0]?.ms).toBeLessThan(deadlineMs);
+  });
+
+  test('though each of them is of an account of its own', {timeout: 180_000}, async () => {
+    const subjects = [...pits(n => `account ${n}`), neighbour];
+    const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 90_000});
+    expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
+    expect(late[0]?.ms).toBeLessThan(deadlineMs);
+  });
+});
