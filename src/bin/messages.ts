@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 /** The messages API: `messages --config FILE`, or `messages backup --config FILE TARGET`. Wiring and signals, nothing else. */
 import {parseArgs} from 'node:util';
+import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
+import {FIELD_MANAGER} from '../api/names.ts';
+import {watchKeys} from '../keys/authority.ts';
+import type {Authenticator} from '../messages/auth.ts';
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {createKeyTable, keyTableDefinition} from '../messages/key-table.ts';
@@ -13,8 +17,9 @@ import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
 import {handleShutdown} from '../process/shutdown.ts';
 import {systemClock} from '../runtime/clock.ts';
+import {createKubeClient} from '../runtime/kube/http-client.ts';
 
-const USAGE = 'usage: messages --config FILE\n  messages backup --config FILE TARGET';
+const USAGE = 'usage: messages --config FILE [--kubeconfig FILE]\n  messages backup --config FILE TARGET';
 /** The chart's terminationGracePeriodSeconds is longer. */
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
@@ -25,11 +30,14 @@ const storeWorker = import.meta.url.endsWith('.ts')
   : new URL('./messages-store.mjs', import.meta.url);
 
 async function main(): Promise<number> {
-  const {values, positionals} = parseArgs({options: {config: {type: 'string'}}, allowPositionals: true});
+  const {values, positionals} = parseArgs({
+    options: {config: {type: 'string'}, kubeconfig: {type: 'string'}},
+    allowPositionals: true,
+  });
   const [command, target, ...rest] = positionals;
   if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
-  if (command === undefined) return serve(config);
+  if (command === undefined) return serve(config, values.kubeconfig);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
   await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
     throw new StoreError('down', `no backup was made: ${cause.message}`, {cause});
@@ -37,15 +45,16 @@ async function main(): Promise<number> {
   return 0;
 }
 
-async function serve(config: MessagesConfig): Promise<number> {
+async function serve(config: MessagesConfig, kubeconfig: string | undefined): Promise<number> {
   const logger = createLogger({level: config.log.level, program: 'messages'});
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
   let failure: Error | undefined;
+  const keys = await openKeys(config, {kubeconfig, logger, registry, signal: shutdown.signal});
   const service = await startMessagesService({
     config,
-    authenticator: await openKeys(config),
+    authenticator: keys.authenticator,
     storeWorker,
     clock: systemClock,
     logger,
@@ -67,14 +76,39 @@ async function serve(config: MessagesConfig): Promise<number> {
   logger.info({pid: process.pid, port, operationsPort: operations.port}, 'ready');
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
-  await operations.close();
+  await Promise.all([operations.close(), keys.ended]);
   shutdown.finished();
   return failure === undefined ? 0 : 1;
 }
 
-async function openKeys({keys: {file}}: MessagesConfig) {
-  if (file === undefined) throw new ConfigError('the configuration', ['keys.file is missing']);
-  return createKeyTable(await loadConfig(file, keyTableDefinition));
+interface KeyOptions {
+  readonly kubeconfig: string | undefined;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  readonly signal: AbortSignal;
+}
+
+interface Keys {
+  readonly authenticator: Authenticator;
+  /** Resolves once the signal has aborted and nothing is watched any more. */
+  readonly ended: Promise<void>;
+}
+
+/** The keys of the file, or those of the cluster: the service is ready once they have been read. */
+async function openKeys({keys: {file, graceSeconds}}: MessagesConfig, options: KeyOptions): Promise<Keys> {
+  if (file !== undefined) {
+    return {authenticator: createKeyTable(await loadConfig(file, keyTableDefinition)), ended: Promise.resolve()};
+  }
+  const {kubeconfig, logger, registry, signal} = options;
+  const client = createKubeClient({
+    ...(kubeconfig !== undefined && {kubeconfig}),
+    userAgent: 'nameplate-messages',
+    fieldManager: FIELD_MANAGER,
+    registry,
+    logger,
+  });
+  const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs: graceSeconds * 1000});
+  return {authenticator: authority, ended: run(signal).then(() => client.close())};
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -22,6 +22,8 @@ export interface ServerConfig {
 }
 
 export interface KeysConfig {
+  /** How long known keys are trusted while the API server is away. */
+  readonly graceSeconds: number;
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
 }
