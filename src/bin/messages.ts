@@ -1,7 +1,13 @@
 #!/usr/bin/env node
-/** The messages API: `messages --config FILE`, or `messages backup --config FILE TARGET`. Wiring and signals, nothing else. */
+/**
+ * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Wiring and
+ * signals, nothing else.
+ */
 import {parseArgs} from 'node:util';
+import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
+import {watchKeys} from '../keys/authority.ts';
+import type {Authenticator} from '../messages/auth.ts';
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {createKeyTable, keyTableDefinition} from '../messages/key-table.ts';
@@ -13,8 +19,9 @@ import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
 import {handleShutdown} from '../process/shutdown.ts';
 import {systemClock} from '../runtime/clock.ts';
+import {createKubeClient} from '../runtime/kube/http-client.ts';
 
-const USAGE = 'usage: messages --config FILE\n  messages backup --config FILE TARGET';
+const USAGE = 'usage: messages --config FILE [--kubeconfig FILE]\n  messages backup --config FILE TARGET';
 /** The chart's terminationGracePeriodSeconds is longer. */
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
@@ -25,11 +32,14 @@ const storeWorker = import.meta.url.endsWith('.ts')
   : new URL('./messages-store.mjs', import.meta.url);
 
 async function main(): Promise<number> {
-  const {values, positionals} = parseArgs({options: {config: {type: 'string'}}, allowPositionals: true});
+  const {values, positionals} = parseArgs({
+    options: {config: {type: 'string'}, kubeconfig: {type: 'string'}},
+    allowPositionals: true,
+  });
   const [command, target, ...rest] = positionals;
   if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
-  if (command === undefined) return serve(config);
+  if (command === undefined) return serve(config, values.kubeconfig);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
   await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
     throw new StoreError('down', `no backup was made: ${cause.message}`, {cause});
@@ -37,15 +47,16 @@ async function main(): Promise<number> {
   return 0;
 }
 
-async function serve(config: MessagesConfig): Promise<number> {
+async function serve(config: MessagesConfig, kubeconfig: string | undefined): Promise<number> {
   const logger = createLogger({level: config.log.level, program: 'messages'});
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
+  const keys = await openKeys(config, {kubeconfig, logger, registry});
   let failure: Error | undefined;
   const service = await startMessagesService({
     config,
-    authenticator: await openKeys(config),
+    authenticator: keys.authenticator,
     storeWorker,
     clock: systemClock,
     logger,
@@ -68,13 +79,45 @@ async function serve(config: MessagesConfig): Promise<number> {
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
   await operations.close();
+  await keys.close();
   shutdown.finished();
   return failure === undefined ? 0 : 1;
 }
 
-async function openKeys({keys: {file}}: MessagesConfig) {
-  if (file === undefined) throw new ConfigError('the configuration', ['keys.file is missing']);
-  return createKeyTable(await loadConfig(file, keyTableDefinition));
+interface Keys {
+  readonly authenticator: Authenticator;
+  close(): Promise<void>;
+}
+
+interface KeysParts {
+  readonly kubeconfig: string | undefined;
+  readonly logger: Logger;
+  readonly registry: Registry;
+}
+
+/** The APIKeys of the cluster; or, for a machine without Kubernetes, a file. */
+async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: KeysParts): Promise<Keys> {
+  if (keys.file !== undefined) {
+    const authenticator = createKeyTable(await loadConfig(keys.file, keyTableDefinition));
+    return {authenticator, close: async () => {}};
+  }
+  const client = createKubeClient({
+    ...(kubeconfig && {kubeconfig}),
+    userAgent: 'nameplate-messages',
+    fieldManager: 'nameplate-messages',
+    registry,
+    logger,
+  });
+  const graceMs = keys.graceSeconds * 1000;
+  const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs});
+  const end = new AbortController();
+  const running = run(end.signal);
+  const close = async () => {
+    end.abort();
+    await running;
+    await client.close();
+  };
+  return {authenticator: authority, close};
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -24,6 +24,8 @@ export interface ServerConfig {
 export interface KeysConfig {
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
+  /** How long known keys are trusted while the API server is away. */
+  readonly graceSeconds: number;
 }
 
 export interface StoreConfig {
