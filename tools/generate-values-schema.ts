@@ -1,8 +1,9 @@
 /**
  * Generates what the chart says about its values, in two places, from two sources:
  *
- * - the section `config` of values.yaml, with every default and description, from the configuration's schema;
- * - values.schema.json: of `config` from that schema too, of the rest from values.yaml (a value has the type of its
+ * - the sections `messages.config` and `config` of values.yaml, with every default and description, from the schemas of
+ *   the two configurations;
+ * - values.schema.json: of these sections from the same schemas, of the rest from values.yaml (a value has the type of its
  *   default and the description of its comment).
  *
  *     node tools/generate-values-schema.ts           writes both files
@@ -11,6 +12,7 @@
 import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {isMap, isScalar, isSeq, type Pair, parseDocument, type Scalar, stringify, type YAMLMap} from 'yaml';
+import {messagesConfigSchema} from '../src/messages/config-schema.ts';
 import {operatorConfigSchema} from '../src/operator/config-schema.ts';
 
 interface Schema {
@@ -26,40 +28,56 @@ interface Schema {
   [keyword: string]: unknown;
 }
 
-/** Options that the chart sets itself, because they follow from the release. */
-const setByTheChart = [
-  'platform.keyFile',
-  'controller.leaderElection.leaseName',
-  'controller.leaderElection.namespace',
-];
+/** Options that the chart sets itself, because they follow from the release or the pod. */
+const setByTheChart = {
+  operator: ['platform.keyFile', 'controller.leaderElection.leaseName', 'controller.leaderElection.namespace'],
+  messages: ['server.port', 'operations', 'keys.file', 'store.folder'],
+};
 
 const chart = join(import.meta.dirname, '../charts/nameplate');
-const marker =
+const messagesMarker =
+  '  # From here on generated from src/messages/config-schema.ts (make generate): the configuration of the messages API.\n';
+const operatorMarker =
   '# From here on generated from src/operator/config-schema.ts (make generate): the configuration of the operator.\n';
 
 /** Generated content by path. */
 export function generateValues(): ReadonlyMap<string, string> {
   const path = join(chart, 'values.yaml');
-  const [handWritten = ''] = read(path).split(marker);
-  const config = withoutChartOptions(operatorConfigSchema as Schema, []);
-  const values = `${handWritten}${marker}config:\n${configValues(config, '  ')}`;
+  // The messages API's section is the last that is written by hand, and ends in its configuration.
+  const [handWritten = ''] = read(path).split(messagesMarker);
+  const messages = withoutChartOptions(messagesConfigSchema, setByTheChart.messages);
+  const operator = withoutChartOptions(operatorConfigSchema as Schema, setByTheChart.operator);
+  const values = [
+    `${handWritten}${messagesMarker}  config:\n${configValues(messages, '    ')}`,
+    `${operatorMarker}config:\n${configValues(operator, '  ')}`,
+  ].join('\n');
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     ...mapSchema(parseDocument(handWritten).contents as YAMLMap),
   };
-  schema.properties = {global: {type: 'object'}, ...schema.properties, config: mayBeUnset(config)};
+  const ofMessages = schema.properties?.messages;
+  schema.properties = {
+    global: {type: 'object'},
+    ...schema.properties,
+    messages: {...ofMessages, properties: {...ofMessages?.properties, config: mayBeUnset(messages)}},
+    config: mayBeUnset(operator),
+  };
   return new Map([
     [path, values],
     [join(chart, 'values.schema.json'), `${JSON.stringify(schema, null, 2)}\n`],
   ]);
 }
 
-function withoutChartOptions({$schema: _, ...schema}: Schema, path: readonly string[]): Schema {
+function withoutChartOptions(
+  {$schema: _, ...schema}: Schema,
+  chartOptions: readonly string[],
+  path: readonly string[] = [],
+): Schema {
   if (schema.properties === undefined) return schema;
   const properties = Object.entries(schema.properties)
     .map(([name, property]) => ({name, property, at: [...path, name]}))
-    .filter(({at}) => !setByTheChart.includes(at.join('.')))
-    .map(({name, property, at}) => [name, withoutChartOptions(property, at)] as const);
+    .filter(({at}) => !chartOptions.includes(at.join('.')))
+    .map(({name, property, at}) => [name, withoutChartOptions(property, chartOptions, at)] as const);
   return {...schema, properties: Object.fromEntries(properties)};
 }
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-/** The messages API: `messages --config FILE`, or `messages backup --config FILE TARGET`. Wiring and signals, nothing else. */
+/**
+ * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Wiring and
+ * signals, nothing else.
+ */
 import {parseArgs} from 'node:util';
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
-import {FIELD_MANAGER} from '../api/names.ts';
 import {watchKeys} from '../keys/authority.ts';
 import type {Authenticator} from '../messages/auth.ts';
 import type {MessagesConfig} from '../messages/config.ts';
@@ -50,6 +52,7 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
+  const keys = await openKeys(config, {kubeconfig, logger, registry});
   let failure: Error | undefined;
   const keys = await openKeys(config, {kubeconfig, logger, registry, signal: shutdown.signal});
   const service = await startMessagesService({
@@ -76,39 +79,46 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
   logger.info({pid: process.pid, port, operationsPort: operations.port}, 'ready');
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
-  await Promise.all([operations.close(), keys.ended]);
+  await operations.close();
+  await keys.close();
   shutdown.finished();
   return failure === undefined ? 0 : 1;
 }
 
-interface KeyOptions {
+interface Keys {
+  readonly authenticator: Authenticator;
+  close(): Promise<void>;
+}
+
+interface KeysParts {
   readonly kubeconfig: string | undefined;
   readonly logger: Logger;
   readonly registry: Registry;
-  readonly signal: AbortSignal;
 }
 
-interface Keys {
-  readonly authenticator: Authenticator;
-  /** Resolves once the signal has aborted and nothing is watched any more. */
-  readonly ended: Promise<void>;
-}
-
-/** The keys of the file, or those of the cluster: the service is ready once they have been read. */
-async function openKeys({keys: {file, graceSeconds}}: MessagesConfig, options: KeyOptions): Promise<Keys> {
-  if (file !== undefined) {
-    return {authenticator: createKeyTable(await loadConfig(file, keyTableDefinition)), ended: Promise.resolve()};
+/** The APIKeys of the cluster; or, for a machine without Kubernetes, a file. */
+async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: KeysParts): Promise<Keys> {
+  if (keys.file !== undefined) {
+    const authenticator = createKeyTable(await loadConfig(keys.file, keyTableDefinition));
+    return {authenticator, close: async () => {}};
   }
-  const {kubeconfig, logger, registry, signal} = options;
   const client = createKubeClient({
-    ...(kubeconfig !== undefined && {kubeconfig}),
+    ...(kubeconfig && {kubeconfig}),
     userAgent: 'nameplate-messages',
-    fieldManager: FIELD_MANAGER,
+    fieldManager: 'nameplate-messages',
     registry,
     logger,
   });
-  const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs: graceSeconds * 1000});
-  return {authenticator: authority, ended: run(signal).then(() => client.close())};
+  const graceMs = keys.graceSeconds * 1000;
+  const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs});
+  const end = new AbortController();
+  const running = run(end.signal);
+  const close = async () => {
+    end.abort();
+    await running;
+    await client.close();
+  };
+  return {authenticator: authority, close};
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -77,6 +77,12 @@ export const messagesConfigSchema = {
         title: 'the path of a file',
         description: 'A file of key hashes to use instead; for a machine without Kubernetes.',
       },
+      graceSeconds: integer(
+        300,
+        0,
+        DAY,
+        'How long known keys are trusted while the API server is away; a key that is revoked meanwhile works on for as long.',
+      ),
     }),
     store,
     queue: section('How workers get messages.', {

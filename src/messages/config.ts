@@ -26,6 +26,8 @@ export interface KeysConfig {
   readonly graceSeconds: number;
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
+  /** How long known keys are trusted while the API server is away. */
+  readonly graceSeconds: number;
 }
 
 export interface StoreConfig {
