@@ -65,12 +65,6 @@ export const messagesConfigSchema = {
       port: integer(8081, 0, 65_535, 'Port to listen on; 0 for any free one.'),
     }),
     keys: section('Who may use the API: by default whoever holds the key of an APIKey of the cluster.', {
-      graceSeconds: integer(
-        300,
-        0,
-        DAY,
-        'How long known keys are trusted while the Kubernetes API is away; a key revoked meanwhile works on for as long.',
-      ),
       file: {
         type: 'string',
         minLength: 1,

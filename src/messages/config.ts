@@ -22,8 +22,6 @@ export interface ServerConfig {
 }
 
 export interface KeysConfig {
-  /** How long known keys are trusted while the API server is away. */
-  readonly graceSeconds: number;
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
   /** How long known keys are trusted while the API server is away. */
