@@ -4,7 +4,7 @@ import type {Message, ResourceRecord} from './codec.ts';
 import {type Directory, type Finding, type SilentServer, serverLabel} from './directory.ts';
 import {firstOf} from './hedge.ts';
 import {isPublicSuffix} from './names.ts';
-import {hear, isMisdelegation, type Silence} from './reply.ts';
+import {hear, isMisdelegation, type Silence, silenceWithoutAddress} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
 import type {Transport} from './transport.ts';
 import {TtlCache} from './ttl-cache.ts';
@@ -133,12 +133,12 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   ): Promise<Authority> {
     const glue = message.additional.filter(record => isWithin(record.name, asked.zone));
     const servers = names.slice(0, MAX_SERVERS).map(async (name): Promise<NameServer> => {
-      let addresses: readonly string[] = addressesIn(glue, name);
+      let addresses: readonly string[] | undefined = addressesIn(glue, name);
       const hidden = isWithin(name, zone) && !session.authorities.has(zone);
       if (addresses.length === 0 && !hidden) addresses = await addressesOf(name, session, depth + 1);
       // A server inside of a zone of which no server is known yet has glue, or the parent's servers hold the zone too.
-      else if (addresses.length === 0 && message.authoritative)
-        addresses = (await addressesAt(asked, name, session)) ?? [];
+      else if (addresses.length === 0 && message.authoritative) addresses = await addressesAt(asked, name, session);
+      if (addresses === undefined) return {name, endpoints: [], unresolved: true};
       return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
     });
     return {zone, servers: await Promise.all(servers), recursive: false};
@@ -153,7 +153,8 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     return {...parentView, servers: [...servers, ...childView.servers]};
   }
 
-  async function addressesOf(host: string, session: Session, depth: number): Promise<readonly string[]> {
+  /** Undefined when nobody answers; nobody is asked for names that need each other. */
+  async function addressesOf(host: string, session: Session, depth: number): Promise<readonly string[] | undefined> {
     const cached = hosts.get(host);
     if (cached !== undefined) return cached;
     if (depth > MAX_DEPTH) return [];
@@ -162,13 +163,15 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
       const found = await find(name, session, depth);
       return found.ok ? addressesAt(found.authority, host, session) : undefined;
     };
-    const addresses = (await ask(parentOf(host))) ?? (await ask(host)) ?? [];
-    if (addresses.length > 0) hosts.set(host, addresses, HOST_CACHE_MS);
+    const addresses = (await ask(parentOf(host))) ?? (await ask(host));
+    if (addresses !== undefined && addresses.length > 0) hosts.set(host, addresses, HOST_CACHE_MS);
     return addresses;
   }
 
-  /** Undefined when nobody answers. */
+  /** Undefined when nobody answers. A zone whose servers have no addresses has nobody to ask, and that is an answer. */
   async function addressesAt(authority: Authority, host: string, session: Session): Promise<string[] | undefined> {
+    const {servers} = authority;
+    if (servers.every(({endpoints, unresolved}) => endpoints.length === 0 && !unresolved)) return [];
     const types = ['A', 'AAAA'] as const;
     const heard = await Promise.all(types.map(type => askAny(authority, host, type, session, clock)));
     if (heard.every(each => each === undefined)) return undefined;
@@ -211,7 +214,7 @@ function addressesIn(records: readonly ResourceRecord[], host: string): string[]
 function withoutAddress(authority: Authority): SilentServer[] {
   return authority.servers
     .filter(server => server.endpoints.length === 0)
-    .map(({name}) => ({server: name, silence: 'no-address', detail: 'has no address'}));
+    .map(server => ({server: server.name, ...silenceWithoutAddress(server)}));
 }
 
 function cacheMs(ttlSeconds: number): number {

@@ -1,7 +1,7 @@
 import type {Endpoint} from './addresses.ts';
 import type {QueryType, ResourceRecord} from './codec.ts';
 import {serverLabel} from './directory.ts';
-import {type Heard, hear, negativeTtl, type Silence} from './reply.ts';
+import {type Heard, hear, negativeTtl, type Silence, silenceWithoutAddress} from './reply.ts';
 import type {Authority, NameServer, Session} from './session.ts';
 import {isWithin} from './wire-names.ts';
 
@@ -69,7 +69,7 @@ function endpointsOf(servers: readonly NameServer[]): {server: NameServer; endpo
 function notAsked(server: NameServer): ServerSilence {
   const common = {ok: false, server: server.name, serverName: server.name} as const;
   return server.endpoints.length === 0
-    ? {...common, silence: 'no-address', detail: 'has no address'}
+    ? {...common, ...silenceWithoutAddress(server)}
     : {...common, silence: 'budget', detail: 'not asked: too many servers for one check'};
 }
 

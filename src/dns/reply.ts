@@ -1,5 +1,5 @@
 import type {Message} from './codec.ts';
-import type {Authority} from './session.ts';
+import type {Authority, NameServer} from './session.ts';
 import type {Failure, Reply} from './transport.ts';
 
 /**
@@ -7,6 +7,13 @@ import type {Failure, Reply} from './transport.ts';
  * `bogus`: a validating resolver has the answer and refuses to give it.
  */
 export type Silence = Failure | 'servfail' | 'refused' | 'lame' | 'no-address' | 'bogus';
+
+/** Of a server that cannot be asked: by a fault of the delegation, or by the silence of others. */
+export function silenceWithoutAddress(server: Pick<NameServer, 'unresolved'>): {silence: Silence; detail: string} {
+  return server.unresolved
+    ? {silence: 'timeout', detail: 'no answer to the question for its address'}
+    : {silence: 'no-address', detail: 'has no address'};
+}
 
 /** Silence by which the servers that a zone is delegated to show that they do not serve it at all. */
 export function isMisdelegation(silence: Silence): boolean {

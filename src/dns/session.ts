@@ -13,6 +13,8 @@ export interface Authority {
 export interface NameServer {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
+  /** It has no endpoints because nobody answered for its name: it may well have addresses. */
+  readonly unresolved?: true;
 }
 
 export interface SessionOptions {

@@ -38,8 +38,8 @@ export interface CrowdResult {
 export interface Calls {
   start(options: StartOptions): Promise<void>;
   verify(question: ProofQuestion, config: Partial<DnsConfig>): Promise<Verdict>;
-  /** Runs a program of ours by this Node. */
-  run(argv: readonly string[]): Promise<Finished>;
+  /** Runs a program of ours by this Node, or another program. */
+  run(argv: readonly string[], program?: string): Promise<Finished>;
   /** Asks the resolver, so that it has the answer, or that there is none, in its cache. Returns the values. */
   resolve(name: string, type: 'A' | 'CNAME' | 'TXT'): Promise<readonly string[]>;
   /** The datagram that a server answers to an iterative question, in base64. */

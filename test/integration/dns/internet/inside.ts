@@ -3,6 +3,7 @@ import {execFile} from 'node:child_process';
 import {createSocket} from 'node:dgram';
 import {Resolver} from 'node:dns/promises';
 import {mkdir, rename, writeFile} from 'node:fs/promises';
+import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {pino} from 'pino';
@@ -109,7 +110,9 @@ function startFault(fault: (typeof FAULTS)[number]): Promise<void> {
   return startProxy({fault, address, upstream: SERVERS.b[0], other: SERVERS.c[0]});
 }
 
+/** Over TCP it takes the connection, and that is all. */
 function listenInSilence(address: string): Promise<void> {
+  createServer().listen(53, address);
   const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
   return new Promise((resolve, reject) => {
     socket.once('error', reject);
@@ -150,9 +153,9 @@ async function change(zone: ZoneSpec): Promise<void> {
   await Promise.all(addresses.map(at => until(`${at} serves ${zone.name}`, () => serves(at), {intervalMs: 20})));
 }
 
-async function runNode(argv: readonly string[]): Promise<Finished> {
+async function runNode(argv: readonly string[], program = process.execPath): Promise<Finished> {
   try {
-    const {stdout, stderr} = await promisify(execFile)(process.execPath, [...argv]);
+    const {stdout, stderr} = await promisify(execFile)(program, [...argv], {maxBuffer: 2 ** 26});
     return {code: 0, stdout, stderr};
   } catch (error) {
     return error as Finished;
