@@ -52,9 +52,8 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
-  const keys = await openKeys(config, {kubeconfig, logger, registry});
+  await using keys = await openKeys(config, {kubeconfig, logger, registry});
   let failure: Error | undefined;
-  const keys = await openKeys(config, {kubeconfig, logger, registry, signal: shutdown.signal});
   const service = await startMessagesService({
     config,
     authenticator: keys.authenticator,
@@ -80,14 +79,12 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
   await operations.close();
-  await keys.close();
   shutdown.finished();
   return failure === undefined ? 0 : 1;
 }
 
-interface Keys {
+interface Keys extends AsyncDisposable {
   readonly authenticator: Authenticator;
-  close(): Promise<void>;
 }
 
 interface KeysParts {
@@ -100,7 +97,7 @@ interface KeysParts {
 async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: KeysParts): Promise<Keys> {
   if (keys.file !== undefined) {
     const authenticator = createKeyTable(await loadConfig(keys.file, keyTableDefinition));
-    return {authenticator, close: async () => {}};
+    return {authenticator, [Symbol.asyncDispose]: async () => {}};
   }
   const client = createKubeClient({
     ...(kubeconfig && {kubeconfig}),
@@ -113,12 +110,12 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
   const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs});
   const end = new AbortController();
   const running = run(end.signal);
-  const close = async () => {
+  const stop = async () => {
     end.abort();
     await running;
     await client.close();
   };
-  return {authenticator: authority, close};
+  return {authenticator: authority, [Symbol.asyncDispose]: stop};
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
