@@ -1,6 +1,6 @@
 /**
  * The tests, tier after tier: `node test/run.ts [unit|integration|e2e ...]`, all by default. It brings a cluster up for
- * e2e and takes it down again (KEEP=1 leaves it), and ends with one line that counts everything. It fails when a test
+ * e2e and takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -54,16 +54,21 @@ async function runTier(tier: Tier, folder: string, start: (...args: readonly str
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const code = await start(VITEST, 'run', '--project', tier, ...reporters);
   const tally = existsSync(report) ? tallyOf(JSON.parse(await readFile(report, 'utf8'))) : NOTHING;
-  return code !== 0 && tally.failed === 0 ? add(tally, {...NOTHING, failed: 1}) : tally;
+  return code !== 0 && tally.failures.length === 0 ? add(tally, failure(`${tier}: vitest exited with ${code}`)) : tally;
+}
+
+function failure(what: string): Tally {
+  return {...NOTHING, failures: [`FAILED ${what}`]};
 }
 
 async function runEndToEnd(folder: string): Promise<Tally> {
-  const failed = {...NOTHING, failed: 1};
   try {
-    if ((await cluster('down')) !== 0) return failed; // an earlier one may have been kept
-    for (const verb of ['up', 'load-operator']) if (stopped || (await cluster(verb)) !== 0) return failed;
+    // An earlier one may have been kept.
+    for (const verb of ['down', 'up', 'load-operator']) {
+      if (stopped || (await cluster(verb)) !== 0) return failure(`e2e: the cluster's ${verb}`);
+    }
     const tally = await runTier('e2e', folder, inside);
-    if (tally.failed > 0) await inside(DIAGNOSE);
+    if (tally.failures.length > 0) await inside(DIAGNOSE);
     return tally;
   } finally {
     if (keep) console.log(`The cluster is left up: node test/cluster/cli.ts shell --name ${CLUSTER}`);
@@ -82,9 +87,10 @@ async function main(wanted: readonly string[]): Promise<number> {
   }
   await rm(folder, {recursive: true, force: true});
   if (stopped) console.log('stopped before the end');
+  for (const each of total.failures) console.log(each);
   console.log(format(total));
   const skippedInCi = process.env.CI === 'true' && total.skipped > 0;
-  return stopped || total.failed > 0 || total.passed === 0 || skippedInCi ? 1 : 0;
+  return stopped || total.failures.length > 0 || total.passed === 0 || skippedInCi ? 1 : 0;
 }
 
 try {
