@@ -22,8 +22,10 @@ export interface Provider {
   create(options: CreateOptions): Promise<void>;
   /** The folder of the zone files, as programs started through `enter` see it. */
   zones(state: StateFolder): string;
+  /** Empty folders on the node, each for one volume; none where the provider brings a StorageClass of its own. */
+  volumes(state: StateFolder): readonly string[];
   loadImages(state: StateFolder, archives: readonly string[]): Promise<void>;
-  /** The command prefix that puts a program into the cluster's network . */
+  /** The command prefix that puts a program into the cluster's network. */
   enter(state: StateFolder): readonly string[];
   isRunning(state: StateFolder): Promise<boolean>;
   /** Ends everything and removes every trace; harmless where nothing is left. */

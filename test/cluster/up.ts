@@ -1,5 +1,5 @@
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
-import {delimiter, dirname, join} from 'node:path';
+import {basename, delimiter, dirname, join} from 'node:path';
 import {timestamp} from '../../src/api/conditions.ts';
 import {run} from './children.ts';
 import type {ClusterInfo} from './cluster.ts';
@@ -61,6 +61,7 @@ async function build(options: UpOptions): Promise<void> {
     const seed = [process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)];
     await step('zone files', () => context.inside(seed));
     await step('images into the node', () => provider.loadImages(state, archives));
+    await installVolumes(context);
     await step('DNS', () => installDns(context));
     await step('cert-manager', () => installCertManager(context));
     await step('CA, Pebble and Traefik', () => installIngress(context));
@@ -95,6 +96,36 @@ function stepper({log, signal}: UpOptions): <T>(what: string, work: () => Promis
     log(`[cluster] ${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
     return result;
   };
+}
+
+/** A default StorageClass over what the provider has; a claim is bound once a pod wants it. */
+async function installVolumes({provider, state, inside}: Context): Promise<void> {
+  const paths = provider.volumes(state);
+  if (paths.length === 0) return;
+  const storageClassName = 'standard';
+  const isDefault = {'storageclass.kubernetes.io/is-default-class': 'true'};
+  const storageClass = {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: {name: storageClassName, annotations: isDefault},
+    provisioner: 'kubernetes.io/no-provisioner',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  };
+  const onAnyNode = [{matchExpressions: [{key: 'kubernetes.io/hostname', operator: 'Exists'}]}];
+  const volumes = paths.map(path => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: {name: basename(path)},
+    spec: {
+      storageClassName,
+      capacity: {storage: '10Gi'},
+      accessModes: ['ReadWriteOnce'],
+      local: {path},
+      nodeAffinity: {required: {nodeSelectorTerms: onAnyNode}},
+    },
+  }));
+  const list = {apiVersion: 'v1', kind: 'List', items: [storageClass, ...volumes]};
+  await inside(['kubectl', 'apply', '-f', '-'], JSON.stringify(list));
 }
 
 async function installDns({kubectl}: Context): Promise<void> {

@@ -17,6 +17,15 @@ export function project(namespace: string, name: string, domains: readonly strin
   ].join('\n');
 }
 
+export function apiKey(namespace: string, name: string): string {
+  return [
+    'apiVersion: nameplate.dev/v1alpha1',
+    'kind: APIKey',
+    `metadata: {name: ${name}, namespace: ${namespace}}`,
+    "spec: {scopes: ['messages:write', 'messages:read', 'messages:process']}",
+  ].join('\n');
+}
+
 export function domain(namespace: string, host: string, projectName: string): string {
   return [
     'apiVersion: nameplate.dev/v1alpha1',

@@ -6,6 +6,7 @@ import {diagnose} from './diagnose.ts';
 import {apex, describe, neighbour, removal, removalFromProject} from './ending.ts';
 import {type Figures, formatFigures} from './figures.ts';
 import {addressInTheWay, https, recordRight, redirects, showRecord, wrongValue} from './first-domain.ts';
+import {installMessages, messageProcessed} from './messages.ts';
 import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
 import {print, Terminal} from './terminal.ts';
 import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.ts';
@@ -42,8 +43,10 @@ async function main(): Promise<void> {
   const removed = await removal(terminal);
   const writes = {toLive: writesBetween(before, live), toRemoved: writesBetween(live, await apiWrites(cluster))};
   await removalFromProject(terminal);
+  await installMessages(terminal);
   neighbour(terminal, await watched.stop());
   await describe(terminal);
+  await messageProcessed(terminal);
 
   const figures: Figures = {lifetimes, removed, writes, story: terminal.seconds};
   terminal.heading('Figures');

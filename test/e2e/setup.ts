@@ -1,6 +1,6 @@
 /** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
 import {connect} from '../cluster/cluster.ts';
-import {installOperator} from '../support/install.ts';
+import {installOperator, MESSAGES_HOST} from '../support/install.ts';
 import {ISSUER_NAME} from '../support/issuers.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
 
@@ -17,6 +17,10 @@ const SETTINGS = [
   'config.controller.leaderElection.leaseDurationSeconds=6',
   'config.controller.leaderElection.renewDeadlineSeconds=4',
   'config.controller.leaderElection.retryPeriodSeconds=1',
+  'messages.enabled=true',
+  `messages.host=${MESSAGES_HOST}`,
+  'messages.certificate.issuerRef.name=selfca',
+  'messages.certificate.issuerRef.kind=ClusterIssuer',
 ];
 
 export async function setup(): Promise<void> {

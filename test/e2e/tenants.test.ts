@@ -3,6 +3,7 @@ import {describe} from 'vitest';
 import {racing} from './accounts.ts';
 import {changing} from './changes.ts';
 import * as failures from './failures.ts';
+import {sendingMessages} from './messages.ts';
 import {repairing} from './repairs.ts';
 import * as states from './states.ts';
 
@@ -23,3 +24,4 @@ describe.concurrent('what fails', () => {
 describe.concurrent('what changes', changing);
 describe.concurrent('two accounts and one host', racing);
 describe.concurrent('what is repaired', repairing);
+describe.concurrent('the messages API', sendingMessages);

@@ -19,6 +19,8 @@ export interface RequestOptions {
   readonly method?: string;
   /** Take any certificate, to see which one is shown. */
   readonly anyCertificate?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
 export interface Visit {
@@ -37,7 +39,7 @@ export interface Visitor {
   /** As a browser without a cache: follows redirects, of which there may be three. */
   visit(url: string): Promise<Visit>;
   /** Requests until the answer is as wanted; one without the right certificate never is. */
-  untilAnswer(url: string, isWanted: (answer: Answer) => boolean): Promise<Answer>;
+  untilAnswer(url: string, isWanted: (answer: Answer) => boolean, options?: RequestOptions): Promise<Answer>;
   /** Until the ingress has what the API has: http and https answer, be it by a redirect. */
   untilServed(host: string): Promise<void>;
   /** Until neither http nor https knows the host, and the default certificate is shown. */
@@ -58,7 +60,7 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
   return {
     request,
     visit: url => visit(url, request),
-    untilAnswer: (url, isWanted) => untilAnswer(url, isWanted, request),
+    untilAnswer: (url, isWanted, options) => untilAnswer(url, isWanted, each => request(each, options)),
     untilServed: async host => {
       for (const url of urlsOf(host)) await untilAnswer(url, ({status}) => status !== 404, request);
     },
@@ -83,7 +85,7 @@ async function requestOnce(url: string, connection: Connection): Promise<Answer>
     host: connection.address,
     path: pathname + search,
     method: connection.method ?? 'GET',
-    headers: {host: hostname},
+    headers: {...connection.headers, host: hostname},
     agent: false,
     signal: AbortSignal.timeout(TIMEOUT_MS),
   } as const;
@@ -93,7 +95,7 @@ async function requestOnce(url: string, connection: Connection): Promise<Answer>
     rejectUnauthorized: !connection.anyCertificate,
   };
   const outgoing = protocol === 'https:' ? requestHttps({...common, ...tls}, resolve) : requestHttp(common, resolve);
-  outgoing.on('error', cause => reject(new Error(`${url}: ${cause.message}`, {cause}))).end();
+  outgoing.on('error', cause => reject(new Error(`${url}: ${cause.message}`, {cause}))).end(connection.body);
   const response = await promise;
   const certificate = certificateOf(response);
   const chunks: Buffer[] = [];

@@ -12,6 +12,9 @@ export const RELEASE = {
   values: 'test/support/values.yaml',
 } as const;
 
+/** Of the messages API, where it is installed. */
+export const MESSAGES_HOST = 'api.nameplate.test';
+
 const NAMESPACE = `
 apiVersion: v1
 kind: Namespace

@@ -9,7 +9,7 @@ import type {RequiredRecord} from '../../src/operator/domain/verify.ts';
 import * as kinds from '../../src/operator/resources.ts';
 import {MIDDLEWARE} from '../../src/operator/routing/traefik.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
-import type {KubeObject} from '../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
 import type {Visitor} from './http.ts';
@@ -37,6 +37,12 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
 };
 
 const WAIT = {timeoutMs: 150_000, intervalMs: 200};
+
+/** The names of what was made to get certificates. */
+export interface Attempts {
+  names(): Record<'certificates' | 'requests' | 'orders', string[]>;
+  stop(): Promise<void>;
+}
 
 /** What a tenant's doings reach. */
 export interface Reach {
@@ -167,6 +173,7 @@ export class Tenant {
         await this.createRecords(host);
         await this.sees(host, {state: 'Live'});
         await this.#visitor.untilServed(host);
+        await this.seesNoIssuing(host);
       }),
     );
   }
@@ -188,6 +195,13 @@ export class Tenant {
     const key = {namespace: this.namespace, name: metadata.name};
     const patch = {status: {conditions: [...others, {...issuing, lastTransitionTime: new Date().toISOString()}]}};
     await this.#client.patch(kinds.CERTIFICATE, key, patch, {subresource: 'status'});
+  }
+
+  /** Waits until cert-manager is done: now and then it reads a cache without its own new Secret, and issues once more. */
+  async seesNoIssuing(host: string): Promise<void> {
+    const isDone = async () =>
+      !(await this.certificate(host))?.status?.conditions?.some(({type}) => type === 'Issuing');
+    await until(`${this.namespace}: cert-manager is done with ${host}`, isDone, WAIT);
   }
 
   /** Waits until the certificate was issued so many times. */
@@ -237,12 +251,17 @@ export class Tenant {
     return (await listAll(this.#client, kinds.CERTIFICATE, selector))[0];
   }
 
-  /** Every attempt to get a certificate from now on, also of what is soon deleted; what exists counts too. */
-  recordAttempts(): {readonly requests: Created; readonly orders: Created} {
-    const {namespace} = this;
+  /** Everything made to get a certificate from now on, also what is soon deleted; what exists counts too. */
+  recordAttempts(): Attempts {
+    const record = (kind: ResourceType) => new Created(this.#client, kind, this.namespace);
+    const certificates = record(kinds.CERTIFICATE);
+    const requests = record(workload.CERTIFICATE_REQUEST);
+    const orders = record(workload.ORDER);
     return {
-      requests: new Created(this.#client, workload.CERTIFICATE_REQUEST, namespace),
-      orders: new Created(this.#client, workload.ORDER, namespace),
+      names: () => ({certificates: certificates.names, requests: requests.names, orders: orders.names}),
+      stop: async () => {
+        await Promise.all([certificates.stop(), requests.stop(), orders.stop()]);
+      },
     };
   }
 

@@ -14,6 +14,7 @@ export const kind: Provider = {
   prepare: async () => {},
   create,
   zones,
+  volumes: () => [],
   loadImages: async (state, archives) => {
     for (const archive of archives) await run(['kind', 'load', 'image-archive', archive, '--name', clusterName(state)]);
   },

@@ -21,6 +21,7 @@ export const namespaces: Provider = {
   prepare: ensurePackages,
   create,
   zones: () => ZONES,
+  volumes: state => ['volume-1', 'volume-2'].map(name => join(state.node, name)),
   loadImages,
   enter,
   isRunning: async state => existsSync(processFile(state)) && isSame(firstProcess(state)),
@@ -45,7 +46,7 @@ const NODE_PROGRAMS = [
 
 async function create({state, programs, signal}: CreateOptions): Promise<void> {
   mkdirSync(state.logs, {recursive: true});
-  mkdirSync(state.node, {recursive: true});
+  for (const volume of namespaces.volumes(state)) mkdirSync(volume, {recursive: true});
   makeCgroup(cgroupName(state));
   const spec: NodeSpec = {
     state,
@@ -55,9 +56,9 @@ async function create({state, programs, signal}: CreateOptions): Promise<void> {
   };
   const logFile = join(state.logs, 'node.log');
   const log = openSync(logFile, 'a');
-  const namespaces = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child=KILL'];
+  const flags = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child=KILL'];
   const init = ['tini', '-g', '--', process.execPath, join(import.meta.dirname, 'node.ts'), JSON.stringify(spec)];
-  const outer = spawn('unshare', [...namespaces, ...init], {detached: true, stdio: ['ignore', log, log]});
+  const outer = spawn('unshare', [...flags, ...init], {detached: true, stdio: ['ignore', log, log]});
   outer.unref();
   const ended = new Promise<never>((_, reject) => {
     outer.once('error', reject);
