@@ -90,11 +90,12 @@ function hostOf({request, isCA, usages = []}: DeepReadonly<CertificateRequest['s
 
 const SERVER_USAGES: ReadonlySet<string> = new Set(['digital signature', 'key encipherment', 'server auth']);
 
-/** By a claim, or as the default host of one of its Projects. */
+/** By a claim, or as the default host of one of its Projects where each has a certificate of its own. */
 function holds({stores, config, identity}: Operator, namespace: string, host: string): boolean {
   const object = stores.namespaces.get(namespace);
   if (!object) return false;
   if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return true;
+  if (config.defaultHost.tls !== 'certificate') return false; // else a tenant could use up the CA's limit of the base domain
   const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
   return projects.some(({metadata}) => identity.defaultHost(metadata.name, namespace) === host);
 }

@@ -15,7 +15,7 @@ import {issuerObjects} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
 import {client as admin, cluster} from '../world.ts';
-import {type Attacker, EDGE, FORBIDDEN, ingressesFor, make, newAttacker, type Victim} from './attackers.ts';
+import {type Attacker, EDGE, FORBIDDEN, ingressesFor, make, newAttacker, OURS, type Victim} from './attackers.ts';
 import {rulesFor} from './routes.ts';
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
@@ -75,12 +75,15 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   await attempts.stop();
 }
 
-/** What cert-manager makes of a Certificate, made by hand; and a solver that is to serve more than its challenge. */
+/** What cert-manager makes of a Certificate, made by hand; a Secret of the edge; a solver that serves more than its challenge. */
 async function bypassCertificates(victim: Victim, attacker: Attacker, acme: object): Promise<void> {
   const {host} = victim;
   const issuerRef = {name: 'mine'};
   const order = {request: await signingRequest({names: [`DNS:${host}`]}), dnsNames: [host], issuerRef};
   await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('made by cert-manager');
+  const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
+  const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef}});
+  await expect(shown).rejects.toThrow(OURS);
   const url = 'https://ca.test/1';
   const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
   const solver = {http01: {ingress: {ingressClassName: EDGE}}};

@@ -176,6 +176,11 @@ export const attacks: readonly Attack[] = [
     object: manifest('Certificate', NEXT, {spec: certificate}),
     says: OURS_ALONE,
   },
+  {
+    attack: 'a Certificate whose Secret is the one of a route, by which the edge would show any certificate at all',
+    object: manifest('Certificate', 'mine', {spec: {...certificate, secretName: OURS}}),
+    says: OURS_ALONE,
+  },
   {attack: 'endpoints behind a routed Service', object: slice('any', OURS), says: OURS_ALONE},
   {
     attack: 'Endpoints of the old kind',

@@ -117,6 +117,13 @@ describe.concurrent('denied', () => {
     expect(await decided(mallory, name)).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  test("a Certificate for its default host, where the ingress's own certificate serves that", async () => {
+    await mallory.deployedProject(undefined, 'bare');
+    const {status} = await mallory.projectBecomes('bare', {Ready: 'Published'});
+    await makeCertificate(mallory, 'default-host', {dnsNames: [status?.defaultHost]});
+    expect(await decided(mallory, 'default-host')).toMatchObject(says(status?.defaultHost ?? ''));
+  });
+
   test('a request of its own making, whose annotations name another Certificate than what is in it', async () => {
     const own = await liveHost('own');
     const request = await signingRequest({commonName: own, names: [`DNS:${victim.host('shop')}`]});
