@@ -34,9 +34,10 @@ export function reconcileCertificateRequest(
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
     if (decision.type === 'Denied' && ageMs < GRACE_MS) return after(1000);
     const condition = {...decision, status: 'True', lastTransitionTime: timestamp(clock.now())};
-    const {name, namespace = '', uid = ''} = request.metadata;
-    // With the uid, so that another request, made under the same name meanwhile, does not get what was decided of this one.
-    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace, uid}};
+    const {name, namespace = '', resourceVersion = ''} = request.metadata;
+    // At the version that was read: else another request, made under the same name meanwhile, would get this one's decision.
+    const metadata = {name, namespace, resourceVersion};
+    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata};
     await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
     return done();
   };
