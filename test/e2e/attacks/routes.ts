@@ -71,7 +71,8 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   const leadsAway = {type: 'ExternalName', externalName: 'kubernetes.default.svc.cluster.local'};
   const ahead = make(attacker, SERVICE, routeName(namespace, next), {spec: {...leadsAway, ports: PORTS}});
   await expect(ahead).rejects.toThrow(OURS);
-  const edge = {selector: {app: 'web'}, ports: PORTS, externalIPs: [cluster.info.ingress.address]};
+  const ports = PORTS.map(port => ({...port, targetPort: 8080}));
+  const edge = {selector: {app: 'web'}, ports, externalIPs: [cluster.info.ingress.address]};
   await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Leave spec.externalIPs out');
 
   await self.goLive({primary: own});
