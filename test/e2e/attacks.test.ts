@@ -2,10 +2,11 @@
  * How one tenant attacks another, tried by tenants who are admins of their namespaces: each attempt is refused or harmless,
  * with the reason, and the victim is served throughout.
  */
-import {afterAll, beforeAll, expect, it} from 'vitest';
+import {afterAll, beforeAll, describe, expect, it} from 'vitest';
 import {liveVictim, type Victim} from './attacks/attackers.ts';
 import {askForCertificates} from './attacks/certificates.ts';
 import {changeWhatIsManaged, takeRights} from './attacks/managed.ts';
+import {moving} from './attacks/moves.ts';
 import {collide, copyKey, redirectAway} from './attacks/names.ts';
 import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
 
@@ -20,7 +21,7 @@ const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a key that is copied into another account works for its owner alone': copyKey,
 };
 
-export function attacking(): void {
+describe.concurrent('attacks', () => {
   let victim: Victim;
   beforeAll(async () => {
     victim = await liveVictim();
@@ -29,4 +30,6 @@ export function attacking(): void {
     expect(await victim?.strangeAnswers()).toEqual([]);
   });
   for (const [name, attack] of Object.entries(ATTACKS)) it(name, () => attack(victim));
-}
+});
+
+describe.concurrent('attacks by DNS', moving);
