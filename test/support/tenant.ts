@@ -36,7 +36,7 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
   readonly says?: string;
 };
 
-const WAIT = {timeoutMs: 150_000, intervalMs: 200};
+const WAIT = {timeoutMs: 150_000, intervalMs: 400};
 
 /** The names of what was made to get certificates. */
 export interface Attempts {
