@@ -38,6 +38,8 @@ export function deployment(namespace: string, name: string) {
     image: 'localhost/nameplate/web:test',
     imagePullPolicy: 'Never',
     env: [{name: 'TEXT', value: name}],
+    // Without it, a pod has next to nothing where CPU is short.
+    resources: {requests: {cpu: '10m'}},
     // Ready within a second of its start, and from then on no burden for a busy node.
     startupProbe: {httpGet, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 120},
     readinessProbe: {httpGet, periodSeconds: 10, timeoutSeconds: 10},
