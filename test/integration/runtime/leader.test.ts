@@ -66,9 +66,9 @@ afterEach(async () => {
   await world.end();
 });
 
-async function start(name: string, leaseMs: number): Promise<Program> {
+async function start(name: string, leaseMs: number, ...manners: 'deaf'[]): Promise<Program> {
   const program = fileURLToPath(new URL('leader-program.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, proxy.kubeconfig, namespace, name, `${leaseMs}`], {
+  const child = spawn(process.execPath, [program, proxy.kubeconfig, namespace, name, `${leaseMs}`, ...manners], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);
@@ -101,8 +101,8 @@ async function expectTurns(...writers: string[]): Promise<void> {
   }
 }
 
-async function leaderAndStandby(leaseMs = LEASE_MS): Promise<[Program, Program]> {
-  const leader = await start('first', leaseMs);
+async function leaderAndStandby(leaseMs = LEASE_MS, ...manners: 'deaf'[]): Promise<[Program, Program]> {
+  const leader = await start('first', leaseMs, ...manners);
   await until('the first one writes', () => writesOf('first').length > 10);
   const standby = await start('second', leaseMs);
   await until('the second one has asked for the lease', () =>
@@ -148,6 +148,16 @@ test('SIGSTOP past the lease: woken up, the old leader writes nothing more and e
   leader.signal('SIGCONT');
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
+  await expectTurns('first', 'second');
+});
+
+test('work that goes on when it is told to stop writes nothing more once the lease is lost', async () => {
+  const [leader] = await leaderAndStandby(LEASE_MS, 'deaf');
+  const since = performance.now();
+  leader.signal('SIGSTOP');
+  await takeover(since);
+  leader.signal('SIGCONT');
+  await until('the old leader has ended', () => leader.output.includes('exit 0'));
   await expectTurns('first', 'second');
 });
 
