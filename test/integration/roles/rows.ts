@@ -81,76 +81,93 @@ const rules = [
   },
 ];
 
-/** What `attempt` takes after the identity. */
-export const EDGE_INGRESS = [
-  ['create', '--dry-run=server', '-f', '-'],
-  {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'Ingress',
-    metadata: {name: 'mine', namespace: TENANT},
-    spec: {ingressClassName: 'traefik', rules},
-  },
-] as const;
+export interface Request {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** What is changed is changed by a dry run. */
+  readonly path: string;
+  readonly body?: object;
+}
+
+const DRY = '?dryRun=All';
+const ofTenant = (group: string, resource: string) => `/apis/${group}/namespaces/${TENANT}/${resource}`;
+
+export function creation(path: string, body: object): Request {
+  return {method: 'POST', path: path + DRY, body};
+}
+
+function change(path: string, body: object): Request {
+  return {method: 'PATCH', path: path + DRY, body};
+}
+
+export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses'), {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  metadata: {name: 'mine'},
+  spec: {ingressClassName: 'traefik', rules},
+});
+
+export const RBAC = ofTenant('rbac.authorization.k8s.io/v1', '');
 
 interface Deed {
   readonly deed: string;
-  /** Of kubectl. */
-  readonly args: readonly string[];
-  readonly object?: object;
+  readonly request: Request;
   readonly may: readonly Identity[];
 }
 
 const READERS: readonly Identity[] = ['viewer', 'editor', 'admin', 'owner', 'platform'];
 const WRITERS: readonly Identity[] = ['editor', 'admin', 'owner', 'platform'];
 
-function patch(target: readonly string[], change: object, ...flags: readonly string[]): readonly string[] {
-  return ['patch', ...target, '--type=merge', `--patch=${JSON.stringify(change)}`, '--dry-run=server', ...flags];
-}
-
 interface Subject {
   readonly metadata: {readonly name: string};
   readonly spec: object;
 }
 
-/** All deeds with one kind; `other` is to be created, `existing` stands. */
+/** All deeds with the objects of a path; `other` is to be created, the one of the name stands. */
 function withKind(
-  kind: string,
-  existing: Subject,
+  path: string,
+  name: string,
   other: Subject,
   readers: readonly Identity[],
   writers: readonly Identity[],
 ): Deed[] {
-  const where = ['-n', TENANT];
-  const target = [kind, existing.metadata.name, ...where];
-  const object = {...existing, metadata: {...existing.metadata, ...other.metadata}, spec: other.spec};
+  const what = path.replace(/.*\//, '');
   return [
-    {deed: `read a ${kind}`, args: ['get', ...target], may: readers},
-    {deed: `list ${kind}s`, args: ['get', kind, ...where], may: readers},
-    {deed: `create a ${kind}`, args: ['create', '--dry-run=server', '-f', '-'], object, may: writers},
-    {deed: `change a ${kind}`, args: patch(target, {metadata: {labels: {team: 'a'}}}), may: writers},
-    {deed: `delete a ${kind}`, args: ['delete', ...target, '--dry-run=server'], may: writers},
+    {deed: `read one of the ${what}`, request: {method: 'GET', path: `${path}/${name}`}, may: readers},
+    {deed: `list ${what}`, request: {method: 'GET', path}, may: readers},
+    {deed: `create one of the ${what}`, request: creation(path, other), may: writers},
+    {
+      deed: `change one of the ${what}`,
+      request: change(`${path}/${name}`, {metadata: {labels: {team: 'a'}}}),
+      may: writers,
+    },
+    {deed: `delete one of the ${what}`, request: {method: 'DELETE', path: `${path}/${name}${DRY}`}, may: writers},
+    {deed: `delete all ${what}`, request: {method: 'DELETE', path: path + DRY}, may: writers},
   ];
 }
 
 const OTHER_HOST = 'www.example.com';
-const named = (name: string, spec: object): Subject => ({metadata: {name}, spec});
-const otherDomain = named(OTHER_HOST, {...domain.spec, host: OTHER_HOST});
+const named = <T extends Subject>(name: string, object: T, spec: object = {}) => ({
+  ...object,
+  metadata: {name},
+  spec: {...object.spec, ...spec},
+});
+const [PROJECTS, DOMAINS, API_KEYS] = [ofTenant(API, 'projects'), ofTenant(API, 'domains'), ofTenant(API, 'apikeys')];
 
 export const deeds: readonly Deed[] = [
-  ...withKind('project', project, named('other', project.spec), READERS, WRITERS),
-  ...withKind('domain', domain, otherDomain, READERS, WRITERS),
-  ...withKind('apikey', apiKey, named('other', apiKey.spec), READERS, WRITERS),
-  ...['project/shop', `domain/${HOST}`, 'apikey/shop'].map(name => ({
-    deed: `write the status of ${name}`,
-    args: patch([name, '-n', TENANT], {status: {observedGeneration: 1}}, '--subresource=status'),
+  ...withKind(PROJECTS, 'shop', named('other', project), READERS, WRITERS),
+  ...withKind(DOMAINS, HOST, named(OTHER_HOST, domain, {host: OTHER_HOST}), READERS, WRITERS),
+  ...withKind(API_KEYS, 'shop', named('other', apiKey), READERS, WRITERS),
+  ...[`${PROJECTS}/shop`, `${DOMAINS}/${HOST}`, `${API_KEYS}/shop`].map(path => ({
+    deed: `write the status of ${path.split('/').slice(-2).join('/')}`,
+    request: change(`${path}/status`, {status: {observedGeneration: 1}}),
     may: ['owner', 'platform'] as const,
   })),
   // Claims are of the cluster, so every right in a namespace does not reach them.
-  ...withKind('domainclaim', claim, named(OTHER_HOST, claim.spec), ['platform'], ['platform']),
-  {deed: 'write an Ingress of the edge', args: EDGE_INGRESS[0], object: EDGE_INGRESS[1], may: ['platform']},
+  ...withKind(`/apis/${API}/domainclaims`, HOST, named(OTHER_HOST, claim), ['platform'], ['platform']),
+  {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
   ...[LABEL.plan, LABEL.account].map(label => ({
     deed: `set the label ${label}`,
-    args: patch(['namespace', TENANT], {metadata: {labels: {[label]: 'pro'}}}),
+    request: change(`/api/v1/namespaces/${TENANT}`, {metadata: {labels: {[label]: 'pro'}}}),
     may: ['platform', 'billing'] as const,
   })),
 ];
