@@ -203,6 +203,7 @@ describe('rights', () => {
     ['patch nameplate.dev apikeys', 'no'],
     ['patch core services', 'yes'],
     ['update core services', 'no'],
+    ['patch core endpoints', 'no'],
     ['create discovery.k8s.io endpointslices', 'no'],
     ['approve cert-manager.io signers clusterissuers.cert-manager.io/*', 'yes'],
     ['approve cert-manager.io signers issuers.other.example/*', 'no'],
