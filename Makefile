@@ -50,6 +50,10 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 bench-messages: $(INSTALLED) ## durable messages a second, beside what bounds them; needs wrk
 	@node bench/messages/bench.ts
 
+.PHONY: bench-admission
+bench-admission: $(INSTALLED) ## what the admission policies cost a create, and an idle minute
+	@node bench/admission/bench.ts
+
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
 	node tools/generate-types.ts

@@ -1,6 +1,8 @@
 /** Tenants beside each other on one cluster. All rows run at the same time, each with a namespace and a zone of its own. */
 import {describe} from 'vitest';
 import {racing} from './accounts.ts';
+import {moving} from './attacks/moves.ts';
+import {attacking} from './attacks.ts';
 import {changing} from './changes.ts';
 import * as failures from './failures.ts';
 import {sendingMessages} from './messages.ts';
@@ -25,3 +27,5 @@ describe.concurrent('what changes', changing);
 describe.concurrent('two accounts and one host', racing);
 describe.concurrent('what is repaired', repairing);
 describe.concurrent('the messages API', sendingMessages);
+describe.concurrent('attacks', attacking);
+describe.concurrent('attacks by DNS', moving);

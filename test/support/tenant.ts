@@ -28,6 +28,8 @@ export interface TenantOptions {
   readonly issuer?: IssuerKind;
   /** Whether Service `web` runs from the start. Default: true. */
   readonly deployed?: boolean;
+  /** Label of the namespace. Absent: the namespace is its own account. */
+  readonly account?: string;
 }
 
 /** What is expected of a Domain: its state, reasons of conditions by type, and a part of what Ready says. */
@@ -54,12 +56,12 @@ export interface Reach {
 export async function createTenant(
   reach: Reach,
   name: string,
-  {plan = 'pro', issuer = 'fast', deployed = true}: TenantOptions = {},
+  {plan = 'pro', issuer = 'fast', deployed = true, account}: TenantOptions = {},
 ): Promise<Tenant> {
   const tenant = new Tenant(reach, `${name}-${randomBytes(3).toString('hex')}`);
   const {cluster, client} = reach;
   const zone = cluster.zones.addZone(tenant.zone);
-  const {metadata, ...rest} = namespace(tenant.namespace, {plan});
+  const {metadata, ...rest} = namespace(tenant.namespace, {plan, account});
   const labels = {...metadata.labels, [workload.TENANT_LABEL]: 'true'};
   await client.apply(kinds.NAMESPACE, {...rest, metadata: {...metadata, labels}});
   await Promise.all([zone, tenant.setIssuer(issuer), deployed && tenant.deploy('web')]);
@@ -161,8 +163,8 @@ export class Tenant {
   }
 
   /** The Project with these domains, their records, and every one of them live and answering. */
-  async goLive(domains: ProjectDomains): Promise<void> {
-    await this.applyProject(domains);
+  async goLive(domains: ProjectDomains, options: {service?: string} = {}): Promise<void> {
+    await this.applyProject(domains, options);
     const {primary, aliases = [], redirects = []} = domains;
     const hosts = [...(primary ? [primary] : []), ...aliases, ...redirects.map(({from}) => from)];
     await Promise.all(

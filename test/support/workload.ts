@@ -9,7 +9,8 @@ export interface Pod extends KubeObject {
   status?: {phase?: string; conditions?: {type: string; status: string}[]};
 }
 
-const kindOf = <T extends KubeObject>(group: string, kind: string, version = 'v1'): ResourceType<T> => ({
+/** A namespaced kind with a regular plural. */
+export const kindOf = <T extends KubeObject>(group: string, kind: string, version = 'v1'): ResourceType<T> => ({
   group,
   version,
   kind,

@@ -42,3 +42,24 @@ test('what is cut anywhere is refused, never read in part', async () => {
     expect(() => requestedNames(Buffer.from(text).toString('base64')), `${length} bytes`).toThrow();
   }
 });
+
+/** Go's decoder, which cert-manager uses, skips a block that does not begin a line, or is not strict base64, and takes the next. */
+test.each([
+  {disguise: 'a block in the middle of a line', hide: (pem: string) => `x${pem}`},
+  {disguise: 'a block with what base64 does not know', hide: (pem: string) => pem.replace('\n', '\n!')},
+  {
+    disguise: 'a block that is padded before its end',
+    hide: (pem: string) => pem.replace('\n-----END', '==A=\n-----END'),
+  },
+  {disguise: 'a block with headers', hide: (pem: string) => pem.replace('\n', '\na: b\n\n')},
+  {disguise: 'a block of another end', hide: (pem: string) => pem.replace('END CERTIFICATE', 'END NEW CERTIFICATE')},
+  {disguise: 'a whole block', hide: (pem: string) => pem},
+])('$disguise before another one is refused, so that nothing else is signed than what was read', async ({hide}) => {
+  const [shown, meant] = await Promise.all(
+    ['DNS:mine.test', 'DNS:victim.test'].map(async name =>
+      Buffer.from(await signingRequest({names: [name]}), 'base64').toString(),
+    ),
+  );
+  const request = Buffer.from(hide(shown ?? '') + meant).toString('base64');
+  expect(() => requestedNames(request)).toThrow('PEM');
+});

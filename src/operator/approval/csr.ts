@@ -6,6 +6,8 @@ import {Extensions, id_ce_subjectAltName, SubjectAlternativeName} from '@peculia
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const COMMON_NAME = '2.5.4.3';
 const MAX_BYTES = 16_384;
+/** One block and nothing else. Of several, or of one that is not strict, Go's decoder may take another than we do. */
+const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----\n?$/;
 
 export interface RequestedNames {
   /** DNS names of the subject alternative names and the common name, each once. */
@@ -14,12 +16,14 @@ export interface RequestedNames {
   readonly others: boolean;
 }
 
-/** `request`: base64 of PEM, as `spec.request` of a CertificateRequest has it. Throws when it is not a PKCS #10 request (RFC 2986). */
+/**
+ * `request`: base64 of PEM, as `spec.request` of a CertificateRequest has it. Throws when it is not a PKCS #10 request
+ * (RFC 2986), or may be read as more than one.
+ */
 export function requestedNames(request: string): RequestedNames {
-  const pem = Buffer.from(request, 'base64').toString('latin1');
-  const body = /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([^-]+)-----END/.exec(pem)?.[1];
-  if (!body) throw new Error('no PEM block CERTIFICATE REQUEST');
-  const der = Buffer.from(body, 'base64');
+  const body = PEM.exec(strictBase64(request).toString('latin1'))?.[2];
+  if (!body) throw new Error('not one PEM block CERTIFICATE REQUEST');
+  const der = strictBase64(body);
   if (der.length > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
   const {subject, attributes} = AsnConvert.parse(der, CertificationRequest).certificationRequestInfo;
   const dnsNames = new Set(subject.flat().flatMap(({type, value}) => (type === COMMON_NAME ? [`${value}`] : [])));
@@ -35,4 +39,12 @@ export function requestedNames(request: string): RequestedNames {
     }
   }
   return {dnsNames: [...dnsNames], others};
+}
+
+/** Line breaks aside, only what encodes to the same again. */
+function strictBase64(text: string): Buffer {
+  const joined = text.replace(/[\r\n]/g, '');
+  const bytes = Buffer.from(joined, 'base64');
+  if (bytes.toString('base64') !== joined) throw new Error('not the base64 of a PEM block');
+  return bytes;
 }

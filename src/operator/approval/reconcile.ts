@@ -34,8 +34,10 @@ export function reconcileCertificateRequest(
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
     if (decision.type === 'Denied' && ageMs < GRACE_MS) return after(1000);
     const condition = {...decision, status: 'True', lastTransitionTime: timestamp(clock.now())};
-    const {name, namespace = ''} = request.metadata;
-    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}};
+    const {name, namespace = '', resourceVersion = ''} = request.metadata;
+    // At the version that was read: else another request, made under the same name meanwhile, would get this one's decision.
+    const metadata = {name, namespace, resourceVersion};
+    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata};
     await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
     return done();
   };
@@ -89,11 +91,12 @@ function hostOf({request, isCA, usages = []}: DeepReadonly<CertificateRequest['s
 
 const SERVER_USAGES: ReadonlySet<string> = new Set(['digital signature', 'key encipherment', 'server auth']);
 
-/** By a claim, or as the default host of one of its Projects. */
+/** By a claim, or as the default host of one of its Projects where each has a certificate of its own. */
 function holds({stores, config, identity}: Operator, namespace: string, host: string): boolean {
   const object = stores.namespaces.get(namespace);
   if (!object) return false;
   if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return true;
+  if (config.defaultHost.tls !== 'certificate') return false; // else a tenant could use up the CA's limit of the base domain
   const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
   return projects.some(({metadata}) => identity.defaultHost(metadata.name, namespace) === host);
 }

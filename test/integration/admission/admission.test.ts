@@ -23,6 +23,14 @@ beforeAll(async () => {
   kubectl = programs.path('kubectl');
   api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
   await installCertManagerCrds(api);
+  await api.apply(gatewayKind());
+  await api.kubectl(
+    'wait',
+    '--for=condition=Established',
+    '--timeout=30s',
+    'crd',
+    'httproutes.gateway.networking.k8s.io',
+  );
   for (const namespace of [TENANT, SYSTEM, 'cert-manager']) await api.kubectl('create', 'namespace', namespace);
   await api.kubectl('create', 'serviceaccount', 'cert-manager', '-n', 'cert-manager');
   await api.kubectl('create', 'serviceaccount', 'tenant', '-n', TENANT);
@@ -54,10 +62,32 @@ async function renderChart(helm: string): Promise<string> {
   return run([helm, 'template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM, ...values, ...shown]);
 }
 
+/** The kind alone: the policies look at nothing in it. */
+function gatewayKind(): string {
+  const group = 'gateway.networking.k8s.io';
+  const names = {kind: 'HTTPRoute', plural: 'httproutes'};
+  const schema = {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}};
+  const versions = [{name: 'v1', served: true, storage: true, schema}];
+  return JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {name: `httproutes.${group}`, annotations: {'api-approved.kubernetes.io': 'unapproved, for a test'}},
+    spec: {group, names, scope: 'Namespaced', versions},
+  });
+}
+
 /** Namespaced admin, and everything else that a platform may have given away in the namespace. */
 function tenantRights(): string {
   const rbac = 'rbac.authorization.k8s.io';
-  const groups = ['', 'networking.k8s.io', 'discovery.k8s.io', 'traefik.io', 'cert-manager.io', 'acme.cert-manager.io'];
+  const groups = [
+    '',
+    'networking.k8s.io',
+    'gateway.networking.k8s.io',
+    'discovery.k8s.io',
+    'traefik.io',
+    'cert-manager.io',
+    'acme.cert-manager.io',
+  ];
   const bind = (name: string) => ({
     apiVersion: `${rbac}/v1`,
     kind: 'RoleBinding',
@@ -115,6 +145,26 @@ describe.concurrent('a tenant is refused', () => {
     },
   );
 
+  test('the deletion of managed Services by their label', async () => {
+    const collection = `/api/v1/namespaces/${TENANT}/services?labelSelector=${LABEL.managedBy}%3Dnameplate`;
+    await expect(asTenant('delete', '--raw', collection)).rejects.toThrow('managed by Nameplate');
+    await expect(asTenant('get', 'service', routeName(TENANT, 'shop.example.com'))).resolves.toContain('np-');
+  });
+
+  test('the address of the ingress for a Service that it has', async () => {
+    await act('tenant', 'create', manifest('Service', 'honest', {spec: {ports: [{port: 80}]}}));
+    const patch = ['--type', 'merge', '--patch', JSON.stringify({spec: {externalIPs: ['192.0.2.80']}})];
+    await expect(asTenant('patch', 'service', 'honest', ...patch)).rejects.toThrow('Leave spec.externalIPs out');
+  });
+
+  test('the status of an Order, of which Challenges would be made', async () => {
+    const order = {request: 'AA==', dnsNames: ['shop.example.com'], issuerRef: {name: 'mine'}};
+    await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
+    const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'login.victim.example'}]};
+    const patch = ['--subresource', 'status', '--type', 'merge', '--patch', JSON.stringify({status})];
+    await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('made by cert-manager');
+  });
+
   test('the status of a managed Certificate, by which it would be issued anew at once', async () => {
     const status = {
       conditions: [{type: 'Issuing', status: 'True', reason: 'x', lastTransitionTime: '2026-01-01T00:00:00Z'}],
@@ -140,6 +190,18 @@ describe.concurrent('a tenant may', () => {
   test.each(allowed)('$deed', async ({object}) => {
     await expect(act('tenant', 'create', object)).resolves.toContain('created');
   });
+});
+
+test('a tenant may have its objects named by the API server', async () => {
+  const {metadata: _, ...service} = manifest('Service', '', {spec: {selector: {app: 'mine'}, ports: [{port: 80}]}});
+  const metadata = {generateName: 'mine-', namespace: TENANT};
+  await expect(act('tenant', 'create', {...service, metadata})).resolves.toContain('created');
+});
+
+test('a tenant may change a Service to which the platform gave an address', async () => {
+  const spec = {selector: {app: 'mine'}, ports: [{port: 80}], externalIPs: ['192.0.2.81']};
+  await act('operator', 'create', manifest('Service', 'addressed', {spec}));
+  await expect(asTenant('label', 'service', 'addressed', 'team=mine')).resolves.toContain('labeled');
 });
 
 test('the garbage collector and the namespace controller are not in the way', async () => {

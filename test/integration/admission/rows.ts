@@ -29,7 +29,9 @@ const VERSIONS: Readonly<Record<string, string>> = {
   TLSOption: 'traefik.io/v1alpha1',
   ServersTransport: 'traefik.io/v1alpha1',
   TraefikService: 'traefik.io/v1alpha1',
+  HTTPRoute: 'gateway.networking.k8s.io/v1',
   Certificate: 'cert-manager.io/v1',
+  Issuer: 'cert-manager.io/v1',
   Order: 'acme.cert-manager.io/v1',
   Challenge: 'acme.cert-manager.io/v1',
 };
@@ -65,6 +67,14 @@ export const MANAGED: readonly Manifest[] = [
   manifest('Certificate', OURS, {spec: {...certificate, dnsNames: ['shop.example.com'], secretName: OURS}}, managed),
   manifest('Secret', OURS, {type: 'Opaque'}, managed),
 ];
+
+const acme = {server: 'https://ca.example/directory', privateKeySecretRef: {name: 'acme'}};
+/** Traefik puts it before the path of the challenge. */
+const matcher = `Path(\`/\`) || Host(\`${VICTIM}\`) && PathPrefix`;
+const widened = {
+  ingressClassName: EDGE,
+  ingressTemplate: {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.pathmatcher': matcher}}},
+};
 
 export interface Attack {
   readonly attack: string;
@@ -102,7 +112,7 @@ export const attacks: readonly Attack[] = [
   {
     attack: 'an Ingress that calls itself managed',
     object: manifest('Ingress', NEXT, {}, managed),
-    says: LIST_IT,
+    says: 'by Nameplate', // two policies refuse it, and either may be first
   },
   {
     attack: 'an IngressRoute',
@@ -112,6 +122,11 @@ export const attacks: readonly Attack[] = [
   {
     attack: 'an IngressRouteTCP',
     object: manifest('IngressRouteTCP', 'steal', {spec: {routes: [{match: `HostSNI(\`${VICTIM}\`)`}]}}),
+    says: LIST_IT,
+  },
+  {
+    attack: 'an HTTPRoute of the Gateway API',
+    object: manifest('HTTPRoute', 'steal', {spec: {hostnames: [VICTIM], parentRefs: [{name: 'edge'}]}}),
     says: LIST_IT,
   },
   ...['Middleware', 'TLSStore', 'TLSOption', 'ServersTransport', 'TraefikService'].map(kind => ({
@@ -141,6 +156,16 @@ export const attacks: readonly Attack[] = [
     says: 'made by cert-manager',
   },
   {
+    attack: 'an Issuer whose solvers are to be routed for another host as well',
+    object: manifest('Issuer', 'steal', {spec: {acme: {...acme, solvers: [{http01: {ingress: widened}}]}}}),
+    says: 'The Ingress of an ACME solver is a route of the edge',
+  },
+  {
+    attack: "a Service that takes the ingress's address",
+    object: manifest('Service', 'steal', {spec: {selector: {app: 'mine'}, ports, externalIPs: ['192.0.2.80']}}),
+    says: 'Leave spec.externalIPs out',
+  },
+  {
     attack: 'a Service under the name of a route to come',
     object: manifest('Service', NEXT, {spec: {type: 'ExternalName', externalName: 'metadata.internal'}}),
     says: OURS_ALONE,
@@ -149,6 +174,11 @@ export const attacks: readonly Attack[] = [
   {
     attack: 'a Certificate under that name',
     object: manifest('Certificate', NEXT, {spec: certificate}),
+    says: OURS_ALONE,
+  },
+  {
+    attack: 'a Certificate whose Secret is the one of a route, by which the edge would show any certificate at all',
+    object: manifest('Certificate', 'mine', {spec: {...certificate, secretName: OURS}}),
     says: OURS_ALONE,
   },
   {attack: 'endpoints behind a routed Service', object: slice('any', OURS), says: OURS_ALONE},
@@ -168,6 +198,10 @@ export const allowed: readonly Deed[] = [
   {
     deed: 'publish by another ingress controller',
     object: manifest('Ingress', 'elsewhere', {spec: rules('intranet.example', 'internal')}),
+  },
+  {
+    deed: 'make an Issuer whose solvers are on the edge',
+    object: manifest('Issuer', 'mine', {spec: {acme: {...acme, solvers: [{http01: {ingress: {class: EDGE}}}]}}}),
   },
   {deed: 'make Services', object: manifest('Service', 'mine', {spec: {selector: {app: 'mine'}, ports}})},
   {deed: 'make Secrets', object: manifest('Secret', 'mine', {type: 'Opaque'})},

@@ -1,4 +1,5 @@
 /** The operator as the approver of certificate requests: cert-manager's own is off. */
+import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {
@@ -13,6 +14,8 @@ import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
 import {INGRESS_CLASS_NAME, startWorld, type World} from '../operator/world.ts';
 import {signingRequest} from './signing-request.ts';
+
+const ROUNDS = 40;
 
 let world: World;
 let victim: Tenant;
@@ -47,6 +50,21 @@ async function makeCertificate(tenant: Tenant, name: string, spec: Record<string
     spec: {secretName: name, issuerRef, ...spec},
   };
   await world.client.apply(CERTIFICATE, intent as never);
+}
+
+async function makeRequest(name: string, request: string, annotations: Record<string, string> = {}): Promise<void> {
+  const metadata = {namespace: mallory.namespace, name, annotations};
+  const spec = {issuerRef, request, usages: ['server auth']};
+  const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec};
+  await world.client.create(CERTIFICATE_REQUEST, object as never);
+}
+
+/** A host that mallory has proved. */
+async function liveHost(label: string): Promise<string> {
+  const host = mallory.host(label);
+  await mallory.deployedProject({primary: host}, label);
+  await mallory.live(host);
+  return host;
 }
 
 /** What was decided of the first request whose name begins so. */
@@ -99,25 +117,50 @@ describe.concurrent('denied', () => {
     expect(await decided(mallory, name)).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  test("a Certificate for its default host, where the ingress's own certificate serves that", async () => {
+    await mallory.deployedProject(undefined, 'bare');
+    const {status} = await mallory.projectBecomes('bare', {Ready: 'Published'});
+    await makeCertificate(mallory, 'default-host', {dnsNames: [status?.defaultHost]});
+    expect(await decided(mallory, 'default-host')).toMatchObject(says(status?.defaultHost ?? ''));
+  });
+
   test('a request of its own making, whose annotations name another Certificate than what is in it', async () => {
-    const own = mallory.host('own');
-    await mallory.deployedProject({primary: own}, 'own');
-    await mallory.live(own);
-    const host = victim.host('shop');
-    const metadata = {
-      namespace: mallory.namespace,
-      name: 'by-hand',
-      annotations: {'cert-manager.io/certificate-name': routeName(mallory.namespace, own)},
-    };
-    const request = await signingRequest({commonName: own, names: [`DNS:${host}`]});
-    const spec = {issuerRef, request, usages: ['server auth']};
-    await world.client.create(CERTIFICATE_REQUEST, {
-      apiVersion: 'cert-manager.io/v1',
-      kind: 'CertificateRequest',
-      metadata,
-      spec,
-    } as never);
+    const own = await liveHost('own');
+    const request = await signingRequest({commonName: own, names: [`DNS:${victim.host('shop')}`]});
+    await makeRequest('by-hand', request, {'cert-manager.io/certificate-name': routeName(mallory.namespace, own)});
     expect(await decided(mallory, 'by-hand')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
+  });
+
+  test('a request that reads as one for its own host, and is one for the host of somebody else to cert-manager', async () => {
+    const hosts = [await liveHost('shown'), victim.host('shop')];
+    const [shown, meant] = await Promise.all(
+      hosts.map(async host => Buffer.from(await signingRequest({names: [`DNS:${host}`]}), 'base64')),
+    );
+    const request = Buffer.concat([Buffer.from('x'), shown ?? Buffer.of(), meant ?? Buffer.of()]).toString('base64');
+    await makeRequest('two-faced', request);
+    expect(await decided(mallory, 'two-faced')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
+  });
+
+  test('a request that takes the name of one that is just being approved', async () => {
+    const own = await liveHost('bait');
+    const [bait, hook] = await Promise.all(
+      [own, victim.host('shop')].map(host => signingRequest({names: [`DNS:${host}`]})),
+    );
+    for (let index = 0; index < ROUNDS; index++) {
+      const key = {namespace: mallory.namespace, name: `hook-${index}`};
+      await makeRequest(key.name, bait ?? '');
+      await pause(index % 10); // about as long as a decision takes
+      await world.client.delete(CERTIFICATE_REQUEST, key);
+      await makeRequest(key.name, hook ?? '');
+    }
+    const hooks = () =>
+      (world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[]).filter(
+        ({metadata, spec}) => metadata.name.startsWith('hook-') && spec.request === hook,
+      );
+    const typesOf = ({status}: CertificateRequest) => status?.conditions?.map(({type}) => type) ?? [];
+    await until('all are decided', () => hooks().length === ROUNDS && hooks().every(each => typesOf(each).length > 0));
+    const caught = hooks().filter(each => typesOf(each).includes('Approved'));
+    expect(caught.map(({metadata}) => metadata.name)).toEqual([]);
   });
 });
 

@@ -1,0 +1,167 @@
+/**
+ * What the chart's admission policies cost a tenant: creates of an Ingress and of a Service on a real API server, with
+ * the bindings and without them, in turns; and what is written while nobody does anything.
+ *
+ *     node bench/admission/bench.ts [CREATES]      of each kind, with and without; default 400
+ *
+ * Prints medians in milliseconds and their ratio; the API server's own measure of each policy; and the revisions of etcd
+ * in an idle minute with the bindings and one without.
+ */
+import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import {INGRESS, SERVICE} from '../../src/operator/resources.ts';
+import type {KubeClient} from '../../src/runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
+import {type ApiServer, startApiServer} from '../../test/cluster/apiserver.ts';
+import {run} from '../../test/cluster/children.ts';
+import {ensurePrograms} from '../../test/cluster/programs.ts';
+import {until} from '../../test/cluster/wait.ts';
+import {createTestClient} from '../../test/support/kube.ts';
+
+const CREATES = Number(process.argv[2] ?? 400);
+const TURN = 40;
+const IDLE_MS = 60_000;
+const ROOT = join(import.meta.dirname, '../..');
+const TENANT = 'tenant';
+const BINDINGS = 'validatingadmissionpolicybindings';
+
+type Mode = 'with' | 'without';
+
+let made = 0;
+const KINDS: Readonly<Record<string, {readonly resource: ResourceType; readonly spec: object}>> = {
+  Ingress: {resource: INGRESS, spec: ingressSpec('internal')},
+  Service: {resource: SERVICE, spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{port: 80}]}},
+};
+
+const programs = await ensurePrograms(['etcd', 'kube', 'helm', 'traefik']);
+const api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
+try {
+  await bench(api, await renderChart(programs.path('helm')));
+} finally {
+  await api.stop();
+}
+
+async function bench(server: ApiServer, chart: string): Promise<void> {
+  for (const namespace of [TENANT, 'nameplate-system']) await server.kubectl('create', 'namespace', namespace);
+  await server.kubectl('create', 'serviceaccount', TENANT, '-n', TENANT);
+  const role = ['--clusterrole=admin', `--serviceaccount=${TENANT}:${TENANT}`];
+  await server.kubectl('create', 'rolebinding', 'admin', '-n', TENANT, ...role);
+  await server.apply(chart);
+  const client = createTestClient(await server.kubeconfigFor(TENANT, TENANT), TENANT);
+  const times = new Map<string, number[]>();
+  const timesOf = (kind: string, mode: Mode) => {
+    const key = `${kind} ${mode}`;
+    return times.get(key) ?? times.set(key, []).get(key) ?? [];
+  };
+  for (let turn = 0; turn * TURN < CREATES; turn++) {
+    // Which of the two goes first alternates, so that a server that slows down is unfair to neither.
+    const modes: Mode[] = turn % 2 === 0 ? ['with', 'without'] : ['without', 'with'];
+    for (const mode of modes) {
+      await enter(server, client, chart, mode);
+      for (const kind of Object.keys(KINDS)) await measure(client, kind, timesOf(kind, mode));
+    }
+  }
+  for (const kind of Object.keys(KINDS)) report(kind, timesOf(kind, 'with'), timesOf(kind, 'without'));
+  await reportPolicies(server);
+  for (const mode of ['with', 'without'] as const) await reportIdle(server, client, chart, mode);
+  await client.close();
+}
+
+async function enter(server: ApiServer, client: KubeClient, chart: string, mode: Mode): Promise<void> {
+  if (mode === 'with') await server.apply(chart);
+  else await server.kubectl('delete', BINDINGS, '--all');
+  const steal = () => create(client, INGRESS, ingressSpec('traefik'), true);
+  await until(`the API server goes on ${mode} the bindings`, async () => (await steal()) === (mode === 'without'));
+}
+
+/** Whether it was admitted. */
+async function create(client: KubeClient, resource: ResourceType, spec: object, mayBeRefused = false) {
+  const metadata = {namespace: TENANT, name: `made-${made++}`};
+  const apiVersion = resource.group ? `${resource.group}/${resource.version}` : resource.version;
+  const object = {apiVersion, kind: resource.kind, metadata, spec} as KubeObject;
+  try {
+    await client.create(resource, object);
+    return true;
+  } catch (error) {
+    if (!mayBeRefused || !String(error).includes('ValidatingAdmissionPolicy')) throw error;
+    return false;
+  }
+}
+
+async function measure(client: KubeClient, kind: string, times: number[]): Promise<void> {
+  const {resource, spec} = KINDS[kind] ?? {resource: SERVICE, spec: {}};
+  for (let index = 0; index < TURN; index++) {
+    const startedAt = performance.now();
+    await create(client, resource, spec);
+    times.push(performance.now() - startedAt);
+  }
+}
+
+function report(kind: string, having: readonly number[], lacking: readonly number[]): void {
+  const [a, b] = [quantile(having, 0.5), quantile(lacking, 0.5)];
+  const tail = [having, lacking].map(times => quantile(times, 0.95).toFixed(2)).join(' and ');
+  console.log(`create ${kind}, ${having.length} each: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms
+  without, ratio ${(a / b).toFixed(3)}, difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms`);
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+}
+
+/** What the API server itself has measured of every evaluation, whoever asked. */
+async function reportPolicies(server: ApiServer): Promise<void> {
+  const metrics = await server.kubectl('get', '--raw', '/metrics');
+  const sums = new Map<string, {seconds: number; count: number}>();
+  const pattern =
+    /^apiserver_validating_admission_policy_check_duration_seconds_(sum|count)\{.*?policy="([^"]+)".*?\} (\S+)$/gm;
+  for (const [, what, policy = '', value] of metrics.matchAll(pattern)) {
+    const sum = sums.get(policy) ?? {seconds: 0, count: 0};
+    if (what === 'sum') sum.seconds += Number(value);
+    else sum.count += Number(value);
+    sums.set(policy, sum);
+  }
+  for (const [policy, {seconds, count}] of sums) {
+    console.log(`  ${policy}: ${count} evaluations, ${((seconds / count) * 1e6).toFixed(0)} µs each`);
+  }
+}
+
+async function reportIdle(server: ApiServer, client: KubeClient, chart: string, mode: Mode): Promise<void> {
+  await enter(server, client, chart, mode);
+  await delay(10_000); // what the API server and its controllers write about new policies
+  const before = await revision(server);
+  await delay(IDLE_MS);
+  const writes = (await revision(server)) - before;
+  console.log(`an idle minute ${mode} the bindings: ${writes} writes`);
+}
+
+/** Of etcd: it counts every write of the API server. */
+async function revision(server: ApiServer): Promise<number> {
+  const list = JSON.parse(await server.kubectl('get', '--raw', '/api/v1/namespaces?limit=1')) as {
+    metadata: {resourceVersion: string};
+  };
+  return Number(list.metadata.resourceVersion);
+}
+
+function ingressSpec(ingressClassName: string) {
+  const backend = {service: {name: 'shop', port: {number: 80}}};
+  return {
+    ingressClassName,
+    rules: [{host: 'shop.example.com', http: {paths: [{path: '/', pathType: 'Prefix', backend}]}}],
+  };
+}
+
+async function renderChart(helm: string): Promise<string> {
+  const shown = ['admission', 'rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
+  const values = ['--values', join(ROOT, 'examples/values.yaml')];
+  return run([
+    helm,
+    'template',
+    'nameplate',
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    'nameplate-system',
+    ...values,
+    ...shown,
+  ]);
+}

@@ -1,0 +1,32 @@
+/**
+ * How one tenant attacks another, tried by tenants who are admins of their namespaces: each attempt is refused or harmless,
+ * with the reason, and the victim is served throughout.
+ */
+import {afterAll, beforeAll, expect, it} from 'vitest';
+import {liveVictim, type Victim} from './attacks/attackers.ts';
+import {askForCertificates} from './attacks/certificates.ts';
+import {changeWhatIsManaged, takeRights} from './attacks/managed.ts';
+import {collide, copyKey, redirectAway} from './attacks/names.ts';
+import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
+
+const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
+  'a route of the edge: no Ingress, with or without a class, and nothing of Traefik': writeRoutes,
+  'a certificate for the host of another: every request is denied, and nothing is ordered': askForCertificates,
+  'what is managed in its own namespace can be neither changed, nor kept, nor deleted': changeWhatIsManaged,
+  'the rights and the labels that the platform gives cannot be taken': takeRights,
+  'a Service that leads elsewhere leads its host nowhere else': leadElsewhere,
+  'a default host can neither be collided with nor listed': collide,
+  'a redirect leads to no host but its own, whatever is written for one': redirectAway,
+  'a key that is copied into another account works for its owner alone': copyKey,
+};
+
+export function attacking(): void {
+  let victim: Victim;
+  beforeAll(async () => {
+    victim = await liveVictim();
+  });
+  afterAll(async () => {
+    expect(await victim?.strangeAnswers()).toEqual([]);
+  });
+  for (const [name, attack] of Object.entries(ATTACKS)) it(name, () => attack(victim));
+}

@@ -1,0 +1,90 @@
+/** Who attacks in the e2e tests, and whom: tenants that act by tokens of their own, and one victim that is served throughout. */
+import {INGRESS, NAMESPACE} from '../../../src/operator/resources.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {Observation} from '../../support/http.ts';
+import {tenantClient} from '../../support/identity.ts';
+import {listAll} from '../../support/kube.ts';
+import {namespace} from '../../support/objects.ts';
+import {Tenant, type TenantOptions} from '../../support/tenant.ts';
+import {TENANT_LABEL} from '../../support/workload.ts';
+import {client as admin, cluster, newTenant, visitor} from '../world.ts';
+
+export const EDGE = cluster.info.ingress.className;
+/** How the policies refuse what is managed, and RBAC what nobody gave. */
+export const OURS = /(managed|written) by Nameplate/;
+export const FORBIDDEN = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;
+
+export interface Attacker {
+  /** Acts by its own token. */
+  readonly self: Tenant;
+  readonly client: KubeClient;
+  /** The same tenant as the platform sees it. */
+  readonly tenant: Tenant;
+}
+
+export async function newAttacker(name: string, options: TenantOptions = {}): Promise<Attacker> {
+  return attackerIn((await newTenant(name, options)).namespace);
+}
+
+/** A namespace of this very name, on a paid plan, as the platform makes one. */
+export async function newNamespace(name: string): Promise<void> {
+  const {metadata, ...rest} = namespace(name, {plan: 'pro'});
+  await admin.apply(NAMESPACE, {
+    ...rest,
+    metadata: {...metadata, labels: {...metadata.labels, [TENANT_LABEL]: 'true'}},
+  });
+}
+
+/** Whoever has the namespace now. */
+export async function attackerIn(name: string): Promise<Attacker> {
+  const client = await tenantClient(cluster, admin, name);
+  const tenantBy = (by: KubeClient) => new Tenant({cluster, visitor, client: by}, name);
+  return {client, self: tenantBy(client), tenant: tenantBy(admin)};
+}
+
+/** By the attacker's token, in its namespace. */
+export function make(
+  {client, self}: Attacker,
+  kind: ResourceType,
+  name: string,
+  content: object,
+  metadata: object = {},
+): Promise<KubeObject> {
+  const apiVersion = kind.group ? `${kind.group}/${kind.version}` : kind.version;
+  const object = {apiVersion, kind: kind.kind, metadata: {...metadata, name, namespace: self.namespace}, ...content};
+  return client.create<KubeObject>(kind, object);
+}
+
+export interface Victim {
+  readonly tenant: Tenant;
+  readonly host: string;
+  /** What a visitor may have seen since it went live that is not the victim's own answer, as lines. */
+  strangeAnswers(): Promise<string[]>;
+}
+
+const SERVICE = 'victims';
+
+export async function liveVictim(): Promise<Victim> {
+  const tenant = await newTenant('victim', {deployed: false});
+  await tenant.deploy(SERVICE);
+  const host = tenant.host('shop');
+  await tenant.goLive({primary: host}, {service: SERVICE});
+  const observed = visitor.observe(`https://${host}/`, `https://${host}/login`, `http://${host}/`);
+  return {tenant, host, strangeAnswers: async () => strangeIn(await observed.stop(), SERVICE)};
+}
+
+function strangeIn({visits}: Observation, service: string): string[] {
+  return visits.flatMap(({url, outcome}) => {
+    if (outcome instanceof Error) return [outcome.message];
+    const {status, body} = outcome.last;
+    return status === 200 && body.includes(`text=${service}`) ? [] : [`${url}: ${status} ${body}`];
+  });
+}
+
+/** The Ingresses of a namespace by which the edge would serve the host. */
+export async function ingressesFor(host: string, namespace: string): Promise<string[]> {
+  const all = await listAll(admin, INGRESS, {namespace});
+  const ofEdge = all.filter(({spec}) => spec.ingressClassName === cluster.info.ingress.className);
+  return ofEdge.flatMap(({metadata, spec}) => (spec.rules.some(rule => rule.host === host) ? [metadata.name] : []));
+}

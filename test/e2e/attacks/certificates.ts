@@ -1,0 +1,118 @@
+/** Certificates for somebody else's host. */
+import {expect} from 'vitest';
+import {routeName} from '../../../src/operator/identity.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  INGRESS,
+  ISSUER,
+  SECRET,
+} from '../../../src/operator/resources.ts';
+import {until} from '../../cluster/wait.ts';
+import {signingRequest} from '../../integration/approval/signing-request.ts';
+import {issuerObjects} from '../../support/issuers.ts';
+import {listAll} from '../../support/kube.ts';
+import {kindOf, ORDER} from '../../support/workload.ts';
+import {client as admin, cluster} from '../world.ts';
+import {type Attacker, EDGE, FORBIDDEN, ingressesFor, make, newAttacker, OURS, type Victim} from './attackers.ts';
+import {rulesFor} from './routes.ts';
+
+const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
+
+/** By Certificates of every issuer, by the ingress shim, by requests of its own making, and past all of them. */
+export async function askForCertificates(victim: Victim): Promise<void> {
+  const attacker = await newAttacker('attack-certs');
+  const {self, client, tenant} = attacker;
+  const own = self.host('own');
+  await self.goLive({primary: own});
+  const issuers = await issuerObjects(admin, cluster.info, self.namespace, 'acme');
+  const spec = issuers.map(({object}) => (object as unknown as {spec: {acme: object}}).spec)[0] ?? {acme: {}};
+  await make(attacker, ISSUER, 'mine', {spec});
+  const attempts = tenant.recordAttempts();
+
+  const {host} = victim;
+  const {acme, fast} = cluster.info.issuers;
+  const platform = (name: string) => ({name, kind: 'ClusterIssuer', group: 'cert-manager.io'});
+  const certificates = {
+    'by-own-acme': {dnsNames: [host], issuerRef: {name: 'mine'}},
+    'by-platform': {dnsNames: [host], issuerRef: platform(acme)},
+    'at-once': {dnsNames: [host], issuerRef: platform(fast)},
+    'beside-own': {dnsNames: [own, host], issuerRef: platform(acme)},
+  };
+  for (const [name, each] of Object.entries(certificates)) {
+    await make(attacker, CERTIFICATE, name, {spec: {secretName: name, ...each}});
+  }
+  const shim = {...rulesFor(host, 'another'), tls: [{hosts: [host], secretName: 'by-shim'}]};
+  await make(attacker, INGRESS, 'by-shim', {spec: shim}, {annotations: {'cert-manager.io/cluster-issuer': fast}});
+  const [mine = Buffer.of(), theirs = Buffer.of()] = await Promise.all(
+    [own, host].map(async name => Buffer.from(await signingRequest({names: [`DNS:${name}`]}), 'base64')),
+  );
+  const twoFaced = Buffer.concat([Buffer.from('x'), mine, theirs]); // cert-manager skips a block that begins no line
+  for (const [name, request] of Object.entries({'by-hand': theirs, 'two-faced': twoFaced})) {
+    const content = {request: request.toString('base64'), issuerRef: platform(fast), usages: ['server auth']};
+    await make(attacker, CERTIFICATE_REQUEST, name, {spec: content});
+  }
+  const approve = {status: {conditions: [{type: 'Approved', status: 'True', reason: 'Mine', message: 'mine'}]}};
+  const byHand = {namespace: self.namespace, name: 'by-hand'};
+  await expect(client.patch(CERTIFICATE_REQUEST, byHand, approve, {subresource: 'status'})).rejects.toThrow(FORBIDDEN);
+  await bypassCertificates(victim, attacker, spec.acme);
+
+  expect(await denials(attacker)).toEqual({
+    'at-once': 'HostNotHeld',
+    'beside-own': 'NotOneHost',
+    'by-hand': 'HostNotHeld',
+    'by-own-acme': 'HostNotHeld',
+    'by-platform': 'HostNotHeld',
+    'by-shim': 'HostNotHeld',
+    'two-faced': 'NotOneHost',
+  });
+  expect(attempts.names().orders).toEqual([]);
+  expect(await ingressesFor(host, self.namespace)).toEqual([]);
+  for (const name of [...Object.keys(certificates), 'by-shim']) {
+    expect(await client.get(SECRET, {namespace: self.namespace, name}), name).toBeUndefined();
+  }
+  await attempts.stop();
+}
+
+/** What cert-manager makes of a Certificate, made by hand; a Secret of the edge; a solver that serves more than its challenge. */
+async function bypassCertificates(victim: Victim, attacker: Attacker, acme: object): Promise<void> {
+  const {host} = victim;
+  const issuerRef = {name: 'mine'};
+  const order = {request: await signingRequest({names: [`DNS:${host}`]}), dnsNames: [host], issuerRef};
+  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('made by cert-manager');
+  const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
+  const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef}});
+  await expect(shown).rejects.toThrow(OURS);
+  const url = 'https://ca.test/1';
+  const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
+  const solver = {http01: {ingress: {ingressClassName: EDGE}}};
+  const made = make(attacker, CHALLENGE, 'steal', {spec: {...challenge, solver}});
+  await expect(made).rejects.toThrow('made by cert-manager');
+  const annotations = {'traefik.ingress.kubernetes.io/router.pathmatcher': `Path(\`/\`) || Host(\`${host}\`) && Path`};
+  const ingress = {ingressClassName: EDGE, ingressTemplate: {metadata: {annotations}}};
+  const wide = make(attacker, ISSUER, 'wide', {spec: {acme: {...acme, solvers: [{http01: {ingress}}]}}});
+  await expect(wide).rejects.toThrow('an Issuer may not say what is written on it');
+}
+
+/** Why each request was denied, by the name that it was given, once all but the namespace's own are. */
+function denials({self, tenant}: Attacker): Promise<Record<string, string>> {
+  const own = routeName(self.namespace, self.host('own'));
+  return until(
+    `${tenant.namespace}: all requests are decided`,
+    async () => {
+      const requests = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
+      const others = requests.filter(({metadata}) => !metadata.name.startsWith(own));
+      const decided = others.map(({metadata, status}) => [metadata.name.replace(/-\d+$/, ''), decisionOf(status)]);
+      const isDone = decided.length >= 7 && decided.every(([, reason]) => reason);
+      return isDone ? (Object.fromEntries(decided) as Record<string, string>) : undefined;
+    },
+    {timeoutMs: 90_000},
+  );
+}
+
+/** "Approved", or the reason of a denial. */
+function decisionOf(status: CertificateRequest['status']): string | undefined {
+  const found = status?.conditions?.find(({type}) => type === 'Approved' || type === 'Denied');
+  return found?.type === 'Denied' ? found.reason : found?.type;
+}

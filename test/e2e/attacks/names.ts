@@ -1,0 +1,107 @@
+/** Names and keys that are somebody else's. */
+import {randomUUID} from 'node:crypto';
+import {expect} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {API_KEY} from '../../../src/keys/apikey.ts';
+import {DOMAIN, SECRET} from '../../../src/operator/resources.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import {MESSAGES_HOST} from '../../support/install.ts';
+import {cluster, visitor} from '../world.ts';
+import {type Attacker, attackerIn, make, newAttacker, newNamespace, type Victim} from './attackers.ts';
+
+export async function collide(victim: Victim): Promise<void> {
+  const {tenant} = victim;
+  const victims = (await tenant.project())?.status?.defaultHost ?? '';
+  const attacker = await newAttacker('attack-names');
+  const {self} = attacker;
+  await self.applyProject({primary: victims, aliases: [`a.${victims}`, cluster.info.baseDomain]});
+  for (const each of [victims, `a.${victims}`, cluster.info.baseDomain]) {
+    await self.sees(each, {state: 'Blocked', Accepted: 'ReservedHost'});
+    expect(await self.routes(each)).toEqual([]);
+  }
+  // Project a-b of namespace c beside a of b-c: the same letters in the same order.
+  const [name = '', rest = ''] = tenant.namespace.split(/-(?=[^-]*$)/);
+  await newNamespace(rest);
+  const twin = await attackerIn(rest);
+  await twin.self.deploy('web');
+  const project = `shop-${name}`;
+  expect(`${project}-${rest}`).toBe(`shop-${tenant.namespace}`);
+  await twin.self.applyProject(undefined, {name: project});
+  await twin.self.seesProject(project, {Ready: 'Published'});
+  const theirs = (await twin.self.project(project))?.status?.defaultHost;
+  await visitor.untilAnswer(`https://${theirs}/`, ({body}) => body.includes('text=web'));
+  await visitor.untilAnswer(`https://${victims}/`, ({body}) => body.includes('text=victims'));
+}
+
+export async function redirectAway(victim: Victim): Promise<void> {
+  const attacker = await newAttacker('attack-redirect');
+  const {self} = attacker;
+  const [own, old] = [self.host('own'), self.host('old')];
+  const evil = [
+    `${own}$1.evil.test`,
+    `\${1}.evil.test`,
+    '`evil.test`',
+    `${own}\nevil.test`,
+    `${own}\r\nSet-Cookie: a=b`,
+    `${own}@evil.test`,
+    `${own}:8443`,
+    '//evil.test',
+    'https://evil.test/',
+    'evil.test/path',
+    'evil.test?a=b',
+    '*.evil.test',
+    'EVIL.test',
+    '192.0.2.1',
+  ];
+  for (const to of evil) {
+    const applied = self.applyProject({primary: own, redirects: [{from: old, to}]});
+    await expect(applied, JSON.stringify(to)).rejects.toThrow('422 Invalid');
+    const made = make(attacker, DOMAIN, old, {spec: {host: old, projectRef: {name: 'shop'}, redirect: {to}}});
+    await expect(made, JSON.stringify(to)).rejects.toThrow('422 Invalid');
+  }
+  await self.applyProject({primary: own, redirects: [{from: old, to: victim.host}]});
+  await self.sees(old, {state: 'Blocked', Accepted: 'RedirectTargetNotOurs'});
+  expect(await self.routes(old)).toEqual([]);
+}
+
+/** It has come to know the key, and says in every way that it is its own. */
+export async function copyKey(): Promise<void> {
+  const [owner, thief] = await Promise.all(
+    ['attack-key-a', 'attack-key-b'].map(name => newAttacker(name, {deployed: false, issuer: 'none'})),
+  );
+  if (!owner || !thief) throw new Error('unreachable');
+  const [key, theirs] = await Promise.all([owner, thief].map(newKey));
+  const sent = await ask('', key, {message: 'hello'});
+  const {id} = JSON.parse(sent.body) as {id: string};
+  const secret = {namespace: thief.self.namespace, name: 'shop-apikey'};
+  await thief.client.patch(SECRET, secret, {data: {key: Buffer.from(key ?? '').toString('base64')}});
+  const reasonOf = async () => {
+    const {status} = (await thief.client.get(API_KEY, {...secret, name: 'shop'})) ?? {};
+    return findCondition(status?.conditions, 'Ready')?.reason;
+  };
+  await until('the copy is refused', async () => (await reasonOf()) === 'KeyInUse');
+  // Still the owner's account, in which the message is; and the thief has lost its own.
+  expect((await ask(`/${id}`, key)).status).toBe(200);
+  await ask('', theirs, undefined, 401);
+}
+
+async function newKey(of: Attacker): Promise<string> {
+  const scopes = ['messages:write', 'messages:read'];
+  await make(of, API_KEY, 'shop', {spec: {scopes}});
+  const name = {namespace: of.self.namespace, name: 'shop-apikey'};
+  const found = await until('the key is there', () => of.client.get(SECRET, name));
+  const {data} = found as KubeObject & {data: {key: string}};
+  return Buffer.from(data.key, 'base64').toString();
+}
+
+/** Repeats the request until the API has heard of what was done to the key. */
+function ask(path: string, key = '', message?: object, status = message ? 202 : 200) {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    ...(message && {'content-type': 'application/json', 'idempotency-key': randomUUID()}),
+  };
+  const options = {method: message ? 'POST' : 'GET', headers, ...(message && {body: JSON.stringify(message)})};
+  const url = `https://${MESSAGES_HOST}/messages${path}`;
+  return visitor.untilAnswer(url, answer => answer.status === status, options);
+}
