@@ -25,6 +25,13 @@ const complete: OperatorConfig = {
     approval: {enabled: true, exemptNamespaces: ['cert-manager', 'kube-system']},
     overdueAfterSeconds: 1800,
     failureBudget: {failures: 5, windowSeconds: 3600},
+    orderBudget: {
+      orders: 300,
+      windowSeconds: 10_800,
+      renewalReserve: 60,
+      newHostsPerDomain: 50,
+      domainWindowSeconds: 604_800,
+    },
     secretRetentionSeconds: 604_800,
   },
   routing: {

@@ -6,102 +6,44 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {ReadonlyStore} from '../../runtime/kube/store.ts';
-import {accountOf} from '../account.ts';
 import type {Operator} from '../context.ts';
-import {holderOf} from '../domain/subject.ts';
+import {caAccountOf} from '../orders/ca-account.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {requestedNames} from './csr.ts';
+import {type Decision, decide} from './decide.ts';
+import {isDecided} from './request.ts';
 
 /** A denial is for good, so it waits until the caches have surely seen the claim that a request may stand on. */
 const GRACE_MS = 10_000;
 
-type Decision = {readonly type: 'Approved' | 'Denied'; readonly reason: string; readonly message: string};
-
 /** Keys are "namespace/name". */
-export function reconcileCertificateRequest(
-  operator: Operator,
-  requests: ReadonlyStore<CertificateRequest>,
-): Reconcile {
-  const {stores, clock} = operator;
+export function reconcileCertificateRequest(operator: Operator): Reconcile {
+  const {stores, clock, config} = operator;
   return async (key, {client, signal}) => {
-    const request = requests.get(key);
+    const request = stores.certificateRequests?.get(key);
     if (!request || request.metadata.deletionTimestamp || isDecided(request)) return done();
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
     const decision = decide(operator, request);
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
     if (decision.type === 'Denied' && ageMs < GRACE_MS) return after(1000);
-    const condition = {...decision, status: 'True', lastTransitionTime: timestamp(clock.now())};
-    const {name, namespace = ''} = request.metadata;
-    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}};
-    await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
+    // An order from the platform's account at the CA: approved in its turn, by reconcileOrders.
+    const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
+    if (decision.host !== undefined && caAccount !== undefined) return done();
+    await writeDecision(operator, request, decision, client, signal);
     return done();
   };
 }
 
-/** What is cached: of a decided request, and most are, only that it is decided. */
-export function undecidedPart(request: CertificateRequest): CertificateRequest {
-  const {apiVersion, kind, metadata, spec, status} = request;
-  const decided = status?.conditions?.filter(({type}) => type === 'Approved' || type === 'Denied') ?? [];
-  if (decided.length > 0) return {apiVersion, kind, metadata, spec: {request: ''}, status: {conditions: decided}};
-  const {request: text, isCA, usages} = spec;
-  return {apiVersion, kind, metadata, spec: {request: text, ...(isCA && {isCA}), ...(usages && {usages})}};
-}
-
-function isDecided({status}: DeepReadonly<CertificateRequest>): boolean {
-  return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
-}
-
-function decide(operator: Operator, {metadata, spec}: DeepReadonly<CertificateRequest>): Decision {
-  const {namespace = ''} = metadata;
-  if (operator.config.certificates.approval.exemptNamespaces.includes(namespace)) {
-    return approved(
-      'NamespaceExempt',
-      `Namespace ${namespace} may ask for any certificate, as the platform has configured.`,
-    );
-  }
-  const host = hostOf(spec);
-  if (host === undefined) {
-    return denied(
-      'NotOneHost',
-      'A certificate is approved for exactly one host, and for servers only. List the hosts in spec.domains of a Project: each gets a certificate of its own.',
-    );
-  }
-  if (holds(operator, namespace, host)) return approved('HostHeld', `This namespace holds ${host}.`);
-  return denied(
-    'HostNotHeld',
-    `This namespace does not hold ${host}. List it in spec.domains of a Project and create the record that the Domain shows; the certificate then comes by itself.`,
-  );
-}
-
-/** The one host that is asked for; undefined where it is not one, or the certificate is to be good for more than a server. */
-function hostOf({request, isCA, usages = []}: DeepReadonly<CertificateRequest['spec']>): string | undefined {
-  if (isCA || usages.some(usage => !SERVER_USAGES.has(usage))) return undefined;
-  try {
-    const {dnsNames, others} = requestedNames(request);
-    return dnsNames.length === 1 && !others ? dnsNames[0] : undefined;
-  } catch {
-    return undefined; // not a request that any CA could sign
-  }
-}
-
-const SERVER_USAGES: ReadonlySet<string> = new Set(['digital signature', 'key encipherment', 'server auth']);
-
-/** By a claim, or as the default host of one of its Projects. */
-function holds({stores, config, identity}: Operator, namespace: string, host: string): boolean {
-  const object = stores.namespaces.get(namespace);
-  if (!object) return false;
-  if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return true;
-  const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
-  return projects.some(({metadata}) => identity.defaultHost(metadata.name, namespace) === host);
-}
-
-function approved(reason: string, message: string): Decision {
-  return {type: 'Approved', reason, message};
-}
-
-function denied(reason: string, message: string): Decision {
-  return {type: 'Denied', reason, message};
+export async function writeDecision(
+  {clock}: Operator,
+  {metadata}: DeepReadonly<CertificateRequest>,
+  {type, reason, message}: Decision,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const {name, namespace = ''} = metadata;
+  const condition = {type, status: 'True', reason, message, lastTransitionTime: timestamp(clock.now())};
+  const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}};
+  await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
 }
