@@ -97,6 +97,13 @@ test('plans of the file replace the default ones', () => {
   expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20}});
 });
 
+test('a reserve for renewals that leaves nothing to new hosts is told', () => {
+  const text = minimal.replace('certificates: {', 'certificates: {orderBudget: {orders: 60}, ');
+  expect(problems(text)).toEqual([
+    'line 3, column 16: certificates.orderBudget.renewalReserve is 60; allowed: less than orders, which is 60',
+  ]);
+});
+
 describe('options that contradict each other are told', () => {
   test.each([
     [

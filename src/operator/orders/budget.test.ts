@@ -25,7 +25,7 @@ interface Many {
 function draws({account, count, domain, renewal = false}: Many) {
   return Array.from({length: count}, (_, n) => {
     const own = domain ?? `${account}${n}.example`;
-    return {host: `h${n}.${own}`, account, domain: own, renewal};
+    return {host: `${account}${n}.${own}`, account, domain: own, renewal};
   });
 }
 
@@ -72,7 +72,7 @@ describe('between accounts', () => {
   });
 
   test('two with thousands of hosts each leave something to a third, and get the same', () => {
-    const others = waiting({account: 'b', count: 3000});
+    const others = waiting({account: 'b', count: 3000}, {sinceMs: NOW});
     const {a = 0, b = 0} = admitted([], [...thousands, ...others]);
     expect(Math.abs(a - b)).toBeLessThanOrEqual(1);
     expect(a + b).toBeLessThan(80);
@@ -150,7 +150,7 @@ describe('within a registrable domain', () => {
       BUDGET,
       NOW + HOUR,
     );
-    const other = turns.get('a/h0.other.example/false')?.atMs ?? 0;
+    const other = turns.get('a/a0.other.example/false')?.atMs ?? 0;
     const earlier = line.filter(({key}) => (turns.get(key)?.atMs ?? 0) < other);
     expect(earlier).toEqual([]);
   });
@@ -159,6 +159,16 @@ describe('within a registrable domain', () => {
     const orders = made({account: 'a', count: 8, domain}, 24 * HOUR);
     const again = waiting({account: 'a', count: 1, domain});
     expect(admitted(orders, again)).toEqual({a: 1});
+  });
+
+  test('a host counts once in a week, however often it tries, and again in the next', () => {
+    const host = made({account: 'a', count: 1, domain}, 0);
+    const at = (agoMs: number) => host.map(order => ({...order, atMs: NOW - agoMs}));
+    const often = [1, 2, 3, 4, 5, 6, 7, 8].flatMap(day => at(day * 24 * HOUR));
+    const line = waiting({account: 'a', count: 9, domain});
+    expect(admitted(often, line)).toEqual({a: 8}); // itself and seven more
+    expect(admitted(at(8 * 24 * HOUR), line.slice(1))).toEqual({a: 8});
+    expect(admitted([...at(8 * 24 * HOUR), ...at(24 * HOUR)], line.slice(1))).toEqual({a: 7});
   });
 
   test('who waits is told when the first of the week leaves it', () => {
