@@ -115,14 +115,22 @@ const certificates = section('Certificates of custom domains, made by cert-manag
     },
   ),
   overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
-  failureBudget: section('How often a host may fail to get a certificate and, while approval is enabled, how often one is ordered for it at all. Stay at or below the limit of the CA.', {
-    failures: count(5, 1, 20, 'Failed attempts, or orders, of one host in the window.'),
-    windowSeconds: seconds(3600, 60, 'Length of the window.'),
-  }),
+  failureBudget: section(
+    'How often a host may fail to get a certificate and, while approval is enabled, how often one is ordered for it at all. Stay at or below the limit of the CA.',
+    {
+      failures: count(5, 1, 20, 'Failed attempts, or orders, of one host in the window.'),
+      windowSeconds: seconds(3600, 60, 'Length of the window.'),
+    },
+  ),
   orderBudget: section(
     "How much is ordered from the issuer's account at the CA; while approval is enabled. Stay at or below the limits of the CA, with what else orders from the account in mind.",
     {
-      orders: count(300, 2, 1_000_000, 'Orders in the window. Of those not kept for renewals, one tenant alone gets four fifths.'),
+      orders: count(
+        300,
+        2,
+        1_000_000,
+        'Orders in the window. Of those not kept for renewals, one tenant alone gets four fifths.',
+      ),
       windowSeconds: seconds(10_800, 1, 'Length of the window.'),
       renewalReserve: count(60, 0, 1_000_000, 'How many of the orders are kept for renewals; less than orders.'),
       newHostsPerDomain: count(

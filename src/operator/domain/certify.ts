@@ -151,28 +151,32 @@ function holdBack({config}: Operator, subject: Subject): CertificateResult | und
 
 /** The certificate is asked for, and the order waits for its turn at the CA. */
 function awaitTurn(
-  {orders, config}: Operator,
+  {orders, config, stores}: Operator,
   subject: Subject,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): CertificateResult | undefined {
-  const {key, host, namespace} = subject;
-  const caAccount = caAccountOf(config, namespace, issuerRef);
+  const {key, host, namespace, domain, nowMs} = subject;
+  const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
   const turn = caAccount === undefined ? undefined : orders.get(caAccount, key);
   if (turn === undefined) return undefined;
-  if (turn === 'unknown') return keepWaiting(subject);
-  const why = explainShortage(turn.shortage ?? 'orders', host, config.certificates);
-  const condition = CertificateReady.awaitsTurn(why, timestamp(turn.atMs));
-  return {condition, usable: false, nextAttemptAtMs: turn.atMs, wakeAtMs: turn.atMs};
-}
-
-/** After a restart, until the turns are planned again, what was said last holds. */
-function keepWaiting(subject: Subject): CertificateResult | undefined {
   const last = before(subject, 'CertificateReady');
-  const {nextAttemptAt} = subject.domain.status?.certificate ?? {};
-  if (last?.reason !== 'OrderBudget' || !nextAttemptAt) return undefined;
-  const condition: DomainCondition = {...last, type: 'CertificateReady'};
-  const wakeAtMs = subject.nowMs + PLAN_MS;
-  return {condition, usable: false, nextAttemptAtMs: Date.parse(nextAttemptAt), wakeAtMs};
+  const told =
+    last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
+  if (turn === 'unknown') {
+    // After a restart, until the turns are planned again, what was said last holds.
+    if (!last || Number.isNaN(told)) return undefined;
+    return {
+      condition: {...last, type: 'CertificateReady'},
+      usable: false,
+      nextAttemptAtMs: told,
+      wakeAtMs: nowMs + PLAN_MS,
+    };
+  }
+  // Others come and go, and each time all turns shift: what was told stands until then, unless it will be earlier.
+  const atMs = told > nowMs ? Math.min(told, turn.atMs) : turn.atMs;
+  const why = explainShortage(turn.shortage ?? 'orders', host, config.certificates);
+  const condition = CertificateReady.awaitsTurn(why, timestamp(atMs));
+  return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
 }
 
 /**

@@ -33,7 +33,7 @@ export interface WaitingOrder extends Draw {
 export type Shortage = 'orders' | 'domain' | 'host';
 
 export interface Turn {
-  /** Now: at once. Later: not before, and, within one window, then unless others come who have had less. */
+  /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
   readonly atMs: number;
   /** What keeps it from being now. */
   readonly shortage?: Shortage;

@@ -18,15 +18,17 @@ import {namespaceOf} from './ca-account.ts';
 const MAX_ORDERS = 20;
 
 export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
-  const {stores} = operator;
+  const {stores, config, clock} = operator;
   const namespace = namespaceOf(caAccount);
+  const sinceMs = clock.now() - rememberMs(config);
   const made: MadeOrder[] = [];
   for (const {metadata, spec} of stores.claims.list()) {
-    if (!spec.orders || (namespace !== undefined && spec.namespace !== namespace)) continue;
+    if (namespace !== undefined && spec.namespace !== namespace) continue;
     const {name: host} = metadata;
-    const domain = registrableDomain(host) ?? host;
-    for (const {at, renewal = false} of spec.orders) {
-      made.push({host, account: spec.account, domain, renewal, atMs: Date.parse(at)});
+    for (const {at, renewal = false} of spec.orders ?? []) {
+      const atMs = Date.parse(at);
+      if (atMs <= sinceMs) continue;
+      made.push({host, account: spec.account, domain: registrableDomain(host) ?? host, renewal, atMs});
     }
   }
   return [...made, ...ordersWithoutClaim(operator, caAccount)];

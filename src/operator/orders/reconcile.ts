@@ -2,14 +2,13 @@
  * Lets certificate requests through as the CA takes orders: approving a request is what makes cert-manager order. Every
  * order of the platform's account passes here, whoever made the request and whatever for.
  */
-
 import {registrableDomain} from '../../dns/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {accountId} from '../account.ts';
-import {type Decision, decide} from '../approval/decide.ts';
+import {decide} from '../approval/decide.ts';
 import {writeDecision} from '../approval/reconcile.ts';
 import type {Operator} from '../context.ts';
 import {budgetBlockedUntilMs} from '../domain/certificate.ts';
@@ -21,7 +20,6 @@ import {madeOrders, recordOrder} from './made.ts';
 
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
-  readonly decision: Decision;
   readonly order: WaitingOrder;
 }
 
@@ -51,10 +49,9 @@ export function reconcileOrders(operator: Operator): Reconcile {
 function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiting[] {
   const undecided = operator.stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? [];
   return undecided.flatMap(request => {
-    const decision = request.metadata.deletionTimestamp ? undefined : decide(operator, request);
-    const {host} = decision ?? {};
-    if (!decision || host === undefined) return [];
-    return [{request, decision, order: orderOf(operator, request, host, nowMs)}];
+    const {host} = decide(operator, request);
+    if (host === undefined || request.metadata.deletionTimestamp) return [];
+    return [{request, order: orderOf(operator, request, host, nowMs)}];
   });
 }
 
@@ -79,12 +76,15 @@ function orderOf(
   };
 }
 
+/** The decision is made anew, since the ones before took their time; the claim that it stands on is written as it was then. */
 async function letThrough(
   operator: Operator,
-  {request, decision, order}: Waiting,
+  {request, order}: Waiting,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
+  const decision = decide(operator, request);
+  if (decision.host === undefined) return; // the claim has gone, and its change calls this again
   const claim = decision.reason === 'HostHeld' ? operator.stores.claims.get(order.host) : undefined;
   if (claim) await recordOrder(operator, claim, order.renewal, client, signal);
   await writeDecision(operator, request, decision, client, signal);
