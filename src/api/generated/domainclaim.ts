@@ -33,6 +33,10 @@ export interface DomainClaimSpec {
      */
     at: string;
     /**
+     * UID of the CertificateRequest; an operator that dies on the way counts it once.
+     */
+    request?: string;
+    /**
      * It was to replace a certificate that was due for renewal.
      */
     renewal?: boolean;

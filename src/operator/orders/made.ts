@@ -9,7 +9,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../account.ts';
 import type {OperatorConfig} from '../config.ts';
 import type {Operator} from '../context.ts';
-import {DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
+import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
 import {INDEX} from '../stores.ts';
 import type {MadeOrder} from './budget.ts';
 import {namespaceOf} from './ca-account.ts';
@@ -50,17 +50,28 @@ function ordersWithoutClaim({stores, config}: Operator, caAccount: string): Made
   });
 }
 
-/** Before the order is let through: who dies in between has counted one too many, never one too few. */
+/** Recorded, but not let through yet: whoever was at it has died. */
+export function isRecorded(
+  claim: DeepReadonly<DomainClaim> | undefined,
+  {metadata}: DeepReadonly<CertificateRequest>,
+): boolean {
+  return claim?.spec.orders?.some(({request}) => request !== undefined && request === metadata.uid) ?? false;
+}
+
+/** Before the order is let through, so that none is forgotten. */
 export async function recordOrder(
   {config, clock}: Operator,
   claim: DeepReadonly<DomainClaim>,
+  {metadata: {uid}}: DeepReadonly<CertificateRequest>,
   renewal: boolean,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
   const nowMs = clock.now();
   const kept = (claim.spec.orders ?? []).filter(({at}) => Date.parse(at) > nowMs - rememberMs(config));
-  const orders = [...kept, {at: timestamp(nowMs), ...(renewal && {renewal})}].slice(-MAX_ORDERS);
+  const orders = [...kept, {at: timestamp(nowMs), ...(uid && {request: uid}), ...(renewal && {renewal})}].slice(
+    -MAX_ORDERS,
+  );
   await client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal});
 }
 

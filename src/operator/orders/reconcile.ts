@@ -16,11 +16,13 @@ import {routeKeyOf} from '../identity.ts';
 import type {CertificateRequest} from '../resources.ts';
 import {INDEX} from '../stores.ts';
 import {planOrders, type Turn, type WaitingOrder} from './budget.ts';
-import {madeOrders, recordOrder} from './made.ts';
+import {isRecorded, madeOrders, recordOrder} from './made.ts';
 
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
   readonly order: WaitingOrder;
+  /** It has had its turn, and counts already. */
+  readonly recorded: boolean;
 }
 
 /** Keys are CA accounts, as `caAccountOf` names them. */
@@ -31,9 +33,10 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const nowMs = clock.now();
     const waiting = waitingFor(operator, caAccount, nowMs);
     const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
-    const line = waiting.map(({order}) => order);
+    const line = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
     const turns = planOrders(made, line, config.certificates.orderBudget, nowMs);
-    const turnOf = ({order}: Waiting) => turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY;
+    const turnOf = ({order, recorded}: Waiting) =>
+      recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     const errors: unknown[] = [];
     for (const next of waiting.filter(it => turnOf(it) <= nowMs)) {
       // One that the API server refuses keeps nobody else waiting.
@@ -51,7 +54,8 @@ function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiti
   return undecided.flatMap(request => {
     const {host} = decide(operator, request);
     if (host === undefined || request.metadata.deletionTimestamp) return [];
-    return [{request, order: orderOf(operator, request, host, nowMs)}];
+    const recorded = isRecorded(operator.stores.claims.get(host), request);
+    return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
   });
 }
 
@@ -86,7 +90,9 @@ async function letThrough(
   const decision = decide(operator, request);
   if (decision.host === undefined) return; // the claim has gone, and its change calls this again
   const claim = decision.reason === 'HostHeld' ? operator.stores.claims.get(order.host) : undefined;
-  if (claim) await recordOrder(operator, claim, order.renewal, client, signal);
+  if (claim && !isRecorded(claim, request)) {
+    await recordOrder(operator, claim, request, order.renewal, client, signal);
+  }
   await writeDecision(operator, request, decision, client, signal);
 }
 
