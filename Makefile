@@ -18,8 +18,9 @@ test: $(INSTALLED) ## everything that is right or wrong: check, integration, end
 	@node test/run.ts
 
 .PHONY: check
-check: $(INSTALLED) static ## the loop of every day: format, lint, types, generated files, unit tests
+check: $(INSTALLED) static ## the loop of every day: format, lint, types, generated files, licences, unit tests, npm audit
 	@vitest run --project unit
+	@$(MAKE) --no-print-directory audit
 
 .PHONY: static
 static: $(INSTALLED)
@@ -27,6 +28,12 @@ static: $(INSTALLED)
 	tsc
 	node tools/generate-types.ts --check
 	node tools/generate-values-schema.ts --check
+	node tools/check-packages.ts
+
+# Not in `make test`: what is known about a package changes without a commit, and no commit should fail for it.
+.PHONY: audit
+audit: $(INSTALLED) ## known vulnerabilities of what is shipped, as the npm registry knows them
+	@node tools/audit.ts
 
 .PHONY: soak
 soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, as long as it takes
@@ -57,7 +64,7 @@ format: $(INSTALLED) ## format, and mend what the linter can
 	biome check --write .
 
 .PHONY: bundle
-bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them
+bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them, each with its SBOM (CycloneDX)
 	rolldown --config tools/bundle.config.ts
 
 .PHONY: cluster-up

@@ -30,7 +30,7 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 300_000,
           maxWorkers: 1,
-          maxConcurrency: 12,
+          maxConcurrency: 6,
         },
       },
     ],

@@ -245,6 +245,19 @@ describe('the run of agreed negative verdicts', () => {
 });
 
 describe('fairness', () => {
+  test('the requests of an account with a thousand names do not keep that of another one waiting', async () => {
+    const {clock, asked, scheduler} = setUp();
+    const greedy = Array.from({length: 1000}, (_, n) => `a${n}`);
+    for (const key of greedy) scheduler.watch(key, subject({account: 'a', urgency: 'steady'}, `${key}.example.com`));
+    scheduler.watch('b', subject({account: 'b', urgency: 'steady'}, 'b.example.org'));
+    for (const key of greedy) scheduler.request(key, 'now');
+    scheduler.request('b', 'now');
+    await clock.advance(SECOND);
+    expect(asked).toContain('b.example.org');
+    expect(scheduler.get('b')?.request).toBe('now');
+    expect(asked.length).toBeLessThan(20);
+  });
+
   test('an account with a thousand names on servers that hang does not keep another one waiting', async () => {
     const {clock, asked, scheduler} = setUp(true);
     for (let n = 0; n < 1000; n++) scheduler.watch(`a${n}`, subject({account: 'a'}, `h${n}.example.com`));

@@ -9,6 +9,7 @@ import type {OperatorConfig} from './config.ts';
 import type {Operator} from './context.ts';
 import {addControllers} from './controllers.ts';
 import {Identity} from './identity.ts';
+import {OrderBoard} from './orders/board.ts';
 import {traefik} from './routing/traefik.ts';
 import {createStores} from './stores.ts';
 
@@ -42,8 +43,9 @@ export function assembleOperator(parts: OperatorParts): Manager {
   const operator: Operator = {
     config,
     identity: new Identity(parts.platformKey, config.platform),
-    stores: createStores(manager, flavour.resources),
+    stores: createStores(manager, config, flavour.resources),
     scheduler,
+    orders: new OrderBoard(),
     flavour,
     events: manager.events,
     clock,

@@ -115,10 +115,33 @@ const certificates = section('Certificates of custom domains, made by cert-manag
     },
   ),
   overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
-  failureBudget: section('How often a host may fail to get a certificate. Stay at or below the limit of the CA.', {
-    failures: count(5, 1, 20, 'Failed attempts of one host in the window.'),
-    windowSeconds: seconds(3600, 60, 'Length of the window.'),
-  }),
+  failureBudget: section(
+    'How often a host may fail to get a certificate and, while approval is enabled, how often one is ordered for it at all. Stay at or below the limit of the CA.',
+    {
+      failures: count(5, 1, 20, 'Failed attempts, or orders, of one host in the window.'),
+      windowSeconds: seconds(3600, 60, 'Length of the window.'),
+    },
+  ),
+  orderBudget: section(
+    "How much is ordered from the issuer's account at the CA; while approval is enabled. Stay at or below the limits of the CA, with what else orders from the account in mind.",
+    {
+      orders: count(
+        300,
+        2,
+        1_000_000,
+        'Orders in the window. Of those not kept for renewals, one tenant alone gets four fifths.',
+      ),
+      windowSeconds: seconds(10_800, 1, 'Length of the window.'),
+      renewalReserve: count(60, 0, 1_000_000, 'How many of the orders are kept for renewals; less than orders.'),
+      newHostsPerDomain: count(
+        50,
+        2,
+        1_000_000,
+        'New hosts of one registrable domain, such as example.com, in a window of their own. One tenant alone gets four fifths.',
+      ),
+      domainWindowSeconds: seconds(7 * day, 1, 'Length of the window of newHostsPerDomain.'),
+    },
+  ),
   secretRetentionSeconds: seconds(
     7 * day,
     0,
@@ -257,7 +280,7 @@ export const operatorConfigSchema: Schema = {
       lingerSeconds: seconds(
         day,
         0,
-        'How long the record of a released claim is kept. It blocks nobody; it remembers failed certificate attempts.',
+        'How long the record of a released claim is kept, at the least. It blocks nobody; it remembers failed certificate attempts, and orders for as long as they count.',
       ),
     }),
     controller: section('How the operator works.', {

@@ -25,6 +25,13 @@ const complete: OperatorConfig = {
     approval: {enabled: true, exemptNamespaces: ['cert-manager', 'kube-system']},
     overdueAfterSeconds: 1800,
     failureBudget: {failures: 5, windowSeconds: 3600},
+    orderBudget: {
+      orders: 300,
+      windowSeconds: 10_800,
+      renewalReserve: 60,
+      newHostsPerDomain: 50,
+      domainWindowSeconds: 604_800,
+    },
     secretRetentionSeconds: 604_800,
   },
   routing: {
@@ -88,6 +95,13 @@ test('an empty file is told all that is needed', () => {
 test('plans of the file replace the default ones', () => {
   const config = parse(`${minimal}plans: {gold: {customDomains: true}}\ndefaultPlan: gold\n`);
   expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20}});
+});
+
+test('a reserve for renewals that leaves nothing to new hosts is told', () => {
+  const text = minimal.replace('certificates: {', 'certificates: {orderBudget: {orders: 60}, ');
+  expect(problems(text)).toEqual([
+    'line 3, column 16: certificates.orderBudget.renewalReserve is 60; allowed: less than orders, which is 60',
+  ]);
 });
 
 describe('options that contradict each other are told', () => {

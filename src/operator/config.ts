@@ -47,6 +47,15 @@ export interface CertificatesConfig {
   readonly approval: {readonly enabled: boolean; readonly exemptNamespaces: readonly string[]};
   readonly overdueAfterSeconds: number;
   readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
+  /** Limits of the issuer's account at the CA; kept where `approval` is enabled. */
+  readonly orderBudget: {
+    readonly orders: number;
+    readonly windowSeconds: number;
+    /** Of `orders`; less than these. */
+    readonly renewalReserve: number;
+    readonly newHostsPerDomain: number;
+    readonly domainWindowSeconds: number;
+  };
   readonly secretRetentionSeconds: number;
 }
 
@@ -89,6 +98,7 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
   return [
     ...checkPlatform(config.platform),
     ...checkPlans(config),
+    ...checkOrderBudget(config.certificates.orderBudget),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
   ];
@@ -104,6 +114,10 @@ function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProble
   if (Object.hasOwn(plans, defaultPlan)) return [];
   const message = `is "${defaultPlan}", which plans does not define; allowed: ${Object.keys(plans).join(', ')}`;
   return [{path: ['defaultPlan'], message}];
+}
+
+function checkOrderBudget({orders, renewalReserve}: CertificatesConfig['orderBudget']): readonly ConfigProblem[] {
+  return mustBeLess(['certificates', 'orderBudget', 'renewalReserve'], renewalReserve, 'orders', orders);
 }
 
 function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {

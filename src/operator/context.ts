@@ -3,6 +3,7 @@ import type {Clock} from '../runtime/clock.ts';
 import type {EventRecorder} from '../runtime/kube/events.ts';
 import type {OperatorConfig} from './config.ts';
 import type {Identity} from './identity.ts';
+import type {OrderBoard} from './orders/board.ts';
 import type {Flavour} from './routing/flavour.ts';
 import type {Stores} from './stores.ts';
 
@@ -12,6 +13,7 @@ export interface Operator {
   readonly identity: Identity;
   readonly stores: Stores;
   readonly scheduler: DnsScheduler;
+  readonly orders: OrderBoard;
   readonly flavour: Flavour;
   readonly events: EventRecorder;
   readonly clock: Clock;

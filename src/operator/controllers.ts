@@ -3,16 +3,18 @@ import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
-import type {Delta} from '../runtime/kube/store.ts';
+import type {Delta, ReadonlyStore} from '../runtime/kube/store.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
-import {reconcileCertificateRequest, undecidedPart} from './approval/reconcile.ts';
+import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {routeKeyOf} from './identity.ts';
+import {caAccountOf} from './orders/ca-account.ts';
+import {reconcileOrders} from './orders/reconcile.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import {CERTIFICATE_REQUEST, type Domain, type Project} from './resources.ts';
+import type {CertificateRequest, Domain, Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
@@ -22,7 +24,8 @@ export function addControllers(manager: Manager, operator: Operator): void {
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
-  if (operator.config.certificates.approval.enabled) addApprovalController(manager, operator);
+  const {certificateRequests} = operator.stores;
+  if (certificateRequests) addApprovalControllers(manager, operator, certificateRequests);
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
@@ -61,7 +64,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, config} = operator;
+  const {stores, scheduler, orders, config} = operator;
   const {workers} = config.controller;
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const waitingFor = (...reasons: string[]) =>
@@ -91,6 +94,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
     controller.watch(store, delta => withRedirectsTo(stores, domainKeysOf(delta))); // a redirect waits for its target's route
   }
   scheduler.subscribe(key => controller.enqueue(key));
+  orders.subscribe(key => controller.enqueue(key));
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
@@ -116,13 +120,28 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     .watch(stores.namespaces, ({object}) => stores.apiKeys.byIndex(INDEX.namespace, object.metadata.name).map(keyOf));
 }
 
-/** A request waits for nothing but its grace, so only requests wake it. */
-function addApprovalController(manager: Manager, operator: Operator): void {
-  const {workers} = operator.config.controller;
-  const requests = manager.cache(CERTIFICATE_REQUEST, {transform: undecidedPart});
+function addApprovalControllers(
+  manager: Manager,
+  operator: Operator,
+  requests: ReadonlyStore<CertificateRequest>,
+): void {
+  const {stores, config} = operator;
   manager
-    .controller({name: 'certificate-request', reconcile: reconcileCertificateRequest(operator, requests), workers})
-    .watch(requests, self);
+    .controller({
+      name: 'certificate-request',
+      reconcile: reconcileCertificateRequest(operator),
+      workers: config.controller.workers,
+    })
+    .watch(requests, self); // a request waits for nothing but its grace
+  // Claims say who has a host and remember orders; Certificates say that a renewal is due.
+  const {issuerRef} = config.certificates;
+  const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
+    [caAccountOf(config, namespace, issuer) ?? []].flat();
+  manager
+    .controller({name: 'order', reconcile: reconcileOrders(operator), workers: 1})
+    .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
+    .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
+    .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef));
 }
 
 function self({object}: Delta<KubeObject>): string[] {

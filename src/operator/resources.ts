@@ -84,6 +84,7 @@ export interface CertificateRequest extends KubeObject {
     request: string;
     isCA?: boolean;
     usages?: string[];
+    issuerRef: {name: string; kind?: string; group?: string};
   };
   status?: {conditions?: CertificateCondition[]};
 }

@@ -5,6 +5,7 @@ import type {Reconcile} from '../runtime/controller/controller.ts';
 import {after, done} from '../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../runtime/kube/object.ts';
 import type {Operator} from './context.ts';
+import {lastOrderMs, rememberMs} from './orders/made.ts';
 import {DOMAIN_CLAIM, SECRET} from './resources.ts';
 import {domainKeyOf, inNamespace, type Stores} from './stores.ts';
 
@@ -48,12 +49,14 @@ function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>):
   return domainKey === undefined || domains.get(domainKey) !== undefined;
 }
 
-/** Keys are hosts. A released claim lingers, blocks nobody, and is then deleted. */
+/** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it remembers counts. */
 export function reconcileReleasedClaim({stores, config, clock}: Operator): Reconcile {
   return async (host, {client, signal}) => {
     const claim = stores.claims.get(host);
     if (!claim?.spec.releasedAt || claim.metadata.deletionTimestamp) return done();
-    const leftMs = Date.parse(claim.spec.releasedAt) + config.claims.lingerSeconds * 1000 - clock.now();
+    const lingersUntilMs = Date.parse(claim.spec.releasedAt) + config.claims.lingerSeconds * 1000;
+    const ordersCountUntilMs = (lastOrderMs(claim) ?? 0) + rememberMs(config);
+    const leftMs = Math.max(lingersUntilMs, ordersCountUntilMs) - clock.now();
     if (leftMs > 0) return after(leftMs);
     const {uid, resourceVersion} = claim.metadata;
     const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};

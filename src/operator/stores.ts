@@ -6,7 +6,10 @@ import type {Manager} from '../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {ReadonlyStore} from '../runtime/kube/store.ts';
 import {accountId} from './account.ts';
+import {isApprovedWithoutClaim, isDecided, undecidedPart} from './approval/request.ts';
+import type {OperatorConfig} from './config.ts';
 import {ROUTE_NAME_LENGTH} from './identity.ts';
+import {caAccountOf} from './orders/ca-account.ts';
 import {listedHosts} from './project/hosts.ts';
 import * as kinds from './resources.ts';
 
@@ -22,6 +25,8 @@ export interface Stores {
   readonly ingressClasses: ReadonlyStore<KubeObject>;
   /** Ours only, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
+  /** Undefined: approval is left to others. */
+  readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
   readonly issuers: ReadonlyStore<kinds.Issuer>;
   readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
   /** Metadata only: the operator never reads a private key, and no cache ever holds an API key. */
@@ -53,11 +58,15 @@ export const INDEX = {
   sha256: 'sha256',
   /** Secrets by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
+  /** Certificate requests by the CA account: those that wait, and those approved for which no claim stands. */
+  undecided: 'undecided',
+  approvedWithoutClaim: 'approvedWithoutClaim',
 } as const;
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
 
-export function createStores(manager: Manager, routeKinds: readonly ResourceType[]): Stores {
+export function createStores(manager: Manager, config: OperatorConfig, routeKinds: readonly ResourceType[]): Stores {
+  const approves = config.certificates.approval.enabled;
   const stores: Stores = {
     projects: manager.cache(kinds.PROJECT),
     domains: manager.cache(kinds.DOMAIN),
@@ -68,13 +77,25 @@ export function createStores(manager: Manager, routeKinds: readonly ResourceType
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {transform: slimEndpointSlice}),
     ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true}),
     certificates: manager.cache(kinds.CERTIFICATE, OURS),
+    certificateRequests: approves ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: undecidedPart}) : undefined,
     issuers: manager.cache(kinds.ISSUER, {transform: slimIssuer}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
     routes: routeKinds.map(resource => ({resource, store: manager.cache(resource, OURS)})),
   };
   addIndexes(stores);
+  if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
   return stores;
+}
+
+function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>, config: OperatorConfig): void {
+  const indexIf = (name: string, isMeant: (request: DeepReadonly<kinds.CertificateRequest>) => boolean) =>
+    requests.addIndex(name, request => {
+      const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
+      return caAccount !== undefined && isMeant(request) ? [caAccount] : [];
+    });
+  indexIf(INDEX.undecided, request => !isDecided(request));
+  indexIf(INDEX.approvedWithoutClaim, isApprovedWithoutClaim);
 }
 
 function addIndexes(stores: Stores): void {

@@ -1,6 +1,6 @@
 import {createHash} from 'node:crypto';
 import {existsSync} from 'node:fs';
-import {copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
+import {copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {run} from './children.ts';
@@ -22,7 +22,8 @@ export async function buildOperatorImage(builder: Builder): Promise<OperatorImag
   await run([join(REPOSITORY, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: REPOSITORY});
   const base = builder === 'buildah' ? {name: 'node', archive: await ensureNodeBase()} : undefined;
   const hash = createHash('sha256').update(base?.archive ?? '');
-  for (const file of ['Dockerfile', 'dist/operator.mjs', 'dist/check.mjs'])
+  const built = (await readdir(join(REPOSITORY, 'dist'))).filter(name => /\.(mjs|json)$/.test(name)).sort();
+  for (const file of ['Dockerfile', ...built.map(name => join('dist', name))])
     hash.update(await readFile(join(REPOSITORY, file)));
   const archive = join(cacheRoot(), 'operator', `${hash.digest('hex').slice(0, 12)}.tar`);
   if (!existsSync(archive)) {

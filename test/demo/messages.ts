@@ -31,13 +31,13 @@ export async function messageProcessed(terminal: Terminal): Promise<void> {
   await terminal.type('kubectl -n acme wait apikey/shop --for=condition=Ready --timeout=30s', {shows: 'made'});
   await terminal.type('kubectl -n acme get apikey shop', {
     shows: 'what anybody may see of it',
-    matching: [/shop +Active/],
+    matching: [/shop +npk_\w+ +True +Active/],
   });
   // The shell of each command is a new one, and the key is not to be printed.
   const key = "KEY=$(kubectl -n acme get secret shop-apikey -o jsonpath='{.data.key}' | base64 -d)";
   await terminal.type([key, 'printf %.12s "$KEY"'], {
     shows: 'in a Secret of the tenant: so it begins',
-    matching: [/^np/],
+    matching: [/^npk_/],
   });
 
   const body = `'{"message": "Order 4711 was paid"}'`;

@@ -6,7 +6,7 @@ import {TENANT_LABEL} from '../support/workload.ts';
 
 /**
  * Each tenant brings an Issuer of its own, so that a test can do without ACME, or without any issuer. DNS is looked at
- * often, so that a test of drift takes seconds; another leader is there within seconds.
+ * often, so that a test of drift takes seconds.
  */
 const SETTINGS = [
   `config.certificates.issuerRef.name=${ISSUER_NAME}`,
@@ -14,9 +14,6 @@ const SETTINGS = [
   'config.dns.checks.steadySeconds=5',
   'config.dns.driftAfterSeconds=5',
   'config.claims.lingerSeconds=20',
-  'config.controller.leaderElection.leaseDurationSeconds=6',
-  'config.controller.leaderElection.renewDeadlineSeconds=4',
-  'config.controller.leaderElection.retryPeriodSeconds=1',
   'messages.enabled=true',
   `messages.host=${MESSAGES_HOST}`,
   'messages.certificate.issuerRef.name=selfca',

@@ -50,7 +50,7 @@ export interface Visitor {
 
 const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 3;
-const OBSERVE_PAUSE_MS = 50;
+const OBSERVE_PAUSE_MS = 100;
 
 /** A visitor whose every connection goes to the ingress, whatever DNS says, so that what was removed can be asked for. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
@@ -139,7 +139,7 @@ async function untilAnswer(
     if (isWanted(answer)) return answer;
     throw new Error(`the last answer is ${JSON.stringify(answer)}`);
   };
-  return until(`${url} answers as wanted`, probe, {timeoutMs: 30_000, intervalMs: 50});
+  return until(`${url} answers as wanted`, probe, {timeoutMs: 60_000, intervalMs: 200});
 }
 
 function observe(urls: readonly string[], visitOne: (url: string) => Promise<Visit>) {

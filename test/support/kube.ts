@@ -20,6 +20,35 @@ export async function listAll<T extends KubeObject>(
   return items;
 }
 
+const WATCH_LIMITS = {timeoutMs: 600_000, idleTimeoutMs: 600_000};
+
+/**
+ * Waits until `describe` has nothing to complain of in the object; undefined: it does not exist. Costs the API server one
+ * watch, however long it takes. Throws after `timeoutMs`, with the last complaint.
+ */
+export async function untilObject<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  {namespace, name}: {readonly namespace: string; readonly name: string},
+  describe: (object: T | undefined) => string | undefined,
+  timeoutMs: number,
+): Promise<T> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  let complaint = describe(undefined);
+  try {
+    for (;;) {
+      for await (const event of client.watch(resource, {namespace, signal, ...WATCH_LIMITS})) {
+        if (event.type === 'BOOKMARK' || event.object.metadata.name !== name) continue;
+        complaint = describe(event.type === 'DELETED' ? undefined : event.object);
+        if (complaint === undefined) return event.object;
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Error(`${namespace}/${name}: not within ${timeoutMs / 1000} s; ${complaint}`, {cause: error});
+  }
+}
+
 /** Every object of a kind that exists in the namespace or comes to be, also one that is soon gone again. */
 export class Created {
   readonly #uids = new Map<string, string>();
@@ -41,9 +70,8 @@ export class Created {
 
   async #watch(client: KubeClient, resource: ResourceType, namespace: string): Promise<void> {
     const {signal} = this.#stopping;
-    const limits = {timeoutMs: 600_000, idleTimeoutMs: 600_000};
     try {
-      for await (const event of client.watch(resource, {namespace, signal, ...limits})) {
+      for await (const event of client.watch(resource, {namespace, signal, ...WATCH_LIMITS})) {
         if (event.type !== 'BOOKMARK') this.#uids.set(event.object.metadata.uid ?? '', event.object.metadata.name);
       }
     } catch (error) {

@@ -14,7 +14,7 @@ import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
 import type {Visitor} from './http.ts';
 import {issuerObjects} from './issuers.ts';
-import {Created, listAll} from './kube.ts';
+import {Created, listAll, untilObject} from './kube.ts';
 import {domain, namespace, project} from './objects.ts';
 import * as workload from './workload.ts';
 
@@ -38,7 +38,7 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
   readonly says?: string;
 };
 
-const WAIT = {timeoutMs: 150_000, intervalMs: 200};
+const WAIT = {timeoutMs: 150_000, intervalMs: 400};
 
 /** The names of what was made to get certificates. */
 export interface Attempts {
@@ -101,11 +101,8 @@ export class Tenant {
     const {namespace} = this;
     await this.#client.apply(kinds.SERVICE, workload.runningService(namespace, service));
     await this.#client.apply(workload.DEPLOYMENT, workload.deployment(namespace, service));
-    await until(
-      `${namespace}: ${service} is ready`,
-      async () => (await this.#client.get(workload.DEPLOYMENT, {namespace, name: service}))?.status?.readyReplicas,
-      WAIT,
-    );
+    const complaint = (found?: workload.Deployment) => (found?.status?.readyReplicas ? undefined : 'no pod is ready');
+    await untilObject(this.#client, workload.DEPLOYMENT, {namespace, name: service}, complaint, WAIT.timeoutMs);
   }
 
   async applyProject(domains: ProjectDomains | undefined, {name = 'shop', service = 'web'} = {}): Promise<void> {
@@ -131,12 +128,12 @@ export class Tenant {
 
   /** Waits until the Domain is as expected, and speaks of its present spec; fails with what it was instead. */
   async sees(host: string, expected: ExpectedDomain): Promise<kinds.Domain> {
-    const probe = async () => {
-      const domain = await this.domain(host);
-      if (domain && isAs(domain, expected)) return domain;
-      throw new Error(domain ? describe(domain) : 'it does not exist');
+    const complaint = (domain: kinds.Domain | undefined) => {
+      if (domain && isAs(domain, expected)) return undefined;
+      return `wanted ${JSON.stringify(expected)}, but ${domain ? describe(domain) : 'it does not exist'}`;
     };
-    return until(`${this.namespace}: ${host} is ${JSON.stringify(expected)}`, probe, WAIT);
+    const key = {namespace: this.namespace, name: host};
+    return untilObject(this.#client, kinds.DOMAIN, key, complaint, WAIT.timeoutMs);
   }
 
   /** Waits until the Project's conditions have these reasons. */

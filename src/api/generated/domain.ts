@@ -112,7 +112,7 @@ export interface DomainStatus {
      */
     renewalTime?: string;
     /**
-     * After a failure, the earliest time of the next attempt.
+     * After a failure, and while an order waits for its turn, the earliest time of the next attempt.
      */
     nextAttemptAt?: string;
   };

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {Certificate} from '../resources.ts';
-import {assessCertificate} from './certificate.ts';
+import {assessCertificate, pausedUntilMs} from './certificate.ts';
 
 const FAILED_AT = '2026-11-21T12:00:00Z';
 
@@ -29,4 +29,25 @@ test('progress is told as one sentence', () => {
     kind: 'issuing',
     progress: ' cert-manager: Issuing certificate as Secret does not exist.',
   });
+});
+
+test('how long an order waited for its turn does not count as issuing', () => {
+  const orderedAtMs = Date.parse(FAILED_AT) + 7_200_000;
+  const found = assessCertificate(certificate('True', 'Issuing'), false, '', orderedAtMs);
+  expect(found).toMatchObject({kind: 'issuing', sinceMs: orderedAtMs});
+});
+
+test.each([
+  {failedHoursAgo: [], wantHours: undefined},
+  {failedHoursAgo: [0.5], wantHours: 0.5},
+  {failedHoursAgo: [1], wantHours: undefined},
+  {failedHoursAgo: [3, 0.5], wantHours: 1.5},
+  {failedHoursAgo: [7, 5, 1], wantHours: 3},
+  {failedHoursAgo: [30, 0.5], wantHours: 0.5},
+  {failedHoursAgo: [5, 4, 3, 2, 1, 0.5, 0.2, 0.1, 0], wantHours: 32},
+])('after failures $failedHoursAgo hours ago a host that is added again waits $wantHours hours', row => {
+  const hours = (n: number) => n * 3_600_000;
+  const nowMs = Date.parse(FAILED_AT);
+  const failures = row.failedHoursAgo.map(ago => new Date(nowMs - hours(ago)).toISOString());
+  expect(pausedUntilMs(failures, nowMs)).toBe(row.wantHours && nowMs + hours(row.wantHours));
 });

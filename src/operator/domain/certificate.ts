@@ -7,6 +7,8 @@ import type {OperatorConfig} from '../config.ts';
 import {hostLabel} from '../identity.ts';
 import type {Certificate} from '../resources.ts';
 
+const HOUR_MS = 3_600_000;
+
 export interface CertificateIntent {
   readonly name: string;
   readonly namespace: string;
@@ -46,11 +48,15 @@ export type CertificateState =
   | {readonly kind: 'failed'; readonly why: string; readonly rateLimited: boolean}
   | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
 
-/** What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. */
+/**
+ * What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. `orderedAtMs`: when
+ * the last order was let through; until then it waited, and the CA has nothing to do with how long.
+ */
 export function assessCertificate(
   certificate: DeepReadonly<Certificate>,
   secretExists: boolean,
   issuerTrouble = '',
+  orderedAtMs = 0,
 ): CertificateState {
   const {conditions, lastFailureTime} = certificate.status ?? {};
   const issuing = findCondition(conditions, 'Issuing');
@@ -65,7 +71,7 @@ export function assessCertificate(
   const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${sentence(issuing.message)}` : '';
   return {
     kind: 'issuing',
-    sinceMs: isReplacing ? Number.POSITIVE_INFINITY : since ? Date.parse(since) : 0,
+    sinceMs: isReplacing ? Number.POSITIVE_INFINITY : Math.max(since ? Date.parse(since) : 0, orderedAtMs),
     progress: progress + issuerTrouble,
   };
 }
@@ -78,11 +84,25 @@ function sentence(text: string): string {
 /** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */
 export function nextAttemptMs({status}: DeepReadonly<Certificate>): number | undefined {
   if (!status?.lastFailureTime) return undefined;
-  const doublings = Math.min((status.failedIssuanceAttempts ?? 1) - 1, 5);
-  return Date.parse(status.lastFailureTime) + 3_600_000 * 2 ** doublings;
+  return Date.parse(status.lastFailureTime) + pauseMs(status.failedIssuanceAttempts ?? 1);
 }
 
-/** When the failure budget admits another attempt; undefined: now. `failures` are RFC 3339 times. */
+function pauseMs(failures: number): number {
+  return HOUR_MS * 2 ** Math.min(failures - 1, 5);
+}
+
+/**
+ * The same pause, for a host that cert-manager no longer knows since its Certificate was removed: after the failures of
+ * the last day, which the claim remembers. Undefined: none has failed, or the pause is over.
+ */
+export function pausedUntilMs(failures: readonly string[], nowMs: number): number | undefined {
+  const recent = failures.map(time => Date.parse(time)).filter(time => time > nowMs - 24 * HOUR_MS);
+  if (recent.length === 0) return undefined;
+  const untilMs = Math.max(...recent) + pauseMs(recent.length);
+  return untilMs > nowMs ? untilMs : undefined;
+}
+
+/** When the failure budget admits another attempt; undefined: now. `failures` are RFC 3339 times of failures or attempts. */
 export function budgetBlockedUntilMs(
   failures: readonly string[],
   {failureBudget}: OperatorConfig['certificates'],

@@ -6,6 +6,9 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {routeName} from '../identity.ts';
+import {caAccountOf} from '../orders/ca-account.ts';
+import {explainShortage} from '../orders/explain.ts';
+import {lastOrderMs} from '../orders/made.ts';
 import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
   assessCertificate,
@@ -14,12 +17,15 @@ import {
   type CertificateState,
   freshAttemptStatus,
   nextAttemptMs,
+  pausedUntilMs,
 } from './certificate.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
 import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
+import {before, type Subject} from './subject.ts';
 
 const KIND_MISSING_MS = 5_000;
+/** How soon the turns are surely planned. */
+const PLAN_MS = 5_000;
 
 export interface CertificateResult {
   readonly condition: DomainCondition;
@@ -54,11 +60,13 @@ export async function certify(
   const issuerRef = certificate?.spec.issuerRef ?? config.certificates.issuerRef;
   const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
-  const exhausted = certificate || subject.secret ? undefined : exhaustedBudget(operator, subject);
-  if (exhausted) return exhausted;
+  const heldBack = certificate || subject.secret ? undefined : holdBack(operator, subject);
+  if (heldBack) return heldBack;
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const state = assessCertificate(certificate, subject.secret !== undefined, trouble);
+  const state = assessCertificate(certificate, subject.secret !== undefined, trouble, lastOrderMs(subject.claim));
+  const waiting = state.kind === 'issuing' ? awaitTurn(operator, subject, issuerRef) : undefined;
+  if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(operator, subject, state)) {
     await startFreshAttempt(operator, certificate, state, client, signal);
     if (state.kind === 'renewal-failing') return judge(operator, subject, certificate, state);
@@ -113,21 +121,62 @@ function judgeIssuer(
 
 /** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */
 function wantsFreshAttempt({config}: Operator, subject: Subject, state: CertificateState): boolean {
-  const {verifyRequest, check, claim, nowMs} = subject;
-  if (!verifyRequest || check?.request !== verifyRequest || state.kind === 'issued') return false;
+  const {claim, nowMs} = subject;
+  if (!isAskedFor(subject) || state.kind === 'issued') return false;
   if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
 }
 
-/** Deleting a host and adding it again does not escape the budget: the claim remembers the failures. */
-function exhaustedBudget({config}: Operator, {claim, nowMs}: Subject): CertificateResult | undefined {
-  const untilMs = budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs);
+function isAskedFor({verifyRequest, check}: Subject): boolean {
+  return verifyRequest !== undefined && check?.request === verifyRequest;
+}
+
+/**
+ * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
+ * ends the pause; the budget it cannot exceed.
+ */
+function holdBack({config}: Operator, subject: Subject): CertificateResult | undefined {
+  const {claim, nowMs, host} = subject;
+  const failures = claim?.spec.failures ?? [];
+  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
+  const untilMs = blockedUntilMs ?? (isAskedFor(subject) ? undefined : pausedUntilMs(failures, nowMs));
   if (untilMs === undefined) return undefined;
-  const condition = CertificateReady.rateLimited(
-    'Too many certificate attempts failed for this host.',
-    timestamp(untilMs),
-  );
+  const next = timestamp(untilMs);
+  const condition =
+    blockedUntilMs === undefined
+      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
+      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
   return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
+}
+
+/** The certificate is asked for, and the order waits for its turn at the CA. */
+function awaitTurn(
+  {orders, config, stores}: Operator,
+  subject: Subject,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
+): CertificateResult | undefined {
+  const {key, host, namespace, domain, nowMs} = subject;
+  const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
+  const turn = caAccount === undefined ? undefined : orders.get(caAccount, key);
+  if (turn === undefined) return undefined;
+  const last = before(subject, 'CertificateReady');
+  const told =
+    last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
+  if (turn === 'unknown') {
+    // After a restart, until the turns are planned again, what was said last holds.
+    if (!last || Number.isNaN(told)) return undefined;
+    return {
+      condition: {...last, type: 'CertificateReady'},
+      usable: false,
+      nextAttemptAtMs: told,
+      wakeAtMs: nowMs + PLAN_MS,
+    };
+  }
+  // Others come and go, and each time all turns shift: what was told stands until then, unless it will be earlier.
+  const atMs = told > nowMs ? Math.min(told, turn.atMs) : turn.atMs;
+  const why = explainShortage(turn.shortage ?? 'orders', host, config.certificates);
+  const condition = CertificateReady.awaitsTurn(why, timestamp(atMs));
+  return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
 }
 
 /**

@@ -7,7 +7,7 @@ import {API_VERSION} from '../../api/names.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
-import {DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
+import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
 import {Claimed, type DomainCondition} from './conditions.ts';
 import {isOlderThanClaim, type Subject} from './subject.ts';
 import {requiredRecords} from './verify.ts';
@@ -45,6 +45,7 @@ export async function claimHost(
     namespace: subject.namespace,
     since: timestamp(subject.nowMs),
     ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
+    ...(claim?.spec.orders && {orders: claim.spec.orders.map(order => ({...order}))}),
   };
   const written = claim
     ? await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal})
@@ -96,21 +97,29 @@ async function recordFailure(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
-  const failedAt = certificate?.status?.lastFailureTime;
-  const failures = claim.spec.failures ?? [];
-  if (!failedAt || failures.includes(failedAt)) return;
-  const spec = {...claim.spec, failures: [...failures, failedAt].sort().slice(-MAX_FAILURES)};
-  await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
+  const spec = withFailure(claim.spec, certificate);
+  if (spec !== claim.spec) await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
 }
 
-/** Lets the host go; the claim lingers, blocks nobody, and keeps the failure budget. Nothing happens unless it is ours. */
+function withFailure(
+  spec: DeepReadonly<DomainClaim['spec']>,
+  certificate: DeepReadonly<Certificate> | undefined,
+): DeepReadonly<DomainClaim['spec']> {
+  const failedAt = certificate?.status?.lastFailureTime;
+  const {failures = []} = spec;
+  if (!failedAt || failures.includes(failedAt)) return spec;
+  return {...spec, failures: [...failures, failedAt].sort().slice(-MAX_FAILURES)};
+}
+
+/** Lets the host go; the claim lingers, blocks nobody, and keeps the budgets, a last failure of the certificate included. */
 export async function releaseClaim(
   operator: Operator,
   claim: DeepReadonly<DomainClaim>,
+  certificate: DeepReadonly<Certificate> | undefined,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
   if (claim.spec.releasedAt) return;
-  const spec = {...claim.spec, releasedAt: timestamp(operator.clock.now())};
+  const spec = {...withFailure(claim.spec, certificate), releasedAt: timestamp(operator.clock.now())};
   await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
 }

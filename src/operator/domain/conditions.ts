@@ -56,6 +56,7 @@ export const REASONS = {
     'Overdue',
     'Failed',
     'RateLimited',
+    'OrderBudget',
     'IssuerNotFound',
     'CertManagerMissing',
     'Refused',
@@ -252,6 +253,12 @@ export const CertificateReady = {
       'False',
       'RateLimited',
       `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Mend the cause of the failures meanwhile.`,
+    ),
+  awaitsTurn: (why: string, next: string) =>
+    certificateReady(
+      'False',
+      'OrderBudget',
+      `The certificate waits for its turn: ${why} Nothing needs to be done: it is ordered by itself, not before ${next}.`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(

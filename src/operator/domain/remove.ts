@@ -15,10 +15,11 @@ export async function removeDomain(
   signal: AbortSignal,
 ): Promise<void> {
   operator.scheduler.unwatch(key);
+  const certificate = operator.stores.certificates.get(routeKeyOf(key));
   await tearDown(operator, key, client, signal);
   const slash = key.indexOf('/');
   const claim = operator.stores.claims.get(key.slice(slash + 1));
-  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(operator, claim, client, signal);
+  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(operator, claim, certificate, client, signal);
 }
 
 /** Takes a host off the ingress and stops its renewals. */

@@ -16,7 +16,14 @@ import {requiredRecords} from './verify.ts';
 const EVIDENCE_PAUSE_MS = 30_000;
 
 /** Reasons of a Domain that is on its way as it should be. */
-const UNEVENTFUL: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Propagating', 'Issuing', 'TargetNotLive']);
+const UNEVENTFUL: ReadonlySet<string> = new Set([
+  'Waiting',
+  'Checking',
+  'Propagating',
+  'Issuing',
+  'OrderBudget',
+  'TargetNotLive',
+]);
 
 export interface Findings {
   readonly steps: Steps;

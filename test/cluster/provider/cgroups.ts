@@ -17,9 +17,18 @@ export function makeCgroup(name: string): void {
   for (const parent of hierarchies()) {
     const folder = join(parent, name);
     mkdirSync(folder, {recursive: true});
+    giveCpuShare(folder);
     const cpus = join(folder, 'cpuset.cpus');
     if (parent !== ROOT && existsSync(cpus)) copyCpuset(parent, folder);
     if (parent === ROOT) writeFileSync(join(folder, 'cgroup.subtree_control'), '+cpu +cpuset +memory +pids +io');
+  }
+}
+
+/** To the kernel a cgroup is one competitor, as heavy as one process: on a busy machine all pods together would starve. */
+function giveCpuShare(folder: string): void {
+  const asProcesses = 8;
+  for (const [file, ofOneProcess] of Object.entries({'cpu.weight': 100, 'cpu.shares': 1024})) {
+    if (existsSync(join(folder, file))) writeFileSync(join(folder, file), String(asProcesses * ofOneProcess));
   }
 }
 

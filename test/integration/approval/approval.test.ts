@@ -13,6 +13,7 @@ import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
 import {INGRESS_CLASS_NAME, startWorld, type World} from '../operator/world.ts';
+import {budgetRows} from './budget.rows.ts';
 import {signingRequest} from './signing-request.ts';
 
 const ROUNDS = 40;
@@ -184,6 +185,8 @@ test('a default host with a certificate of its own is approved', async () => {
     type: 'Approved',
   });
 });
+
+describe('the order budget', () => budgetRows(() => world));
 
 test('the operator was refused nothing', async () => {
   const refused = (await world.audit.events()).filter(({responseStatus}) => responseStatus?.code === 403);

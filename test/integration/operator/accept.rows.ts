@@ -96,6 +96,21 @@ const rows: readonly Row[] = [
     mend: tenant => tenant.delete(DOMAIN, tenant.host('first')),
   },
   {
+    reason: 'PlanLimitReached',
+    case: 'a host of a Project, after one made by hand',
+    plan: 'starter',
+    given: async tenant => {
+      await tenant.deployedProject();
+      await tenant.apply(tenant.host('by-hand'));
+      await tenant.becomes(tenant.host('by-hand'), {Accepted: 'Accepted'});
+      await tenant.project({primary: tenant.host('listed')});
+      return tenant.host('listed');
+    },
+    says: ['Plan starter allows 1 custom domains in an account'],
+    stalled: true,
+    mend: tenant => tenant.delete(DOMAIN, tenant.host('by-hand')),
+  },
+  {
     reason: 'NoSuccessfulDeploy',
     case: 'no ready endpoint yet',
     given: async tenant => {

@@ -244,6 +244,34 @@ export function certificateRows(world: () => World): void {
     expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
   });
 
+  test('removing a host and adding it again escapes no pause; a verify request makes one attempt', async () => {
+    const tenant = await newTenant(world(), 'readded');
+    const host = tenant.host('shop');
+    const approvals = world().certManager.approvals();
+    approvals.refuse(host);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    await tenant.becomes(host, {CertificateReady: 'Failed'});
+    const failures = await tenant.until('the failure stands', () => tenant.claim(host)?.spec.failures);
+    await tenant.project();
+    await tenant.until('nothing is left but the claim', () => {
+      return !tenant.domain(host) && !tenant.certificate(host) && tenant.claim(host)?.spec.releasedAt;
+    });
+
+    await tenant.project({primary: host});
+    const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
+      'the last attempts for this host failed, before it was added again',
+      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+    ]);
+    expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
+    expect(tenant.certificate(host)).toBeUndefined();
+    expect(tenant.certificateRequests(host)).toHaveLength(1);
+
+    await approvals.approve(host);
+    await tenant.verify(host, 'mended');
+    await tenant.becomesLive(host);
+  });
+
   test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
     const tenant = await newTenant(world(), 'budget');
     const host = tenant.host('shop');

@@ -134,7 +134,8 @@ test('a text answer of something on the way is an error that shows it', async ()
 test('many watches leave room for requests, and requests share a few connections', async () => {
   const watches = Array.from({length: 30}, () => world.cache(client, CONFIG_MAP, {namespace}));
   await Promise.all(watches);
-  const calls = Array.from({length: 200}, (_, i) => client.get(CONFIG_MAP, {namespace, name: `x${i}`}));
+  const options = {timeoutMs: 50_000};
+  const calls = Array.from({length: 200}, (_, i) => client.get(CONFIG_MAP, {namespace, name: `x${i}`}, options));
   await Promise.all(calls);
   expect(proxy.connections() - 30).toBeLessThanOrEqual(8);
 });

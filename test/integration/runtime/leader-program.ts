@@ -1,6 +1,6 @@
 /**
- * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS`.
- * Says on stdout when it is ready and why it ended.
+ * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS [deaf]`.
+ * Says on stdout when it is ready and why it ended. Deaf, it does not listen to being told to stop.
  */
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/runtime/clock.ts';
@@ -8,8 +8,9 @@ import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {CONFIG_MAP, logger} from './world.ts';
 
-const [kubeconfig = '', namespace = '', name = '', leaseMs = ''] = process.argv.slice(2);
+const [kubeconfig = '', namespace = '', name = '', leaseMs = '', deaf] = process.argv.slice(2);
 const leaseDurationMs = Number(leaseMs);
+const ended = new AbortController();
 const registry = new Registry();
 const client = createKubeClient({kubeconfig, userAgent: name, fieldManager: name, registry, logger});
 const manager = createManager({
@@ -30,7 +31,8 @@ const store = manager.cache(CONFIG_MAP, {namespace});
 for (const writer of ['a', 'b', 'c', 'd']) {
   manager.run({
     name: `writer ${writer}`,
-    run: async signal => {
+    run: async told => {
+      const signal = deaf ? ended.signal : told;
       for (let i = 0; !signal.aborted; i++) {
         const patch = {data: {[writer]: `${name} ${i}`}};
         await client.patch(CONFIG_MAP, {namespace, name: 'x'}, patch, {signal}).catch(() => undefined);
@@ -48,4 +50,5 @@ store.settled().then(
 );
 const end = await manager.start(stop.signal);
 process.stdout.write(`end ${end.reason}\n`);
+ended.abort();
 await client.close();

@@ -1,0 +1,180 @@
+/**
+ * Who of those that wait may order a certificate, and when: a pure function of the orders that were made, of who waits,
+ * and of the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
+ */
+import type {CertificatesConfig} from '../config.ts';
+import {SlidingWindow} from './window.ts';
+
+export type OrderBudget = CertificatesConfig['orderBudget'];
+
+/** What an order draws on. */
+interface Draw {
+  readonly host: string;
+  readonly account: string;
+  /** The registrable domain of the host. */
+  readonly domain: string;
+  /** In place of a certificate that is due: it may draw on the reserve, and the host is no new one of its domain. */
+  readonly renewal: boolean;
+}
+
+export interface MadeOrder extends Draw {
+  readonly atMs: number;
+}
+
+export interface WaitingOrder extends Draw {
+  /** Unique among those that wait. */
+  readonly key: string;
+  readonly sinceMs: number;
+  /** The host itself may not order before. */
+  readonly notBeforeMs: number;
+}
+
+/** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
+export type Shortage = 'orders' | 'domain' | 'host';
+
+export interface Turn {
+  /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
+  readonly atMs: number;
+  /** What keeps it from being now. */
+  readonly shortage?: Shortage;
+}
+
+/**
+ * No tenant may have more than this many times what it leaves to others: one alone gets four fifths, of two each gets four
+ * ninths, and the first host of the next one finds something left.
+ */
+const SHARE = 4;
+
+/** The turn of each that waits, by its key: found by letting time pass under the rule that decides now. */
+export function planOrders(
+  made: readonly MadeOrder[],
+  waiting: readonly WaitingOrder[],
+  budget: OrderBudget,
+  nowMs: number,
+): Map<string, Turn> {
+  const ledger = new Ledger(made, budget, nowMs);
+  const lines = linesOf(waiting, ledger);
+  const turns = new Map<string, Turn>();
+  takeAll(lines, ledger, ({key}) => turns.set(key, {atMs: nowMs}));
+  const shortages = new Map<string, Shortage>();
+  for (const order of lines.flat()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
+  const later = ({key}: WaitingOrder, atMs: number) => turns.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
+  const starts = waiting.map(({notBeforeMs}) => notBeforeMs).filter(startMs => startMs > nowMs);
+  const horizonMs = nowMs + budget.windowSeconds * 1000;
+  while (lines.some(line => line.length > 0)) {
+    const nextMs = ledger.nextChangeMs(starts);
+    if (nextMs >= horizonMs) break;
+    ledger.goTo(nextMs);
+    takeAll(lines, ledger, later);
+  }
+  for (const order of lines.flat()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
+  return turns;
+}
+
+type Line = WaitingOrder[];
+
+/** One line for each account and its renewals; in it, one host of each domain in turn, and whoever has waited longest. */
+function linesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Line[] {
+  const lines = new Map<string, Map<WaitingOrder, number>>();
+  const places = new Map<string, number>();
+  for (const order of waiting.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1))) {
+    const key = `${order.renewal} ${order.account}`;
+    const line = lines.get(key) ?? new Map();
+    lines.set(key, line);
+    const place = places.get(`${key} ${order.domain}`) ?? ledger.hadOf(`domain ${order.domain}`);
+    places.set(`${key} ${order.domain}`, place + 1);
+    line.set(order, place);
+  }
+  return [...lines.values()].map(line => [...line].sort(([, a], [, b]) => a - b).map(([order]) => order));
+}
+
+function takeAll(lines: readonly Line[], ledger: Ledger, take: (order: WaitingOrder, atMs: number) => void): void {
+  for (let next = ledger.nextOf(lines); next; next = ledger.nextOf(lines)) {
+    next.line.splice(next.line.indexOf(next.order), 1);
+    ledger.add({...next.order, atMs: ledger.nowMs});
+    take(next.order, ledger.nowMs);
+  }
+}
+
+class Ledger {
+  nowMs = Number.NEGATIVE_INFINITY;
+  readonly #budget: OrderBudget;
+  readonly #orders: SlidingWindow;
+  /** One entry for each host that is new, however often it tried. */
+  readonly #newHosts: SlidingWindow;
+
+  constructor(made: readonly MadeOrder[], budget: OrderBudget, nowMs: number) {
+    this.#budget = budget;
+    this.#orders = new SlidingWindow(budget.windowSeconds * 1000);
+    this.#newHosts = new SlidingWindow(budget.domainWindowSeconds * 1000);
+    for (const order of made.toSorted((a, b) => a.atMs - b.atMs)) {
+      this.goTo(order.atMs);
+      this.add(order);
+    }
+    this.goTo(nowMs);
+  }
+
+  add({host, account, domain, renewal, atMs}: MadeOrder): void {
+    this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`]);
+    if (renewal || this.#newHosts.count(`host ${host}`) > 0) return;
+    this.#newHosts.add(atMs, [`host ${host}`, `domain ${domain}`, `domain ${domain} account ${account}`]);
+  }
+
+  hadOf(key: string): number {
+    return this.#orders.count(key);
+  }
+
+  goTo(ms: number): void {
+    this.nowMs = ms;
+    this.#orders.advance(ms);
+    this.#newHosts.advance(ms);
+  }
+
+  /** `starts`: when hosts may order that may not now. */
+  nextChangeMs(starts: readonly number[]): number {
+    const later = starts.filter(startMs => startMs > this.nowMs);
+    return Math.min(this.#orders.nextExitMs(), this.#newHosts.nextExitMs(), ...later);
+  }
+
+  /** Renewals first, then the account that has had least, then who has waited longest. */
+  nextOf(lines: readonly Line[]): {readonly order: WaitingOrder; readonly line: Line} | undefined {
+    let best: {readonly order: WaitingOrder; readonly line: Line} | undefined;
+    for (const line of lines) {
+      if (!line[0] || !this.#hasAccountRoom(line[0])) continue;
+      const order = line.find(waiting => this.shortageOf(waiting) === undefined);
+      if (order && (!best || this.#compare(order, best.order) < 0)) best = {order, line};
+    }
+    return best;
+  }
+
+  shortageOf(order: WaitingOrder): Shortage | undefined {
+    const {host, account, domain, renewal, notBeforeMs} = order;
+    if (notBeforeMs > this.nowMs) return 'host';
+    if (!this.#hasAccountRoom(order)) return 'orders';
+    if (renewal || this.#newHosts.count(`host ${host}`) > 0) return undefined;
+    const free = this.#budget.newHostsPerDomain - this.#newHosts.count(`domain ${domain}`);
+    return hasRoom(this.#newHosts.count(`domain ${domain} account ${account}`), free) ? undefined : 'domain';
+  }
+
+  /** Beyond the horizon: no earlier than this, by what can be said without letting more time pass. */
+  notBeforeMs(order: WaitingOrder): number {
+    const isFull = this.shortageOf(order) === 'domain';
+    return isFull ? this.#newHosts.nextExitMs(`domain ${order.domain}`) : order.notBeforeMs;
+  }
+
+  #hasAccountRoom({account, renewal}: WaitingOrder): boolean {
+    const {orders, renewalReserve} = this.#budget;
+    const free = orders - (renewal ? 0 : renewalReserve) - this.#orders.count('all');
+    return hasRoom(this.#orders.count(`account ${account}`), free);
+  }
+
+  #compare(a: WaitingOrder, b: WaitingOrder): number {
+    const had = ({account}: WaitingOrder) => this.#orders.count(`account ${account}`);
+    return Number(b.renewal) - Number(a.renewal) || had(a) - had(b) || a.sinceMs - b.sinceMs;
+  }
+}
+
+/** Whoever has had nothing yet may take the last one. */
+function hasRoom(had: number, free: number): boolean {
+  return had === 0 ? free > 0 : had < SHARE * (free - 1);
+}

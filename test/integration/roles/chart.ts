@@ -1,0 +1,20 @@
+/** What the chart renders about rights, without a cluster. */
+import {join} from 'node:path';
+import {run} from '../../cluster/children.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+export const SYSTEM = 'nameplate-system';
+
+/** All roles, the service accounts, and the admission policies that ask for them. `helm`: path of the program. */
+export function renderRoles(helm: string): Promise<string> {
+  const files = ['admission', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
+  const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
+  const values = [
+    '--values',
+    join(ROOT, 'examples/values.yaml'),
+    '--set',
+    'messages.enabled=true,messages.host=api.example.net',
+  ];
+  return run([helm, 'template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM, ...values, ...shown]);
+}

@@ -1,0 +1,114 @@
+/**
+ * The chart's roles on a real API server: each identity, a service account of its own, does what it may and tries what it
+ * may not, by dry runs, which the server asks RBAC and admission about as always, and of which it stores nothing.
+ */
+
+import {Agent, request as send} from 'undici';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+import {renderRoles, SYSTEM} from './chart.ts';
+import {
+  type Binding,
+  creation,
+  deeds,
+  EDGE_INGRESS,
+  type Identity,
+  identities,
+  OBJECTS,
+  RBAC,
+  type Request,
+  TENANT,
+} from './rows.ts';
+
+const ROOT = new URL('../../..', import.meta.url).pathname;
+const NAMES = Object.keys(identities) as Identity[];
+
+let api: ApiServer;
+let agent: Agent;
+let tokens: ReadonlyMap<Identity, string>;
+
+beforeAll(async () => {
+  const programs = await ensurePrograms(['helm', 'kube']);
+  api = await startApiServer({crds: [`${ROOT}crds`]});
+  agent = new Agent({connect: {ca: api.ca}});
+  for (const namespace of [TENANT, SYSTEM]) await api.kubectl('create', 'namespace', namespace);
+  await api.apply(await renderRoles(programs.path('helm')));
+  await api.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: OBJECTS}));
+  tokens = new Map(await Promise.all(NAMES.map(newIdentity)));
+  const list = {method: 'GET', path: `/apis/nameplate.dev/v1alpha1/namespaces/${TENANT}/projects`} as const;
+  await until('the role view includes ours', async () => (await attempt('viewer', list)).status === 200);
+  await until('the policies are in force', async () => (await attempt('admin', EDGE_INGRESS)).status === 403);
+});
+afterAll(async () => {
+  await agent?.close();
+  await api?.stop();
+});
+
+async function newIdentity(name: Identity): Promise<readonly [Identity, string]> {
+  await api.kubectl('create', 'serviceaccount', name, '-n', TENANT);
+  for (const {role, everywhere} of identities[name] as readonly Binding[]) {
+    const flags = [`--clusterrole=${role}`, `--serviceaccount=${TENANT}:${name}`];
+    const kind = everywhere ? ['clusterrolebinding'] : ['rolebinding', '-n', TENANT];
+    await api.kubectl('create', ...kind, `${name}-${role}`, ...flags);
+  }
+  return [name, (await api.kubectl('create', 'token', name, '-n', TENANT)).trim()];
+}
+
+async function attempt(
+  as: Identity,
+  {method, path, body}: Request,
+): Promise<{readonly status: number; readonly said: string}> {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const headers = {authorization: `Bearer ${tokens.get(as)}`, 'content-type': type};
+  const payload = body === undefined ? {} : {body: JSON.stringify(body)};
+  const answer = await send(`${api.url}${path}`, {method, headers, dispatcher: agent, ...payload});
+  return {status: answer.statusCode, said: await answer.body.text()};
+}
+
+describe.each(deeds)('to $deed', ({request, may}) => {
+  test.each(NAMES)('is for %s to try', async name => {
+    const {status, said} = await attempt(name, request);
+    if (may.includes(name)) expect([200, 201], said).toContain(status);
+    else expect(status, said).toBe(403);
+  });
+});
+
+describe('a tenant does not rise by the roles of its own namespace', () => {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const metadata = {name: 'up'};
+  const notHeld = 'attempting to grant RBAC permissions not currently held';
+  const binding = (role: string, subject: Identity) => ({
+    apiVersion,
+    kind: 'RoleBinding',
+    metadata,
+    roleRef: {apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `nameplate-${role}`},
+    subjects: [{kind: 'ServiceAccount', name: subject, namespace: TENANT}],
+  });
+
+  test.each([
+    ['domains/status', 'patch'],
+    ['routes', 'manage'],
+    ['plans', 'assign'],
+  ])('an admin makes no Role over %s', async (resource, verb) => {
+    const rules = [{apiGroups: ['nameplate.dev'], resources: [resource], verbs: [verb]}];
+    const role = {apiVersion, kind: 'Role', metadata, rules};
+    const {status, said} = await attempt('admin', creation(`${RBAC}roles`, role));
+    expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
+  });
+
+  test.each(['platform-admin', 'trusted', 'assign-plans'])('an admin does not bind nameplate-%s', async name => {
+    const {status, said} = await attempt('admin', creation(`${RBAC}rolebindings`, binding(name, 'admin')));
+    expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
+  });
+
+  // Who has every right in a namespace may bind any role there. The policies ask for the whole cluster.
+  test('who may do everything in a namespace may bind it there, in vain', async () => {
+    const made = {method: 'POST', path: `${RBAC}rolebindings`, body: binding('platform-admin', 'owner')} as const;
+    expect(await attempt('owner', made)).toMatchObject({status: 201});
+    const {status, said} = await attempt('owner', EDGE_INGRESS);
+    expect(status).toBe(403);
+    expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-routes'.*list it in spec.domains of a Project/);
+  });
+});

@@ -1,0 +1,173 @@
+/** Who there is, what there is, and who may do what with it. */
+import {LABEL} from '../../../src/api/names.ts';
+
+export const TENANT = 'acme';
+const HOST = 'shop.example.com';
+const API = 'nameplate.dev/v1alpha1';
+
+export interface Binding {
+  readonly role: string;
+  /** By a ClusterRoleBinding; else by a RoleBinding in the tenant's namespace. */
+  readonly everywhere?: true;
+}
+
+/** The first three are what Kubernetes calls its users; the owner has every right in its namespace. */
+export const identities = {
+  viewer: [{role: 'view'}],
+  editor: [{role: 'edit'}],
+  admin: [{role: 'admin'}],
+  owner: [{role: 'every-right'}],
+  platform: [
+    {role: 'nameplate-platform-admin', everywhere: true},
+    {role: 'publish-and-label', everywhere: true},
+  ],
+  billing: [
+    {role: 'nameplate-assign-plans', everywhere: true},
+    {role: 'publish-and-label', everywhere: true},
+  ],
+  nobody: [],
+} satisfies Readonly<Record<string, readonly Binding[]>>;
+
+export type Identity = keyof typeof identities;
+
+const clusterRole = (name: string, rules: readonly object[]) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: {name},
+  rules,
+});
+
+const project = {
+  apiVersion: API,
+  kind: 'Project',
+  metadata: {name: 'shop', namespace: TENANT},
+  spec: {service: {name: 'shop', port: 80}},
+};
+const domain = {
+  apiVersion: API,
+  kind: 'Domain',
+  metadata: {name: HOST, namespace: TENANT},
+  spec: {host: HOST, projectRef: {name: 'shop'}},
+};
+const apiKey = {
+  apiVersion: API,
+  kind: 'APIKey',
+  metadata: {name: 'shop', namespace: TENANT},
+  spec: {scopes: ['messages:read']},
+};
+const claim = {
+  apiVersion: API,
+  kind: 'DomainClaim',
+  metadata: {name: HOST},
+  spec: {account: TENANT, namespace: TENANT, since: '2026-01-01T00:00:00Z'},
+};
+
+export const OBJECTS: readonly object[] = [
+  clusterRole('every-right', [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]),
+  clusterRole('publish-and-label', [
+    {apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: ['create']},
+    {apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'patch']},
+  ]),
+  project,
+  domain,
+  apiKey,
+  claim,
+];
+
+const rules = [
+  {
+    host: HOST,
+    http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'shop', port: {number: 80}}}}]},
+  },
+];
+
+export interface Request {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** What is changed is changed by a dry run. */
+  readonly path: string;
+  readonly body?: object;
+}
+
+const DRY = '?dryRun=All';
+const ofTenant = (group: string, resource: string) => `/apis/${group}/namespaces/${TENANT}/${resource}`;
+
+export function creation(path: string, body: object): Request {
+  return {method: 'POST', path: path + DRY, body};
+}
+
+function change(path: string, body: object): Request {
+  return {method: 'PATCH', path: path + DRY, body};
+}
+
+export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses'), {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'Ingress',
+  metadata: {name: 'mine'},
+  spec: {ingressClassName: 'traefik', rules},
+});
+
+export const RBAC = ofTenant('rbac.authorization.k8s.io/v1', '');
+
+interface Deed {
+  readonly deed: string;
+  readonly request: Request;
+  readonly may: readonly Identity[];
+}
+
+const READERS: readonly Identity[] = ['viewer', 'editor', 'admin', 'owner', 'platform'];
+const WRITERS: readonly Identity[] = ['editor', 'admin', 'owner', 'platform'];
+
+interface Subject {
+  readonly metadata: {readonly name: string};
+  readonly spec: object;
+}
+
+/** All deeds with the objects of a path; `other` is to be created, the one of the name stands. */
+function withKind(
+  path: string,
+  name: string,
+  other: Subject,
+  readers: readonly Identity[],
+  writers: readonly Identity[],
+): Deed[] {
+  const what = path.replace(/.*\//, '');
+  return [
+    {deed: `read one of the ${what}`, request: {method: 'GET', path: `${path}/${name}`}, may: readers},
+    {deed: `list ${what}`, request: {method: 'GET', path}, may: readers},
+    {deed: `create one of the ${what}`, request: creation(path, other), may: writers},
+    {
+      deed: `change one of the ${what}`,
+      request: change(`${path}/${name}`, {metadata: {labels: {team: 'a'}}}),
+      may: writers,
+    },
+    {deed: `delete one of the ${what}`, request: {method: 'DELETE', path: `${path}/${name}${DRY}`}, may: writers},
+    {deed: `delete all ${what}`, request: {method: 'DELETE', path: path + DRY}, may: writers},
+  ];
+}
+
+const OTHER_HOST = 'www.example.com';
+const named = <T extends Subject>(name: string, object: T, spec: object = {}) => ({
+  ...object,
+  metadata: {name},
+  spec: {...object.spec, ...spec},
+});
+const [PROJECTS, DOMAINS, API_KEYS] = [ofTenant(API, 'projects'), ofTenant(API, 'domains'), ofTenant(API, 'apikeys')];
+
+export const deeds: readonly Deed[] = [
+  ...withKind(PROJECTS, 'shop', named('other', project), READERS, WRITERS),
+  ...withKind(DOMAINS, HOST, named(OTHER_HOST, domain, {host: OTHER_HOST}), READERS, WRITERS),
+  ...withKind(API_KEYS, 'shop', named('other', apiKey), READERS, WRITERS),
+  ...[`${PROJECTS}/shop`, `${DOMAINS}/${HOST}`, `${API_KEYS}/shop`].map(path => ({
+    deed: `write the status of ${path.split('/').slice(-2).join('/')}`,
+    request: change(`${path}/status`, {status: {observedGeneration: 1}}),
+    may: ['owner', 'platform'] as const,
+  })),
+  // Claims are of the cluster, so every right in a namespace does not reach them.
+  ...withKind(`/apis/${API}/domainclaims`, HOST, named(OTHER_HOST, claim), ['platform'], ['platform']),
+  {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
+  ...[LABEL.plan, LABEL.account].map(label => ({
+    deed: `set the label ${label}`,
+    request: change(`/api/v1/namespaces/${TENANT}`, {metadata: {labels: {[label]: 'pro'}}}),
+    may: ['platform', 'billing'] as const,
+  })),
+];

@@ -1,0 +1,77 @@
+import {once} from 'node:events';
+import {mkdtemp, rm} from 'node:fs/promises';
+import {createServer, type Server} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {json} from 'node:stream/consumers';
+import {createGunzip} from 'node:zlib';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {type AuditOutput, audit, judge} from './audit.ts';
+
+type Asked = Readonly<Record<string, readonly string[]>>;
+
+const FINDING = {
+  id: 1,
+  url: 'https://advisories.test/1',
+  title: 'It yields',
+  severity: 'high',
+  vulnerable_versions: '*',
+};
+/** npm takes seconds on a busy machine. */
+const PATIENCE_MS = 60_000;
+
+let server: Server;
+/** Options of npm: this registry, and a cache that no invented vulnerability outlives. */
+let options: readonly string[];
+let cache: string;
+/** Whether the registry answers, or refuses as a mirror does that knows packages only. */
+let answers = true;
+let asked: Asked = {};
+
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    if (request.method !== 'POST' || !answers) return response.writeHead(405, 'Method Not Allowed').end();
+    asked = (await json(request.pipe(createGunzip()))) as Asked;
+    return response.setHeader('Content-Type', 'application/json').end(JSON.stringify({pino: [FINDING]}));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  cache = await mkdtemp(join(tmpdir(), 'nameplate-npm-'));
+  options = [`--registry=http://127.0.0.1:${(server.address() as AddressInfo).port}/`, `--cache=${cache}`];
+});
+afterAll(async () => {
+  server.close();
+  await rm(cache, {recursive: true});
+});
+
+test('the real npm asks for all that is shipped and for no tool, and what it finds fails', {
+  timeout: PATIENCE_MS,
+}, async () => {
+  answers = true;
+  expect(await audit(options)).toEqual({fails: true, lines: ['high: pino: It yields, https://advisories.test/1']});
+  expect(Object.keys(asked)).toEqual(expect.arrayContaining(['ajv', 'pino', 'undici', 'yaml', 'fast-uri']));
+  expect(Object.keys(asked)).not.toContain('vitest');
+});
+
+test('a registry that refuses the question is no failure, and is loud', {timeout: PATIENCE_MS}, async () => {
+  answers = false;
+  const {fails, lines} = await audit(options);
+  expect(fails).toBe(false);
+  expect(lines.join(' ')).toMatch(/!! NOT CHECKED.*405/);
+});
+
+test.each<[string, AuditOutput, boolean, RegExp]>([
+  ['nothing', report({}), false, /^no known vulnerabilities/],
+  ['what is critical', report({a: {severity: 'critical', via: ['b']}}), true, /^critical: a: b$/],
+  ['what is moderate', report({a: {severity: 'moderate', via: ['b']}}), false, /^moderate: a: b$/],
+  ['no network', {error: {summary: 'getaddrinfo EAI_AGAIN'}}, false, /NOT CHECKED.*EAI_AGAIN/],
+  ['a report of another version', {auditReportVersion: 3, vulnerabilities: {}}, false, /NOT CHECKED.*no answer/],
+])('%s', (_, output, fails, says) => {
+  const answer = judge(output);
+  expect(answer.fails).toBe(fails);
+  expect(answer.lines.join(' ')).toMatch(says);
+});
+
+function report(vulnerabilities: NonNullable<AuditOutput['vulnerabilities']>): AuditOutput {
+  return {auditReportVersion: 2, vulnerabilities};
+}
