@@ -165,7 +165,7 @@ describe('a server that has left eight questions in a row unanswered', {timeout:
       count++;
       return answers() ? [answer(message, '192.0.2.1')] : [];
     });
-    const brief = createTransport({mayAsk: () => true, timeoutMs: 300, clock});
+    const brief = createTransport({mayAsk: () => true, timeoutMs: 150, clock});
     return {ask: () => brief.query(query, never), count: () => count};
   };
 
