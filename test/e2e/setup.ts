@@ -14,6 +14,9 @@ const SETTINGS = [
   'config.dns.checks.steadySeconds=5',
   'config.dns.driftAfterSeconds=5',
   'config.claims.lingerSeconds=20',
+  // A claim is kept for as long as its orders count.
+  'config.certificates.orderBudget.windowSeconds=20',
+  'config.certificates.orderBudget.domainWindowSeconds=20',
   'messages.enabled=true',
   `messages.host=${MESSAGES_HOST}`,
   'messages.certificate.issuerRef.name=selfca',
