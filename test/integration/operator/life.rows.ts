@@ -5,7 +5,7 @@ import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../..
 import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {newTenant, type Tenant} from './tenant.ts';
-import {CA_IDENTITY, INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './world.ts';
+import {INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './world.ts';
 
 /** A record that does not prove the host; `mend`: what is done beside creating the records that are shown. */
 interface DnsRow {
@@ -201,127 +201,6 @@ export function lifeRows(world: () => World): void {
     await tenant.until('the Middleware is back', () => world().history.get(MIDDLEWARE, middleware));
     expect(tenant.ingress(host)?.spec).toEqual(before.ingress);
     expect(tenant.certificate(host)?.spec).toEqual(before.certificate);
-    await tenant.becomesLive(host);
-  });
-}
-
-export function certificateRows(world: () => World): void {
-  test('CAA that forbids is named and nothing is ordered; without it a verify request goes on', async () => {
-    const tenant = await newTenant(world(), 'caa');
-    const host = tenant.host('shop');
-    await world().dns.set(tenant.zone, 'CAA', ['0 issue "other.example"']);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    const want = {state: 'Verified', CAAAllowed: 'Forbidden', CertificateReady: 'Waiting', Ready: 'Forbidden'} as const;
-    await tenant.becomes(host, want, ['other.example', CA_IDENTITY]);
-    expect(tenant.certificate(host)).toBeUndefined();
-    await world().dns.set(tenant.zone, 'CAA', [`0 issue "${CA_IDENTITY}"`]);
-    await tenant.verify(host, 'mended');
-    await tenant.becomesLive(host);
-  });
-
-  test('a refused certificate is told with the next attempt, and a verify request makes a fresh one now', async () => {
-    const tenant = await newTenant(world(), 'refused');
-    const host = tenant.host('shop');
-    const approvals = world().certManager.approvals();
-    approvals.refuse(host);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
-      'The certificate authority refused',
-      'The next attempt is made at',
-      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
-    ]);
-    const lastFailure = Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '');
-    expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(lastFailure + 3_600_000);
-    await tenant.until('the failure stands on the claim', () => tenant.claim(host)?.spec.failures?.length === 1);
-    expect(tenant.ingress(host)).toBeUndefined();
-
-    await approvals.approve(host);
-    await tenant.verify(host, 'mended');
-    const live = await tenant.becomesLive(host);
-    expect(tenant.certificateRequests(host).length).toBeGreaterThan(1);
-    expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
-  });
-
-  test('removing a host and adding it again escapes no pause; a verify request makes one attempt', async () => {
-    const tenant = await newTenant(world(), 'readded');
-    const host = tenant.host('shop');
-    const approvals = world().certManager.approvals();
-    approvals.refuse(host);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    await tenant.becomes(host, {CertificateReady: 'Failed'});
-    const failures = await tenant.until('the failure stands', () => tenant.claim(host)?.spec.failures);
-    await tenant.project();
-    await tenant.until('nothing is left but the claim', () => {
-      return !tenant.domain(host) && !tenant.certificate(host) && tenant.claim(host)?.spec.releasedAt;
-    });
-
-    await tenant.project({primary: host});
-    const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
-      'the last attempts for this host failed, before it was added again',
-      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
-    ]);
-    expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
-    expect(tenant.certificate(host)).toBeUndefined();
-    expect(tenant.certificateRequests(host)).toHaveLength(1);
-
-    await approvals.approve(host);
-    await tenant.verify(host, 'mended');
-    await tenant.becomesLive(host);
-  });
-
-  test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
-    const tenant = await newTenant(world(), 'budget');
-    const host = tenant.host('shop');
-    world().certManager.approvals().refuse(host);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    await tenant.becomes(host, {CertificateReady: 'Failed'});
-    const claim = await tenant.until(
-      'the failure stands',
-      () => tenant.claim(host)?.spec.failures && tenant.claim(host),
-    );
-    const oldest = Date.now() - 1_800_000;
-    const failures = [0, 1, 2, 3].map(minutes =>
-      new Date(oldest + minutes * 60_000).toISOString().replace(/\.\d+/, ''),
-    );
-    const spec = {failures: [...failures, ...(claim.spec.failures ?? [])]};
-    await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec});
-    const limited = await tenant.becomes(host, {CertificateReady: 'RateLimited', Ready: 'RateLimited'});
-    const next = Date.parse(limited.status?.certificate?.nextAttemptAt ?? '');
-    expect(next).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
-    await tenant.verify(host, 'once more');
-    await tenant.becomes(host, {CertificateReady: 'RateLimited'});
-    expect(tenant.certificateRequests(host)).toHaveLength(1);
-  });
-
-  test('a certificate that takes too long is Overdue, and a verify request starts a fresh attempt', async () => {
-    const tenant = await newTenant(world(), 'overdue');
-    const host = tenant.host('shop');
-    const approvals = world().certManager.approvals();
-    approvals.hold(host);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Issuing'});
-    const isIssuing = ({type}: {type: string}) => type === 'Issuing';
-    const certificate = await tenant.until('cert-manager is at it', () =>
-      tenant.certificate(host)?.status?.conditions?.some(isIssuing) ? tenant.certificate(host) : undefined,
-    );
-    const longAgo = new Date(Date.now() - 31 * 60_000).toISOString().replace(/\.\d+/, '');
-    const conditions = certificate.status?.conditions?.map(condition =>
-      isIssuing(condition) ? {...condition, lastTransitionTime: longAgo} : condition,
-    );
-    const key = {namespace: tenant.namespace, name: certificate.metadata.name};
-    await world().client.patch(CERTIFICATE, key, {status: {conditions}}, {subresource: 'status'});
-    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Overdue', Ready: 'Overdue'}, [
-      'No certificate after 30 minutes',
-      'no CAA record that forbids',
-      `kubectl annotate --overwrite domain ${host}`,
-    ]);
-    await approvals.approve(host);
-    await tenant.verify(host, 'mended');
     await tenant.becomesLive(host);
   });
 }

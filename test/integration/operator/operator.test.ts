@@ -6,9 +6,10 @@
 import {afterAll, beforeAll, describe} from 'vitest';
 import {acceptRows} from './accept.rows.ts';
 import {apiKeyRows} from './apikey.rows.ts';
+import {certificateRows} from './certificate.rows.ts';
 import {claimRows} from './claim.rows.ts';
 import {disturbanceRows, invariantRows} from './disturbance.rows.ts';
-import {certificateRows, lifeRows} from './life.rows.ts';
+import {lifeRows} from './life.rows.ts';
 import {platformRows} from './platform.rows.ts';
 import {rbacRows} from './rbac.rows.ts';
 import {redirectRows} from './redirect.rows.ts';
