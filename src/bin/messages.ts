@@ -3,7 +3,6 @@
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Wiring and
  * signals, nothing else.
  */
-import {parseArgs} from 'node:util';
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import {watchKeys} from '../keys/authority.ts';
@@ -14,6 +13,7 @@ import {createKeyTable, keyTableDefinition} from '../messages/key-table.ts';
 import {databasePath, startMessagesService} from '../messages/service.ts';
 import {backupDatabase} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
+import {readCommandLine} from '../process/command-line.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
@@ -32,10 +32,12 @@ const storeWorker = import.meta.url.endsWith('.ts')
   : new URL('./messages-store.mjs', import.meta.url);
 
 async function main(): Promise<number> {
-  const {values, positionals} = parseArgs({
-    options: {config: {type: 'string'}, kubeconfig: {type: 'string'}},
-    allowPositionals: true,
-  });
+  const options = {config: {type: 'string'}, kubeconfig: {type: 'string'}, help: {type: 'boolean'}} as const;
+  const {values, positionals} = readCommandLine({options, allowPositionals: true}, USAGE);
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
   const [command, target, ...rest] = positionals;
   if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);

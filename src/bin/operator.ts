@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 /** The operator: `operator --config FILE [--kubeconfig FILE]`. Wiring and signals, nothing else. */
 import {hostname} from 'node:os';
-import {parseArgs} from 'node:util';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import {FIELD_MANAGER} from '../api/names.ts';
 import {assembleOperator} from '../operator/assemble.ts';
 import type {OperatorConfig} from '../operator/config.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
+import {readCommandLine} from '../process/command-line.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {readKeyFile} from '../process/key-file.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
@@ -20,7 +20,12 @@ const USAGE = 'usage: operator --config FILE [--kubeconfig FILE]';
 const SHUTDOWN_DEADLINE_MS = 25_000;
 
 async function main(): Promise<number> {
-  const {values} = parseArgs({options: {config: {type: 'string'}, kubeconfig: {type: 'string'}}});
+  const options = {config: {type: 'string'}, kubeconfig: {type: 'string'}, help: {type: 'boolean'}} as const;
+  const {values} = readCommandLine({options}, USAGE);
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
   if (!values.config) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<OperatorConfig>(values.config, operatorConfigDefinition);
   const platformKey = await readKeyFile(config.platform.keyFile, 32);

@@ -1,0 +1,35 @@
+/** What each program answers to a command line alone. */
+import {execFile} from 'node:child_process';
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+
+const BIN = join(import.meta.dirname, '../../src/bin');
+
+function run(program: string, ...args: readonly string[]): Promise<{code: number; out: string; err: string}> {
+  return new Promise(resolve => {
+    const child = execFile(process.execPath, [join(BIN, `${program}.ts`), ...args], (_, out, err) =>
+      resolve({code: child.exitCode ?? -1, out, err}),
+    );
+  });
+}
+
+test.concurrent.each(['operator', 'messages'])('%s --help says how it is used', async program => {
+  expect(await run(program, '--help')).toEqual({
+    code: 0,
+    out: expect.stringContaining(`usage: ${program} --config FILE`),
+    err: '',
+  });
+});
+
+test.concurrent.each([
+  {program: 'operator', args: []},
+  {program: 'operator', args: ['--nonsense']},
+  {program: 'operator', args: ['surplus']},
+  {program: 'messages', args: ['--config']},
+  {program: 'messages', args: ['surplus', '--config', 'none']},
+])('$program $args is refused with the usage, without a stack', async ({program, args}) => {
+  const {code, out, err} = await run(program, ...args);
+  expect({code, out}).toEqual({code: 2, out: ''});
+  expect(err).not.toMatch(/^\s+at /m);
+  if (!args.includes('none')) expect(err).toContain(`usage: ${program} --config FILE`);
+});
