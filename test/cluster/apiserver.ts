@@ -1,7 +1,6 @@
 import {randomBytes} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {cp, mkdtemp, rm} from 'node:fs/promises';
-import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {type Child, failOnExit, run, startChild} from './children.ts';
@@ -16,6 +15,7 @@ import {
   writeKubeconfig,
   writeSecrets,
 } from './controlplane.ts';
+import {freePorts} from './free-ports.ts';
 import {ensurePrograms} from './programs.ts';
 import {until} from './wait.ts';
 
@@ -161,20 +161,4 @@ function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Cli
       return path;
     },
   };
-}
-
-/** Held open all at once, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({length: count}, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      server =>
-        new Promise<number>((resolve, reject) => {
-          server.once('error', reject);
-          server.listen(0, '127.0.0.1', () => resolve((server.address() as {port: number}).port));
-        }),
-    ),
-  );
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
-  return ports;
 }

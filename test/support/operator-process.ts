@@ -1,8 +1,8 @@
 /** The operator as its users run it: a process of its own, started from the source with a configuration file. */
 import {readFile, writeFile} from 'node:fs/promises';
-import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {type Child, failOnExit, startChild} from '../cluster/children.ts';
+import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../src/bin/operator.ts');
@@ -50,7 +50,7 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
 /** Starts it and waits for nothing: for one that is to fail. */
 export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
   const {folder, name, config, kubeconfig} = options;
-  const {port = await freePort()} = options;
+  const {port = (await freePorts(1))[0]} = options;
   const configFile = join(folder, `${name}.json`);
   const logFile = join(folder, `${name}.log`);
   await writeFile(configFile, JSON.stringify({...config, server: {port}}, null, 2)); // JSON is YAML
@@ -82,15 +82,4 @@ function sumOf(text: string, metric: string, labels: Readonly<Record<string, str
 
 function parseLines(text: string): Record<string, unknown>[] {
   return text.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, resolve);
-  });
-  const {port} = server.address() as {port: number};
-  await new Promise(resolve => server.close(resolve));
-  return port;
 }

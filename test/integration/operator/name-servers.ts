@@ -4,11 +4,11 @@
  * authoritative mode.
  */
 
-import {createSocket} from 'node:dgram';
 import {Resolver} from 'node:dns/promises';
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {failOnExit, startChild} from '../../cluster/children.ts';
+import {freePorts} from '../../cluster/free-ports.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {formatValue, formatZone, type ZoneRecord} from '../../cluster/zonefile.ts';
@@ -33,7 +33,8 @@ const TTL = 1;
 
 export async function startNameServers(parent: string): Promise<NameServers> {
   const folder = join(parent, 'zones');
-  const ports = {one: await freeUdpPort(), two: await freeUdpPort()};
+  const [one = 0, two = 0] = await freePorts(2);
+  const ports = {one, two};
   for (const server of SERVERS) await mkdir(join(folder, server), {recursive: true});
   await writeFile(
     join(folder, 'Corefile'),
@@ -131,15 +132,4 @@ function block(port: number, folder: string): string {
     reload 100ms
   }
 }`;
-}
-
-async function freeUdpPort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject);
-    socket.bind(0, '127.0.0.1', resolve);
-  });
-  const {port} = socket.address();
-  await new Promise<void>(resolve => socket.close(() => resolve()));
-  return port;
 }
