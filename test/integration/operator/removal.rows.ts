@@ -45,7 +45,10 @@ export function removalRows(world: () => World): void {
     const key = {namespace: tenant.namespace, name: host};
     await world().client.delete(DOMAIN, key, {propagationPolicy: 'Orphan'});
     const released = await releaseOf(tenant, host);
-    const ends = tenant.trace(host).filter(({type}) => type === 'DELETED');
+    // In etcd's order: that in which the watches of different kinds bring it is their own.
+    const revision = ({object}: Version) => Number(object.metadata.resourceVersion);
+    const deleted = tenant.trace(host).filter(({type}) => type === 'DELETED');
+    const ends = deleted.toSorted((one, other) => revision(one) - revision(other));
     const kindsInOrder = ends.map(({resource}) => resource.kind).filter(kind => kind !== SECRET.kind);
     expect(kindsInOrder).toEqual(['Ingress', 'Ingress', 'Middleware', 'Certificate']);
     expect(ends.at(-1)?.at).toBeLessThan(released.at);
