@@ -3,8 +3,8 @@ import {type Endpoint, formatEndpoint} from './addresses.ts';
 import type {Clock} from './clock.ts';
 import {DecodeError, decodeMessage, encodeQuery, type Message, type QueryType, typeCode} from './codec.ts';
 import {Semaphore} from './semaphore.ts';
+import {Silence} from './silence.ts';
 import {exchangeOverTcp} from './tcp.ts';
-import {TtlCache} from './ttl-cache.ts';
 import {exchangeOverUdp} from './udp.ts';
 import {canonicalName} from './wire-names.ts';
 
@@ -41,24 +41,21 @@ export interface TransportOptions {
 const FORMERR = 1;
 const NOTIMP = 4;
 const UDP_TRIES = 2;
-/** After so many questions in a row without an answer, an address is left alone for a while: the line must not stand still. */
-const SILENT_AFTER = 8;
-const SILENT_MS = 10_000;
-const SILENT_ENTRIES = 10_000;
 
 export function createTransport(options: TransportOptions): Transport {
   const lines = new Map<string, Semaphore>();
-  const unanswered = new TtlCache<number>(options.clock, SILENT_ENTRIES);
+  const silence = new Silence(options.clock);
 
   async function askUnlessSilent(server: string, query: Query, signal: AbortSignal): Promise<Reply> {
-    const count = () => unanswered.get(server) ?? 0;
-    if (count() >= SILENT_AFTER) return failed('timeout', 'no answer to others just now, so not asked again');
+    if (silence.holds(server, query.name)) {
+      return failed('timeout', 'no answer to others just now, so not asked again');
+    }
     try {
       const reply = await exchange(query, options.timeoutMs, signal);
-      unanswered.set(server, 0, SILENT_MS);
+      silence.answered(server, query.name);
       return reply;
     } catch (error) {
-      if (isTimeout(error) && !signal.aborted) unanswered.set(server, count() + 1, SILENT_MS);
+      if (isTimeout(error) && !signal.aborted) silence.unanswered(server, query.name);
       throw error;
     }
   }
