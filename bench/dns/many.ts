@@ -59,6 +59,8 @@ Socket.prototype.send = function (this: Socket, ...args: unknown[]) {
 const heapBefore = heapUsed();
 const cpuBefore = process.cpuUsage();
 const started = performance.now();
+// Ends with the program that started it.
+process.stdin.on('end', () => process.exit(1)).resume();
 void scheduler.start(new AbortController().signal);
 for (const [host, subject] of subjects) scheduler.watch(host, subject);
 await until('all are verified', () => verified.size === hosts.length, {timeoutMs: LIMIT_MS, intervalMs: 20});

@@ -34,6 +34,8 @@ scheduler.subscribe(host => {
   const arrived = scheduler.get(host)?.verdict.verified ? verified : missed;
   if (!arrived.has(host)) arrived.set(host, Date.now());
 });
+// Ends with the program that started it.
+process.stdin.on('end', () => process.exit(1)).resume();
 void scheduler.start(new AbortController().signal);
 for (const host of hosts) {
   scheduler.watch(host, {account: host, uid: host, question: questionAbout(host), urgency: 'pending'});
