@@ -46,6 +46,10 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
 
+.PHONY: bench-dns
+bench-dns: $(INSTALLED) ## DNS verdicts beside node:dns and cert-manager's own check, over the fault zones of the tests
+	@node bench/dns/bench.ts
+
 .PHONY: bench-messages
 bench-messages: $(INSTALLED) ## durable messages a second, beside what bounds them; needs wrk
 	@node bench/messages/bench.ts

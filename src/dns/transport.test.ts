@@ -102,9 +102,14 @@ describe('the answer is taken', () => {
 });
 
 describe('there is no answer', () => {
-  test('in silence', async () => {
-    const query = await serve(() => []);
+  test('in silence, after two datagrams', async () => {
+    let datagrams = 0;
+    const query = await serve((_, tries) => {
+      datagrams = tries;
+      return [];
+    });
     expect(await transport.query(query, never)).toMatchObject({ok: false, failure: 'timeout'});
+    expect(datagrams).toBe(2);
   });
   test('in garbage', async () => {
     const query = await serve(message => [Buffer.concat([message.subarray(0, 2), Buffer.from([0x84, 0, 0, 1])])]);

@@ -3,8 +3,8 @@ import {type Endpoint, formatEndpoint} from './addresses.ts';
 import type {Clock} from './clock.ts';
 import {DecodeError, decodeMessage, encodeQuery, type Message, type QueryType, typeCode} from './codec.ts';
 import {Semaphore} from './semaphore.ts';
+import {Silence} from './silence.ts';
 import {exchangeOverTcp} from './tcp.ts';
-import {TtlCache} from './ttl-cache.ts';
 import {exchangeOverUdp} from './udp.ts';
 import {canonicalName} from './wire-names.ts';
 
@@ -31,7 +31,10 @@ export interface Transport {
 export interface TransportOptions {
   /** Asked before any packet is sent. */
   readonly mayAsk: (endpoint: Endpoint) => boolean;
-  /** Milliseconds for one try: a second UDP try and one over TCP have as long again. */
+  /**
+   * Milliseconds that a datagram may take to be answered. Half of that after the first, it is sent once more, so silence
+   * lasts for one and a half. An exchange over TCP has as long again.
+   */
   readonly timeoutMs: number;
   /** Questions in flight to one address; others wait in line. Default 16. */
   readonly perServer?: number;
@@ -40,25 +43,21 @@ export interface TransportOptions {
 
 const FORMERR = 1;
 const NOTIMP = 4;
-const UDP_TRIES = 2;
-/** After so many questions in a row without an answer, an address is left alone for a while: the line must not stand still. */
-const SILENT_AFTER = 8;
-const SILENT_MS = 10_000;
-const SILENT_ENTRIES = 10_000;
 
 export function createTransport(options: TransportOptions): Transport {
   const lines = new Map<string, Semaphore>();
-  const unanswered = new TtlCache<number>(options.clock, SILENT_ENTRIES);
+  const silence = new Silence(options.clock);
 
   async function askUnlessSilent(server: string, query: Query, signal: AbortSignal): Promise<Reply> {
-    const count = () => unanswered.get(server) ?? 0;
-    if (count() >= SILENT_AFTER) return failed('timeout', 'no answer to others just now, so not asked again');
+    if (silence.holds(server, query.name)) {
+      return failed('timeout', 'no answer to others just now, so not asked again');
+    }
     try {
       const reply = await exchange(query, options.timeoutMs, signal);
-      unanswered.set(server, 0, SILENT_MS);
+      silence.answered(server, query.name);
       return reply;
     } catch (error) {
-      if (isTimeout(error) && !signal.aborted) unanswered.set(server, count() + 1, SILENT_MS);
+      if (isTimeout(error) && !signal.aborted) silence.unanswered(server, query.name);
       throw error;
     }
   }
@@ -91,20 +90,13 @@ async function exchange(query: Query, timeoutMs: number, signal: AbortSignal): P
 }
 
 async function exchangeUdpThenTcp(query: Query, edns: boolean, ms: number, signal: AbortSignal): Promise<Message> {
-  const message = await withRetry(UDP_TRIES, signal, () => overUdp(query, edns, withDeadline(signal, ms)));
+  const message = await overUdp(query, edns, ms, signal);
   return message.truncated ? overTcp(query, edns, withDeadline(signal, ms)) : message;
 }
 
-async function withRetry<T>(tries: number, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    if (tries <= 1 || signal.aborted || !isTimeout(error)) throw error;
-    return withRetry(tries - 1, signal, run);
-  }
-}
-
-async function overUdp(query: Query, edns: boolean, signal: AbortSignal): Promise<Message> {
+/** The second datagram does not wait for the end of the first: its answer may be under way, and is as good. */
+async function overUdp(query: Query, edns: boolean, ms: number, signal: AbortSignal): Promise<Message> {
+  const deadline = withDeadline(signal, ms * 1.5);
   const id = randomInt(0x10000);
   let garbage: DecodeError | undefined;
   // A datagram that is not the answer is left alone: anybody can send one, and the answer may still come.
@@ -118,9 +110,9 @@ async function overUdp(query: Query, edns: boolean, signal: AbortSignal): Promis
     }
   };
   try {
-    return await exchangeOverUdp(query.endpoint, encode(query, id, edns), accept, signal);
+    return await exchangeOverUdp(query.endpoint, encode(query, id, edns), accept, deadline, ms / 2);
   } catch (error) {
-    throw garbage !== undefined && signal.aborted ? garbage : error;
+    throw garbage !== undefined && deadline.aborted ? garbage : error;
   }
 }
 

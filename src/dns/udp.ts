@@ -3,18 +3,20 @@ import {isIP} from 'node:net';
 import type {Endpoint} from './addresses.ts';
 
 /**
- * Sends one datagram and offers every datagram that comes back to `accept`, until it takes one. The socket gets a random
- * port from the kernel and is connected, so that the kernel drops what other senders send. Rejects with the socket's
- * error (connection refused, no route), or with the signal's reason.
+ * Sends one datagram, and the same again after `repeatMs`, and offers every datagram that comes back to `accept`, until it
+ * takes one. The socket gets a random port from the kernel and is connected, so that the kernel drops what other senders
+ * send. Rejects with the socket's error (connection refused, no route), or with the signal's reason.
  */
 export function exchangeOverUdp<T>(
   endpoint: Endpoint,
   query: Uint8Array,
   accept: (datagram: Uint8Array) => T | undefined,
   signal: AbortSignal,
+  repeatMs?: number,
 ): Promise<T> {
   signal.throwIfAborted();
   const socket = createSocket(isIP(endpoint.address) === 6 ? 'udp6' : 'udp4');
+  let repeat: NodeJS.Timeout | undefined;
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort, {once: true});
@@ -25,9 +27,14 @@ export function exchangeOverUdp<T>(
     });
     socket.connect(endpoint.port, endpoint.address, (error?: Error) => {
       if (error !== undefined && error !== null) return reject(error);
-      if (!signal.aborted) socket.send(query);
+      if (signal.aborted) return;
+      socket.send(query);
+      if (repeatMs !== undefined) repeat = setTimeout(() => socket.send(query), repeatMs);
     });
-  }).finally(() => close(socket));
+  }).finally(() => {
+    clearTimeout(repeat);
+    close(socket);
+  });
 }
 
 function close(socket: Socket): void {

@@ -1,0 +1,67 @@
+/** The fault zones of the tests as questions, each with the answers that are right. */
+import type {DnsReason, ProofQuestion} from '../../src/dns/verdict.ts';
+import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
+import {apexRows} from '../../test/integration/dns/rows/apex.ts';
+import {recordRows} from '../../test/integration/dns/rows/records.ts';
+import {resolverRows} from '../../test/integration/dns/rows/resolver.ts';
+import {CONFIRMED, hostOfRow, questionAbout, type Row, SHARED, zoneOfRow} from '../../test/integration/dns/rows/row.ts';
+import {serverRows} from '../../test/integration/dns/rows/servers.ts';
+import {wireRows} from '../../test/integration/dns/rows/wire.ts';
+
+/** Whether the host is proved. `unknown`: it cannot be told now. */
+export type Answer = 'yes' | 'no' | 'unknown';
+
+/** What a verdict comes to. */
+export const ANSWER: Record<DnsReason, Answer> = {
+  Verified: 'yes',
+  RecordMissing: 'no',
+  RecordMismatch: 'no',
+  ConflictingRecord: 'no',
+  ProofMissing: 'no',
+  DelegationBroken: 'no',
+  Propagating: 'unknown',
+  NameServersUnreachable: 'unknown',
+  Bogus: 'unknown',
+};
+
+/** Servers that disagree, and delegations to servers that refuse, are as rightly refused as left open. */
+const EITHER: readonly DnsReason[] = ['Propagating', 'DelegationBroken'];
+
+/** The RFCs forbid it (RFC 2181 section 10.3, an answer without authority), resolvers forgive it: no answer is wrong. */
+const FORGIVEN = ['a delegation to an alias of a name server', 'a server without authority that has the right answer'];
+
+export interface Case {
+  readonly name: string;
+  /** `cname`: the record is asked for. `addresses`: the name shows addresses only, and a TXT record proves it. */
+  readonly kind: 'cname' | 'addresses';
+  readonly question: ProofQuestion;
+  readonly right: readonly Answer[];
+}
+
+const groups = {
+  cname: [...recordRows, ...serverRows, ...wireRows, ...resolverRows],
+  addresses: apexRows,
+} as const;
+const rows = Object.values(groups).flat();
+
+export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(zoneOfRow)];
+
+/**
+ * Rows whose answer depends on the zone alone: not on how our verifier is configured, nor on what a resolver remembers.
+ * CAA is left out, because the others do not look at it.
+ */
+function isComparable({config, question, zone}: Row): boolean {
+  return (config === undefined || config === CONFIRMED) && question === undefined && zone.resolverSays === undefined;
+}
+
+export const cases: readonly Case[] = rows.flatMap((row, index): Case[] => {
+  if (!isComparable(row)) return [];
+  const kind = groups.cname.includes(row) ? 'cname' : 'addresses';
+  const question = questionAbout(hostOfRow(row, zoneOfRow(row, index).name));
+  return [{name: row.case, kind, question, right: rightAnswers(row)}];
+});
+
+function rightAnswers({case: name, want: {reason}}: Row): readonly Answer[] {
+  if (FORGIVEN.includes(name)) return ['yes', 'no', 'unknown'];
+  return reason === undefined || EITHER.includes(reason) ? ['no', 'unknown'] : [ANSWER[reason]];
+}

@@ -1,0 +1,97 @@
+import type {Case} from './cases.ts';
+import type {Said} from './verifier.ts';
+
+/** `open`: it could not tell, where it can be told. `wrong`: yes where it is not, or no where it is, or where nobody can tell. */
+type Mark = 'right' | 'wrong' | 'open';
+const MARKS = ['right', 'wrong', 'open'] as const;
+const TIMES = [0.5, 0.95, 1] as const;
+
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+function markOf({right}: Case, {answer}: Said): Mark {
+  if (right.includes(answer)) return 'right';
+  return answer === 'unknown' ? 'open' : 'wrong';
+}
+
+interface Marked {
+  readonly case: Case;
+  readonly said: Said;
+  readonly mark: Mark;
+}
+
+/** Rounds of all verifiers, the first of which the others are compared with. */
+export class Scores {
+  readonly #names: Readonly<Record<string, string>>;
+  readonly #rounds = new Map<string, Marked[][]>();
+
+  constructor(names: Readonly<Record<string, string>>) {
+    this.#names = names;
+  }
+
+  add(verifier: string, asked: readonly Case[], said: readonly Said[]): void {
+    const marked = asked.map((each, n): Marked => {
+      const answer = said[n];
+      if (answer?.host !== each.question.host) throw new Error(`${verifier} has no answer about ${each.name}`);
+      return {case: each, said: answer, mark: markOf(each, answer)};
+    });
+    this.#rounds.set(verifier, [...(this.#rounds.get(verifier) ?? []), marked]);
+  }
+
+  format(): string {
+    const head = `${''.padEnd(30)}by CNAME: right wrong  open   by address: right wrong  open    p50 ms       p95 ms       max ms`;
+    return [head, ...Object.keys(this.#names).map(each => this.#line(each)), '', ...this.#mistakes()].join('\n');
+  }
+
+  #line(verifier: string): string {
+    const counts = (kind: Case['kind']) => MARKS.map(mark => this.#count(verifier, kind, mark));
+    const cells = (values: readonly string[]) => values.map(value => value.padStart(6)).join('');
+    const [first = ''] = Object.keys(this.#names);
+    const times = TIMES.map(q => {
+      const [own, ours] = [this.#time(verifier, q), this.#time(first, q)];
+      return `${own.toFixed(0).padStart(6)} [${(own / ours).toFixed(1)}]`.padEnd(13);
+    });
+    const name = (this.#names[verifier] ?? '').padEnd(30);
+    return `${name}${cells(counts('cname')).padStart(27)}${cells(counts('addresses')).padStart(31)}   ${times.join('')}`.trimEnd();
+  }
+
+  #count(verifier: string, kind: Case['kind'], mark: Mark): string {
+    const rounds = this.#rounds.get(verifier) ?? [];
+    const asked = rounds.map(round => round.filter(each => each.case.kind === kind));
+    if (asked.every(round => round.length === 0)) return '-';
+    return String(median(asked.map(round => round.filter(each => each.mark === mark).length)));
+  }
+
+  /** Milliseconds for a verdict about a CNAME, which all are asked about. */
+  #time(verifier: string, q: number): number {
+    const rounds = this.#rounds.get(verifier) ?? [];
+    return median(
+      rounds.map(round =>
+        quantile(
+          round.filter(each => each.case.kind === 'cname').map(({said}) => said.ms),
+          q,
+        ),
+      ),
+    );
+  }
+
+  /** Whatever was wrong or left open in any round, and in how many. */
+  #mistakes(): string[] {
+    return Object.entries(this.#names).flatMap(([verifier, name]) =>
+      (['wrong', 'open'] as const).flatMap(mark => {
+        const counts = new Map<string, number>();
+        for (const each of (this.#rounds.get(verifier) ?? []).flat()) {
+          if (each.mark === mark) counts.set(each.case.name, (counts.get(each.case.name) ?? 0) + 1);
+        }
+        const list = [...counts].map(([what, count]) => `${what} (${count})`);
+        return list.length > 0 ? [`${name}, ${mark}: ${list.join('; ')}`] : [];
+      }),
+    );
+  }
+}

@@ -1,0 +1,28 @@
+/** The zones of the measurements that are no fault zones of the tests. */
+import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
+import {ALL, CNAME, STRICT, TARGET, TOKEN} from '../../test/integration/dns/rows/row.ts';
+
+/** Seconds that a resolver remembers that there was no record. */
+export const NEGATIVE_TTL = 300;
+const MANY_ZONES = 10;
+
+/** One of four name servers is dead. Our record is there, and the one that cert-manager looks for. */
+export function deadZone(round: number): ZoneSpec {
+  const records = `${CNAME}\n_acme-challenge.shop TXT "${TOKEN}"`;
+  return {name: `dead${round}.com`, at: [...STRICT, 'silent'], records};
+}
+
+/** Without the record, and with it. */
+export function lateZone(index: number, mended: boolean): ZoneSpec {
+  return {name: `late${index}.com`, at: ALL, records: mended ? CNAME : '', negativeTtl: NEGATIVE_TTL};
+}
+
+export const manyZones: readonly ZoneSpec[] = Array.from({length: MANY_ZONES}, (_, n) => ({
+  name: `many${n}.com`,
+  at: ALL,
+  records: `* CNAME ${TARGET}.`,
+}));
+
+export function manyHosts(count: number): string[] {
+  return Array.from({length: count}, (_, n) => `h${n}.many${n % MANY_ZONES}.com`);
+}
