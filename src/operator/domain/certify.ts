@@ -6,7 +6,7 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {routeName} from '../identity.ts';
-import {caAccountOf} from '../orders/ca-account.ts';
+import {caAccountOf, issuerOf} from '../orders/ca-account.ts';
 import {explainShortage} from '../orders/explain.ts';
 import {lastOrderMs} from '../orders/made.ts';
 import {CERTIFICATE, type Certificate} from '../resources.ts';
@@ -15,6 +15,7 @@ import {
   budgetBlockedUntilMs,
   buildCertificate,
   type CertificateState,
+  certifiedBy,
   freshAttemptStatus,
   nextAttemptMs,
   pausedUntilMs,
@@ -64,7 +65,8 @@ export async function certify(
   if (heldBack) return heldBack;
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const state = assessCertificate(certificate, subject.secret !== undefined, trouble, lastOrderMs(subject.claim));
+  const certified = certifiedBy(subject.secret, subject.host);
+  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(subject.claim));
   const waiting = state.kind === 'issuing' ? awaitTurn(operator, subject, issuerRef) : undefined;
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(operator, subject, state)) {
@@ -106,8 +108,9 @@ interface IssuerVerdict {
 function judgeIssuer(
   {stores}: Operator,
   {namespace}: Subject,
-  {kind = 'Issuer', name, group = 'cert-manager.io'}: DeepReadonly<Certificate['spec']['issuerRef']>,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
+  const {kind, name, group} = issuerOf(issuerRef);
   if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is not ours to know
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
@@ -220,6 +223,10 @@ function judge(
   switch (state.kind) {
     case 'issued':
       return {condition: CertificateReady.issued(notAfter), usable: true};
+    case 'misnamed': {
+      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names);
+      return {condition, usable: false, ...later};
+    }
     case 'renewal-failing':
       return {condition: CertificateReady.renewalFailing(host, notAfter, state.why), usable: true, ...later};
     case 'failed': {

@@ -87,6 +87,21 @@ test('from serving to redirecting only the rule and the note of the target chang
   expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
 });
 
+test('an Ingress that is emptied has no path, no certificate and no default backend, and is left alone then', () => {
+  const [service, , ...ingresses] = flavour.build(route).map(({intent}) => intent);
+  expect(service && flavour.emptied(service)).toBeUndefined();
+  for (const ingress of ingresses as Ingress[]) {
+    const patch = flavour.emptied(ingress);
+    expect(patch).toEqual({spec: {rules: [{host: 'a.test'}], tls: null, defaultBackend: null}});
+    const {ingressClassName} = ingress.spec;
+    const emptied: Ingress = {...ingress, spec: {ingressClassName, rules: [{host: 'a.test'}]}};
+    expect(flavour.emptied(emptied)).toBeUndefined();
+    for (const rest of [{tls: [{hosts: ['a.test']}]}, {defaultBackend: {service: {name: 'np-a'}}}]) {
+      expect(flavour.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
+    }
+  }
+});
+
 test('a status that Traefik cannot answer is told with the one to use', () => {
   expect(flavour.unsupportedStatus(301)).toBeUndefined();
   expect(flavour.unsupportedStatus(302)).toBeUndefined();
