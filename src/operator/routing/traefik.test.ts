@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
+import type {KubeObject} from '../../runtime/kube/object.ts';
 import {INGRESS, type Ingress, SERVICE} from '../resources.ts';
-import type {Route} from './flavour.ts';
+import {publishedRoute, type Route} from './flavour.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const flavour = traefik({
@@ -100,6 +101,13 @@ test('an Ingress that is emptied has no path, no certificate and no default back
       expect(flavour.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
     }
   }
+});
+
+test('what is emptied counts as not published', () => {
+  const objects = flavour.build(route).map(({intent}) => intent);
+  expect(publishedRoute(flavour, objects)).toEqual({kind: 'serve'});
+  const emptied = objects.map(object => ({...object, ...flavour.emptied(object)}));
+  expect(publishedRoute(flavour, emptied as KubeObject[])).toBeUndefined();
 });
 
 test('a status that Traefik cannot answer is told with the one to use', () => {
