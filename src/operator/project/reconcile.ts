@@ -94,7 +94,7 @@ async function certificateMissing(
   const certified = certifiedBy(stores.secrets.get(key), intent.host);
   if (certified.kind === 'others') {
     await deleteRoutes(operator, key, client, signal);
-    return ProjectReady.certificateForOthers(intent.host, certified.names);
+    return ProjectReady.certificateForOthers(intent.host, certified.names, intent.name);
   }
   const isReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
   return isReady && certified.kind === 'host' ? undefined : ProjectReady.certificate(intent.host);
