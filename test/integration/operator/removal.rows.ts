@@ -43,14 +43,14 @@ export function removalRows(world: () => World): void {
     await tenant.deployedProject();
     await tenant.apply(host);
     await tenant.live(host);
-    // Orphan: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
+    // Held by a finalizer: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
     const key = {namespace: tenant.namespace, name: host};
-    await world().client.delete(DOMAIN, key, {propagationPolicy: 'Orphan'});
+    const hold = (finalizers: readonly string[]) => world().client.patch(DOMAIN, key, {metadata: {finalizers}});
+    await hold(['test.nameplate.dev/hold']);
+    await world().client.delete(DOMAIN, key);
     const released = await releaseOf(tenant, host);
-    // In etcd's order: that in which the watches of different kinds bring it is their own.
-    const revision = ({object}: Version) => Number(object.metadata.resourceVersion);
-    const deleted = tenant.trace(host).filter(({type}) => type === 'DELETED');
-    const ends = deleted.toSorted((one, other) => revision(one) - revision(other));
+    await hold([]);
+    const ends = tenant.trace(host).filter(({type}) => type === 'DELETED');
     const kindsInOrder = ends.map(({resource}) => resource.kind).filter(kind => kind !== SECRET.kind);
     expect(kindsInOrder).toEqual(['Ingress', 'Ingress', 'Middleware', 'Certificate']);
     expect(ends.at(-1)?.at).toBeLessThan(released.at);
