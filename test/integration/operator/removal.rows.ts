@@ -44,10 +44,9 @@ export function removalRows(world: () => World): void {
     await tenant.apply(host);
     await tenant.live(host);
     // Held by a finalizer: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
-    const key = {namespace: tenant.namespace, name: host};
-    const hold = (finalizers: readonly string[]) => world().client.patch(DOMAIN, key, {metadata: {finalizers}});
-    await hold(['test.nameplate.dev/hold']);
-    await world().client.delete(DOMAIN, key);
+    const hold = (finalizers: readonly string[]) => holdDomain(tenant, host, finalizers);
+    await hold([HOLD]);
+    await tenant.delete(DOMAIN, host);
     const released = await releaseOf(tenant, host);
     await hold([]);
     const ends = tenant.trace(host).filter(({type}) => type === 'DELETED');
@@ -126,9 +125,10 @@ export function removalRows(world: () => World): void {
     await tenant.live(host);
     const finalize = (finalizers: string[] | null) => patchIngresses(tenant, host, {metadata: {finalizers}});
     await finalize([FINALIZER]);
-    // Orphan: else the garbage collector deletes the Ingresses too, perhaps before the operator has seen anything.
-    await world().client.delete(DOMAIN, {namespace: tenant.namespace, name: host}, {propagationPolicy: 'Orphan'});
+    await holdDomain(tenant, host, [HOLD]); // else the garbage collector may delete the Ingresses first
+    await tenant.delete(DOMAIN, host);
     const released = await releaseOf(tenant, host);
+    await holdDomain(tenant, host, []);
     const hanging = versionsOf(tenant, host).filter(({object}) => object.metadata.deletionTimestamp);
     expect(new Set(hanging.map(({key}) => key)).size).toBe(2);
     for (const {object} of hanging) expect(isServing(object)).toBe(false);
@@ -139,6 +139,7 @@ export function removalRows(world: () => World): void {
     });
     expect(note).toContain(`${host} is no longer routed, but finalizers keep this Ingress: ${FINALIZER}.`);
 
+    await tenant.until('the Domain is gone', () => !tenant.domain(host));
     await world().dns.set(host, 'CNAME', ['elsewhere.test']);
     await tenant.apply(host);
     await tenant.becomes(host, {state: 'Unverified', Routed: 'Waiting'}); // what is emptied counts as nothing
@@ -187,6 +188,11 @@ export function removalRows(world: () => World): void {
 }
 
 const FINALIZER = 'attacker.test/stay';
+const HOLD = 'test.nameplate.dev/hold';
+
+function holdDomain({world, namespace}: Tenant, host: string, finalizers: readonly string[]): Promise<unknown> {
+  return world.client.patch(DOMAIN, {namespace, name: host}, {metadata: {finalizers}});
+}
 
 function ingressesOf(tenant: Tenant, host: string): Ingress[] {
   const name = routeName(tenant.namespace, host);
