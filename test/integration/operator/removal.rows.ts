@@ -129,8 +129,9 @@ export function removalRows(world: () => World): void {
     await tenant.delete(DOMAIN, host);
     const released = await releaseOf(tenant, host);
     await holdDomain(tenant, host, []);
-    const hanging = versionsOf(tenant, host).filter(({object}) => object.metadata.deletionTimestamp);
-    expect(new Set(hanging.map(({key}) => key)).size).toBe(2);
+    const found = () => versionsOf(tenant, host).filter(({object}) => object.metadata.deletionTimestamp);
+    await tenant.until('both Ingresses hang', () => new Set(found().map(({key}) => key)).size === 2);
+    const hanging = found();
     for (const {object} of hanging) expect(isServing(object)).toBe(false);
     for (const {at} of hanging) expect(at).toBeLessThan(released.at);
     const note = await tenant.until('it is told', () => {
