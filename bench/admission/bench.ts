@@ -1,10 +1,10 @@
 /**
  * What the chart's admission policies cost a tenant: creates of an Ingress and of a Service on a real API server, with
- * the bindings and without them, in turns; and what is written while nobody does anything.
+ * the bindings and without them, in ten rounds; and what is written while nobody does anything.
  *
  *     node bench/admission/bench.ts [CREATES]      of each kind, with and without; default 400
  *
- * Prints medians in milliseconds and their ratio; the API server's own measure of a policy that refuses, the only one it
+ * Prints medians in milliseconds, their ratio, and how far the rounds' own ratios lie apart; the API server's own measure of a policy that refuses, the only one it
  * keeps; and the revisions of etcd in an idle minute with the bindings and one without.
  */
 import {join} from 'node:path';
@@ -19,13 +19,16 @@ import {until} from '../../test/cluster/wait.ts';
 import {createTestClient} from '../../test/support/kube.ts';
 
 const CREATES = Number(process.argv[2] ?? 400);
-const TURN = 40;
+const ROUNDS = 10;
+const TURN = Math.ceil(CREATES / ROUNDS);
 const IDLE_MS = 60_000;
 const ROOT = join(import.meta.dirname, '../..');
 const TENANT = 'tenant';
 const BINDINGS = 'validatingadmissionpolicybindings';
 
 type Mode = 'with' | 'without';
+/** Milliseconds of each create, by kind. */
+type Round = Record<Mode, Record<string, number[]>>;
 
 let made = 0;
 const KINDS: Readonly<Record<string, {readonly resource: ResourceType; readonly spec: object}>> = {
@@ -48,20 +51,18 @@ async function bench(server: ApiServer, chart: string): Promise<void> {
   await server.kubectl('create', 'rolebinding', 'admin', '-n', TENANT, ...role);
   await server.apply(chart);
   const client = createTestClient(await server.kubeconfigFor(TENANT, TENANT), TENANT);
-  const times = new Map<string, number[]>();
-  const timesOf = (kind: string, mode: Mode) => {
-    const key = `${kind} ${mode}`;
-    return times.get(key) ?? times.set(key, []).get(key) ?? [];
-  };
-  for (let turn = 0; turn * TURN < CREATES; turn++) {
+  const rounds: Round[] = [];
+  for (let index = 0; index < ROUNDS; index++) {
     // Which of the two goes first alternates, so that a server that slows down is unfair to neither.
-    const modes: Mode[] = turn % 2 === 0 ? ['with', 'without'] : ['without', 'with'];
+    const modes: Mode[] = index % 2 === 0 ? ['with', 'without'] : ['without', 'with'];
+    const round: Round = {with: {}, without: {}};
     for (const mode of modes) {
       await enter(server, client, chart, mode);
-      for (const kind of Object.keys(KINDS)) await measure(client, kind, timesOf(kind, mode));
+      for (const kind of Object.keys(KINDS)) round[mode][kind] = await measure(client, kind);
     }
+    rounds.push(round);
   }
-  for (const kind of Object.keys(KINDS)) report(kind, timesOf(kind, 'with'), timesOf(kind, 'without'));
+  for (const kind of Object.keys(KINDS)) report(kind, rounds);
   await reportPolicies(server);
   for (const mode of ['with', 'without'] as const) await reportIdle(server, client, chart, mode);
   await client.close();
@@ -88,20 +89,26 @@ async function create(client: KubeClient, resource: ResourceType, spec: object, 
   }
 }
 
-async function measure(client: KubeClient, kind: string, times: number[]): Promise<void> {
+async function measure(client: KubeClient, kind: string): Promise<number[]> {
   const {resource, spec} = KINDS[kind] ?? {resource: SERVICE, spec: {}};
+  const times: number[] = [];
   for (let index = 0; index < TURN; index++) {
     const startedAt = performance.now();
     await create(client, resource, spec);
     times.push(performance.now() - startedAt);
   }
+  return times;
 }
 
-function report(kind: string, having: readonly number[], lacking: readonly number[]): void {
+function report(kind: string, rounds: readonly Round[]): void {
+  const timesOf = (mode: Mode) => rounds.flatMap(round => round[mode][kind] ?? []);
+  const [having, lacking] = [timesOf('with'), timesOf('without')];
   const [a, b] = [quantile(having, 0.5), quantile(lacking, 0.5)];
+  const ratios = rounds.map(round => quantile(round.with[kind] ?? [], 0.5) / quantile(round.without[kind] ?? [], 0.5));
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map(ratio => ratio.toFixed(3));
   const tail = [having, lacking].map(times => quantile(times, 0.95).toFixed(2)).join(' and ');
   console.log(
-    `create ${kind}, ${having.length} each: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms without, ratio ${(a / b).toFixed(3)}, difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms`,
+    `create ${kind}, ${having.length} each in ${rounds.length} rounds: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms without, ratio ${(a / b).toFixed(3)} (of single rounds ${least} to ${most}), difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms`,
   );
 }
 

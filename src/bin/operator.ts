@@ -39,7 +39,7 @@ async function main(): Promise<number> {
     registry,
     logger,
   });
-  const manager = assembleOperator({
+  const {manager, warning} = assembleOperator({
     config,
     platformKey,
     client,
@@ -53,7 +53,7 @@ async function main(): Promise<number> {
   const server = await startOperationsServer({
     port: config.server.port,
     liveness: [{name: 'live', problem: () => problemOf(manager, 'live')}],
-    readiness: [{name: 'ready', problem: () => problemOf(manager, 'ready')}],
+    readiness: [{name: 'ready', problem: () => problemOf(manager, 'ready'), warning}],
     metrics: registry,
     logger,
   });

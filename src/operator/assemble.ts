@@ -5,6 +5,7 @@ import {createDns} from '../dns/dns.ts';
 import type {Clock} from '../runtime/clock.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
+import {watchForeignApprovals} from './approval/foreign.ts';
 import type {OperatorConfig} from './config.ts';
 import type {Operator} from './context.ts';
 import {addControllers} from './controllers.ts';
@@ -26,8 +27,14 @@ export interface OperatorParts {
   readonly namespace: string;
 }
 
-/** The manager, ready to start; the caches of a standby are warm, and only the leader asks DNS and writes. */
-export function assembleOperator(parts: OperatorParts): Manager {
+export interface AssembledOperator {
+  /** Ready to start; the caches of a standby are warm, and only the leader asks DNS and writes. */
+  readonly manager: Manager;
+  /** What the platform team should know although all works. */
+  warning(): string | undefined;
+}
+
+export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {config, client, clock, logger, registry, identity, namespace} = parts;
   const manager = createManager({
     client,
@@ -48,11 +55,18 @@ export function assembleOperator(parts: OperatorParts): Manager {
     orders: new OrderBoard(),
     flavour,
     events: manager.events,
+    logger,
     clock,
   };
   addControllers(manager, operator);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
-  return manager;
+  const {certificateRequests} = operator.stores;
+  const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
+  const watch = {clock, logger, registry, events: manager.events, regarding};
+  return {
+    manager,
+    warning: certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined,
+  };
 }
 
 function leaderElection({controller}: OperatorConfig, namespace: string) {

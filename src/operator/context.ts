@@ -1,3 +1,4 @@
+import type {Logger} from 'pino';
 import type {DnsScheduler} from '../dns/scheduler.ts';
 import type {Clock} from '../runtime/clock.ts';
 import type {EventRecorder} from '../runtime/kube/events.ts';
@@ -16,5 +17,6 @@ export interface Operator {
   readonly orders: OrderBoard;
   readonly flavour: Flavour;
   readonly events: EventRecorder;
+  readonly logger: Logger;
   readonly clock: Clock;
 }

@@ -45,7 +45,7 @@ export interface Ingress extends KubeObject {
     tls?: {hosts: string[]; secretName?: string}[];
     rules: {
       host: string;
-      http: {
+      http?: {
         paths: {path: string; pathType: 'Prefix'; backend: {service: {name: string; port: IngressBackendPort}}}[];
       };
     }[];

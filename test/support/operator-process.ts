@@ -28,8 +28,10 @@ export interface OperatorProcess {
   stop(): Promise<void>;
   /** SIGKILL: it ends in the midst of whatever it does. */
   kill(): Promise<void>;
-  /** Body of /readyz, and whether it says ready. */
+  /** Whether /readyz says ready. */
   ready(): Promise<boolean>;
+  /** The body of /readyz. */
+  readiness(): Promise<string>;
   /** The text of /metrics. */
   metrics(): Promise<string>;
   /** One sample of /metrics, summed over the labels that are not named; 0 where there is none. */
@@ -66,6 +68,7 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     stop: child.stop,
     kill: child.kill,
     ready: async () => (await fetch(`${address}/readyz`)).ok,
+    readiness: async () => (await fetch(`${address}/readyz`)).text(),
     metrics,
     metric: async (metric, labels = {}) => sumOf(await metrics(), metric, labels),
     log: async () => parseLines(await readFile(logFile, 'utf8')),

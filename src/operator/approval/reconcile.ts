@@ -12,7 +12,7 @@ import type {Operator} from '../context.ts';
 import {caAccountOf} from '../orders/ca-account.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../resources.ts';
 import {type Decision, decide} from './decide.ts';
-import {isDecided} from './request.ts';
+import {isDecided, isOurs} from './request.ts';
 
 /** A denial is for good, so it waits until the caches have surely seen the claim that a request may stand on. */
 const GRACE_MS = 10_000;
@@ -22,7 +22,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
   const {stores, clock, config} = operator;
   return async (key, {client, signal}) => {
     const request = stores.certificateRequests?.get(key);
-    if (!request || request.metadata.deletionTimestamp || isDecided(request)) return done();
+    if (!request || request.metadata.deletionTimestamp || isDecided(request) || !isOurs(config, request)) return done();
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
     const decision = decide(operator, request);
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');

@@ -1,8 +1,22 @@
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {OperatorConfig} from '../config.ts';
+import {issuerOf} from '../orders/ca-account.ts';
 import type {CertificateRequest} from '../resources.ts';
 
 export function isDecided({status}: DeepReadonly<CertificateRequest>): boolean {
   return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
+}
+
+/**
+ * Whether it is ours to decide: a request to an issuer of cert-manager's, or of the configured kind. cert-manager lets
+ * nobody decide on what is asked of a kind that does not exist, nor us on that of others, for whose signers the chart grants
+ * nothing; such a request stays unapproved, and no issuer acts on it.
+ */
+export function isOurs({certificates}: OperatorConfig, {spec}: DeepReadonly<CertificateRequest>): boolean {
+  const {kind, group} = issuerOf(spec.issuerRef);
+  const configured = certificates.issuerRef;
+  if (kind === configured.kind && group === configured.group) return true;
+  return group === 'cert-manager.io' && (kind === 'Issuer' || kind === 'ClusterIssuer');
 }
 
 /** By us, for a default host or an exempt namespace. */

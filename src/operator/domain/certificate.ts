@@ -2,7 +2,7 @@
 import {Certificate as CertificateModel} from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import type {DeepReadonly, OwnerReference} from '../../runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject, OwnerReference} from '../../runtime/kube/object.ts';
 import type {OperatorConfig} from '../config.ts';
 import {hostLabel} from '../identity.ts';
 import type {Certificate} from '../resources.ts';
@@ -42,25 +42,55 @@ export function buildCertificate(intent: CertificateIntent): Certificate {
   return model.toJSON() as Certificate;
 }
 
+/** Whose certificate stands in a Secret: that of the host alone, or one that names others, too. */
+export type Certified =
+  | {readonly kind: 'nothing'}
+  | {readonly kind: 'host'}
+  | {readonly kind: 'others'; readonly names: string};
+
+/** By which cert-manager notes what the certificate itself names, beside the DNS names in `alt-names`. */
+const OTHER_NAMES = ['ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`);
+const MAX_NAMES_LENGTH = 200;
+
+/**
+ * A request says what a certificate should name; who issues it decides. An ingress shows it for every name that it has,
+ * whichever route it came with, so one that names a host of somebody else must not get there. An Issuer of a namespace is
+ * the tenant's to run.
+ */
+export function certifiedBy(secret: DeepReadonly<KubeObject> | undefined, host: string): Certified {
+  const {annotations = {}} = secret?.metadata ?? {};
+  const dnsNames = annotations['cert-manager.io/alt-names'];
+  if (dnsNames === undefined) return {kind: 'nothing'}; // or none of which cert-manager says what it is, until it does
+  const commonName = annotations['cert-manager.io/common-name'] ?? '';
+  const others = OTHER_NAMES.flatMap(annotation => annotations[annotation] || []);
+  const isHost = (name: string) => name.toLowerCase() === host;
+  if (isHost(dnsNames) && (commonName === '' || isHost(commonName)) && others.length === 0) return {kind: 'host'};
+  const names = [...new Set([dnsNames, commonName, ...others])].filter(Boolean).join(', ') || 'nothing';
+  return {kind: 'others', names: names.slice(0, MAX_NAMES_LENGTH).replace(/[^ -~]/g, '?')};
+}
+
 export type CertificateState =
   | {readonly kind: 'issued'}
+  | {readonly kind: 'misnamed'; readonly names: string}
   | {readonly kind: 'renewal-failing'; readonly why: string}
   | {readonly kind: 'failed'; readonly why: string; readonly rateLimited: boolean}
   | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
 
 /**
- * What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. `orderedAtMs`: when
- * the last order was let through; until then it waited, and the CA has nothing to do with how long.
+ * What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. `certified`: what its
+ * Secret holds. `orderedAtMs`: when the last order was let through; until then it waited, and the CA has nothing to do with
+ * how long.
  */
 export function assessCertificate(
   certificate: DeepReadonly<Certificate>,
-  secretExists: boolean,
+  certified: Certified,
   issuerTrouble = '',
   orderedAtMs = 0,
 ): CertificateState {
   const {conditions, lastFailureTime} = certificate.status ?? {};
   const issuing = findCondition(conditions, 'Issuing');
-  const ready = findCondition(conditions, 'Ready')?.status === 'True' && secretExists;
+  if (certified.kind === 'others' && issuing?.status !== 'True') return {kind: 'misnamed', names: certified.names};
+  const ready = findCondition(conditions, 'Ready')?.status === 'True' && certified.kind === 'host';
   const failed = lastFailureTime !== undefined && issuing?.status !== 'True';
   const why = sentence(issuing?.message ?? 'cert-manager gives no reason');
   if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};

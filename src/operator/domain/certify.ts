@@ -6,8 +6,7 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {routeName} from '../identity.ts';
-import {caAccountOf} from '../orders/ca-account.ts';
-import {explainShortage} from '../orders/explain.ts';
+import {issuerOf} from '../orders/ca-account.ts';
 import {lastOrderMs} from '../orders/made.ts';
 import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
@@ -15,17 +14,17 @@ import {
   budgetBlockedUntilMs,
   buildCertificate,
   type CertificateState,
+  certifiedBy,
   freshAttemptStatus,
   nextAttemptMs,
   pausedUntilMs,
 } from './certificate.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
 import {ownerOf} from './owner.ts';
-import {before, type Subject} from './subject.ts';
+import type {Subject} from './subject.ts';
+import {awaitTurn} from './turn.ts';
 
 const KIND_MISSING_MS = 5_000;
-/** How soon the turns are surely planned. */
-const PLAN_MS = 5_000;
 
 export interface CertificateResult {
   readonly condition: DomainCondition;
@@ -64,7 +63,8 @@ export async function certify(
   if (heldBack) return heldBack;
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const state = assessCertificate(certificate, subject.secret !== undefined, trouble, lastOrderMs(subject.claim));
+  const certified = certifiedBy(subject.secret, subject.host);
+  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(subject.claim));
   const waiting = state.kind === 'issuing' ? awaitTurn(operator, subject, issuerRef) : undefined;
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(operator, subject, state)) {
@@ -106,8 +106,9 @@ interface IssuerVerdict {
 function judgeIssuer(
   {stores}: Operator,
   {namespace}: Subject,
-  {kind = 'Issuer', name, group = 'cert-manager.io'}: DeepReadonly<Certificate['spec']['issuerRef']>,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
+  const {kind, name, group} = issuerOf(issuerRef);
   if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is not ours to know
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
@@ -147,36 +148,6 @@ function holdBack({config}: Operator, subject: Subject): CertificateResult | und
       ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
       : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
   return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
-}
-
-/** The certificate is asked for, and the order waits for its turn at the CA. */
-function awaitTurn(
-  {orders, config, stores}: Operator,
-  subject: Subject,
-  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-): CertificateResult | undefined {
-  const {key, host, namespace, domain, nowMs} = subject;
-  const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
-  const turn = caAccount === undefined ? undefined : orders.get(caAccount, key);
-  if (turn === undefined) return undefined;
-  const last = before(subject, 'CertificateReady');
-  const told =
-    last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
-  if (turn === 'unknown') {
-    // After a restart, until the turns are planned again, what was said last holds.
-    if (!last || Number.isNaN(told)) return undefined;
-    return {
-      condition: {...last, type: 'CertificateReady'},
-      usable: false,
-      nextAttemptAtMs: told,
-      wakeAtMs: nowMs + PLAN_MS,
-    };
-  }
-  // Others come and go, and each time all turns shift: what was told stands until then, unless it will be earlier.
-  const atMs = told > nowMs ? Math.min(told, turn.atMs) : turn.atMs;
-  const why = explainShortage(turn.shortage ?? 'orders', host, config.certificates);
-  const condition = CertificateReady.awaitsTurn(why, timestamp(atMs));
-  return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
 }
 
 /**
@@ -220,6 +191,10 @@ function judge(
   switch (state.kind) {
     case 'issued':
       return {condition: CertificateReady.issued(notAfter), usable: true};
+    case 'misnamed': {
+      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names);
+      return {condition, usable: false, ...later};
+    }
     case 'renewal-failing':
       return {condition: CertificateReady.renewalFailing(host, notAfter, state.why), usable: true, ...later};
     case 'failed': {

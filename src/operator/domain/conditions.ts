@@ -57,6 +57,7 @@ export const REASONS = {
     'Failed',
     'RateLimited',
     'OrderBudget',
+    'WrongNames',
     'IssuerNotFound',
     'CertManagerMissing',
     'Refused',
@@ -259,6 +260,12 @@ export const CertificateReady = {
       'False',
       'OrderBudget',
       `The certificate waits for its turn: ${why} Nothing needs to be done: it is ordered by itself, not before ${next}.`,
+    ),
+  wrongNames: (host: string, {kind, name}: {readonly kind: string; readonly name: string}, names: string) =>
+    certificateReady(
+      'False',
+      'WrongNames',
+      `The certificate that ${kind} ${name} issued is for ${names}, and not for ${host} alone; the ingress would show it for whatever it names, so the host is not routed. Whoever runs this ${kind} must let it issue what it is asked for; then ask for a fresh attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(

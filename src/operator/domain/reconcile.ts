@@ -2,14 +2,18 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
 import type {Operator} from '../context.ts';
+import {routeKeyOf} from '../identity.ts';
 import {desiredDomain} from '../project/hosts.ts';
+import {deleteRoutes} from '../routing/publish.ts';
 import {INDEX} from '../stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
+import {certifiedBy} from './certificate.ts';
 import {type CertificateResult, certify} from './certify.ts';
-import {claimHost} from './claim.ts';
+import {type ClaimResult, claimHost} from './claim.ts';
 import {CertificateReady, Routed} from './conditions.ts';
 import {isManaged} from './managed.ts';
 import {removeDomain, tearDown} from './remove.ts';
@@ -30,17 +34,14 @@ export function reconcileDomain(operator: Operator): Reconcile {
       await removeDomain(operator, key, client, signal);
       return done();
     }
-    let subject = subjectOf(operator, domain);
-    if (!subject || isAboutToChange(operator, domain)) return done();
+    const found = subjectOf(operator, domain);
+    if (!found || isAboutToChange(operator, domain)) return done();
 
-    const accepted = accept(operator, subject);
+    const accepted = accept(operator, found);
     const isAccepted = accepted.status === 'True';
-    const proof = verifyDns(operator, subject, isAccepted);
-    const claim = await claimHost(operator, subject, isAccepted && proof.proved, client, signal);
-    if (claim.lost) {
-      await tearDown(operator, key, client, signal);
-      subject = {...subject, published: undefined, certificate: undefined};
-    }
+    const proof = verifyDns(operator, found, isAccepted);
+    const claim = await claimHost(operator, found, isAccepted && proof.proved, client, signal);
+    const subject = await withdraw(operator, found, claim, client, signal);
     const caa = checkCaa(subject);
     const gate = {holds: claim.holds, proved: isAccepted && proof.proved, caaAllowed: caa.status === 'True'};
     const refusals: ApiError[] = [];
@@ -65,6 +66,24 @@ export function reconcileDomain(operator: Operator): Reconcile {
     if (refusals[0]) return retry(refusals[0]);
     return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs, routed.wakeAtMs], subject.nowMs);
   };
+}
+
+/** What was published must go when another account has the host, or when the ingress would show its certificate for others. */
+async function withdraw(
+  operator: Operator,
+  subject: Subject,
+  {lost}: ClaimResult,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Subject> {
+  const {key, secret, host} = subject;
+  if (lost) {
+    await tearDown(operator, key, client, signal);
+    return {...subject, published: undefined, certificate: undefined};
+  }
+  if (certifiedBy(secret, host).kind !== 'others') return subject;
+  await deleteRoutes(operator, routeKeyOf(key), client, signal);
+  return {...subject, published: undefined};
 }
 
 /** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */

@@ -24,14 +24,14 @@ export async function removeDomain(
 
 /** Takes a host off the ingress and stops its renewals. */
 export async function tearDown(
-  {stores}: Operator,
+  operator: Operator,
   key: string,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
   const routeKey = routeKeyOf(key);
-  await deleteRoutes(client, stores, routeKey, signal);
-  const certificate = stores.certificates.get(routeKey);
+  await deleteRoutes(operator, routeKey, client, signal);
+  const certificate = operator.stores.certificates.get(routeKey);
   if (!certificate || certificate.metadata.deletionTimestamp) return;
   const {uid} = certificate.metadata;
   await client.delete(CERTIFICATE, objectKey(certificate), {...(uid && {preconditions: {uid}}), signal});

@@ -49,7 +49,7 @@ export async function route(
   }
   // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
   if (gate.holds) {
-    await publishRoute(client, operator.stores, routeKeyOf(key), operator.flavour.build(wanted), signal);
+    await publishRoute(operator, routeKeyOf(key), operator.flavour.build(wanted), client, signal);
   }
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
@@ -78,12 +78,12 @@ function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Pro
 }
 
 /** Live and itself not redirecting, in the spec and at the ingress: so a swap of two hosts never publishes a loop. */
-function isServing({stores}: Operator, namespace: string, host: string): boolean {
+function isServing({stores, flavour}: Operator, namespace: string, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
-  return current && publishedRoute(routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
+  return current && publishedRoute(flavour, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
 }
 
 /** When what stands now may give way to a redirect to `target`: not before the ingress, too, has the target's route. */

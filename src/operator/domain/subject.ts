@@ -68,7 +68,7 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
     holder: holderOf(claim, account, namespace),
     certificate: stores.certificates.get(routeKey),
     secret: stores.secrets.get(routeKey),
-    published: publishedRoute(routeObjects(stores, routeKey)),
+    published: publishedRoute(operator.flavour, routeObjects(stores, routeKey)),
     verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
     nowMs: operator.clock.now(),
   };

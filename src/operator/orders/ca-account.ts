@@ -1,6 +1,13 @@
 import type {OperatorConfig} from '../config.ts';
 import type {Certificate} from '../resources.ts';
 
+type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
+
+/** As cert-manager reads it: what is left out, and what is empty, is by its own default. */
+export function issuerOf({name, kind, group}: IssuerRef): Required<IssuerRef> {
+  return {name, kind: kind || 'Issuer', group: group || 'cert-manager.io'};
+}
+
 /**
  * The platform's account at the CA, by the issuer that a certificate is asked of: "ClusterIssuer/name", or
  * "Issuer/namespace/name". Undefined for any other issuer: what is ordered there is not ours to limit.
@@ -8,8 +15,9 @@ import type {Certificate} from '../resources.ts';
 export function caAccountOf(
   {certificates}: OperatorConfig,
   namespace: string,
-  {name, kind = 'Issuer', group = 'cert-manager.io'}: Readonly<Certificate['spec']['issuerRef']>,
+  issuerRef: IssuerRef,
 ): string | undefined {
+  const {name, kind, group} = issuerOf(issuerRef);
   const ours = certificates.issuerRef;
   if (name !== ours.name || kind !== ours.kind || group !== ours.group) return undefined;
   return kind === 'Issuer' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`;

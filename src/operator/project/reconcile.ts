@@ -7,7 +7,7 @@ import {applyIfChanged, applyStatusIfChanged} from '../../runtime/kube/apply.ts'
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
-import {buildCertificate} from '../domain/certificate.ts';
+import {buildCertificate, certifiedBy} from '../domain/certificate.ts';
 import {ownerOf} from '../domain/owner.ts';
 import {routeKeyOf, routeName} from '../identity.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
@@ -25,7 +25,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     const project = stores.projects.get(key);
     if (!project || project.metadata.deletionTimestamp) {
       const [namespace = '', name = ''] = key.split('/');
-      await deleteRoutes(client, stores, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), signal);
+      await deleteRoutes(operator, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), client, signal);
       return done();
     }
     const {name, namespace = ''} = project.metadata;
@@ -62,7 +62,7 @@ async function publishDefaultHost(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Decision> {
-  const {stores, config, flavour} = operator;
+  const {config, flavour} = operator;
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(operator, project);
   if (found.kind !== 'found') return ProjectReady.noBackend(found);
@@ -70,26 +70,32 @@ async function publishDefaultHost(
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  if (ownCertificate && !(await certificateStands(operator, route, client, signal)))
-    return ProjectReady.certificate(host);
+  const missing = ownCertificate && (await certificateMissing(operator, route, client, signal));
+  if (missing) return missing;
   const objects = flavour.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  await publishRoute(client, stores, `${namespace}/${name}`, objects, signal);
+  await publishRoute(operator, `${namespace}/${name}`, objects, client, signal);
   return ProjectReady.yes(host);
 }
 
-async function certificateStands(
-  {stores, config}: Operator,
+/** Why the default host cannot have its own certificate yet; one that names others takes the host off the ingress. */
+async function certificateMissing(
+  operator: Operator,
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Decision | undefined> {
+  const {stores, config} = operator;
   const key = `${intent.namespace}/${intent.name}`;
   const existing = stores.certificates.get(key);
   const {issuerRef} = existing?.spec ?? config.certificates;
   const hashAnnotation = ANNOTATION.appliedHash;
   const certificate = buildCertificate({...intent, issuerRef});
   await applyIfChanged(client, stores.certificates, CERTIFICATE, certificate, {hashAnnotation, signal});
-  return (
-    stores.secrets.get(key) !== undefined && findCondition(existing?.status?.conditions, 'Ready')?.status === 'True'
-  );
+  const certified = certifiedBy(stores.secrets.get(key), intent.host);
+  if (certified.kind === 'others') {
+    await deleteRoutes(operator, key, client, signal);
+    return ProjectReady.certificateForOthers(intent.host, certified.names, intent.name);
+  }
+  const isReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
+  return isReady && certified.kind === 'host' ? undefined : ProjectReady.certificate(intent.host);
 }

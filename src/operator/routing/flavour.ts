@@ -43,6 +43,8 @@ export interface Flavour {
   unsupportedStatus(status: RedirectStatus): string | undefined;
   /** The objects of a route, in the order in which they are to be applied. */
   build(route: Route): RouteObject[];
+  /** A merge patch by which the object matches no request any more; undefined where it matches none as it is. */
+  emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
 }
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
@@ -86,8 +88,11 @@ export function backendService(route: Route): RouteObject {
  * What a host's cached route objects publish now; undefined when nothing is published. A change that is half done counts
  * as a redirect, so that nothing is led to a host that may still, or already, redirect.
  */
-export function publishedRoute(objects: readonly DeepReadonly<KubeObject>[]): PublishedRoute | undefined {
-  if (!objects.some(({kind}) => kind === 'Ingress' || kind === 'HTTPRoute')) return undefined;
+export function publishedRoute(
+  flavour: Flavour,
+  objects: readonly DeepReadonly<KubeObject>[],
+): PublishedRoute | undefined {
+  if (!objects.some(object => flavour.emptied(object) !== undefined)) return undefined;
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

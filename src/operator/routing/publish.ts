@@ -2,7 +2,8 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
+import type {Operator} from '../context.ts';
 import {INDEX, type RouteStore, type Stores} from '../stores.ts';
 import type {RouteObject} from './flavour.ts';
 
@@ -13,35 +14,61 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
 export async function publishRoute(
-  client: KubeClient,
-  stores: Stores,
+  operator: Operator,
   routeKey: string,
   wanted: readonly RouteObject[],
+  client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
   for (const {resource, intent} of wanted) {
-    const {store} = storeOf(stores, resource.kind);
+    const {store} = storeOf(operator.stores, resource.kind);
     await applyIfChanged(client, store, resource, intent, {hashAnnotation: ANNOTATION.appliedHash, signal});
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
-  await deleteRoutes(client, stores, routeKey, signal, object => kept.has(`${object.kind}/${object.metadata.name}`));
+  await deleteRoutes(operator, routeKey, client, signal, object => kept.has(`${object.kind}/${object.metadata.name}`));
 }
 
-/** Stops traffic: the objects that match requests first, what they refer to last. */
+/**
+ * Stops traffic: the objects that match requests first, what they refer to last. A finalizer keeps an object that is deleted,
+ * and the ingress serves it as before; so one that has any is emptied first, and so is one that turns out to be kept.
+ */
 export async function deleteRoutes(
-  client: KubeClient,
-  stores: Stores,
+  operator: Operator,
   routeKey: string,
+  client: KubeClient,
   signal: AbortSignal,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
 ): Promise<void> {
-  for (const {resource, store} of stores.routes.toReversed()) {
+  for (const {resource, store} of operator.stores.routes.toReversed()) {
     for (const object of store.byIndex(INDEX.route, routeKey)) {
-      if (keep(object) || object.metadata.deletionTimestamp) continue;
-      const {uid} = object.metadata;
+      if (keep(object)) continue;
+      const {uid, finalizers = [], deletionTimestamp} = object.metadata;
+      if (finalizers.length > 0) await empty(operator, resource, object, client, signal);
+      if (deletionTimestamp) continue;
       await client.delete(resource, objectKey(object), {...(uid && {preconditions: {uid}}), signal});
     }
   }
+}
+
+async function empty(
+  {flavour, events, logger}: Operator,
+  resource: ResourceType,
+  object: DeepReadonly<KubeObject>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = flavour.emptied(object);
+  if (!patch) return;
+  const {finalizers, resourceVersion} = object.metadata;
+  await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});
+  const host = object.metadata.annotations?.[ANNOTATION.host] ?? 'The host';
+  const {name, namespace} = object.metadata;
+  logger.warn(
+    {kind: object.kind, namespace, name, host, finalizers},
+    'a finalizer keeps a route; its rules were emptied',
+  );
+  const note = `${host} is no longer routed, but finalizers keep this ${object.kind}: ${finalizers?.join(', ')}. Its rules were emptied, so that it serves nothing. Whoever set them must take them off.`;
+  events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
 }
 
 function storeOf(stores: Stores, kind: string): RouteStore {

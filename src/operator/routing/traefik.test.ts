@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
+import type {KubeObject} from '../../runtime/kube/object.ts';
 import {INGRESS, type Ingress, SERVICE} from '../resources.ts';
-import type {Route} from './flavour.ts';
+import {publishedRoute, type Route} from './flavour.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const flavour = traefik({
@@ -85,6 +86,28 @@ test('a host has one Ingress for each entry point; the Service and the Middlewar
 test('from serving to redirecting only the rule and the note of the target change, no name', () => {
   const names = (of: Route) => flavour.build(of).map(({intent}) => intent.metadata.name);
   expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
+});
+
+test('an Ingress that is emptied has no path, no certificate and no default backend, and is left alone then', () => {
+  const [service, , ...ingresses] = flavour.build(route).map(({intent}) => intent);
+  expect(service && flavour.emptied(service)).toBeUndefined();
+  for (const ingress of ingresses as Ingress[]) {
+    const patch = flavour.emptied(ingress);
+    expect(patch).toEqual({spec: {rules: [{host: 'a.test'}], tls: null, defaultBackend: null}});
+    const {ingressClassName} = ingress.spec;
+    const emptied: Ingress = {...ingress, spec: {ingressClassName, rules: [{host: 'a.test'}]}};
+    expect(flavour.emptied(emptied)).toBeUndefined();
+    for (const rest of [{tls: [{hosts: ['a.test']}]}, {defaultBackend: {service: {name: 'np-a'}}}]) {
+      expect(flavour.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
+    }
+  }
+});
+
+test('what is emptied counts as not published', () => {
+  const objects = flavour.build(route).map(({intent}) => intent);
+  expect(publishedRoute(flavour, objects)).toEqual({kind: 'serve'});
+  const emptied = objects.map(object => ({...object, ...flavour.emptied(object)}));
+  expect(publishedRoute(flavour, emptied as KubeObject[])).toBeUndefined();
 });
 
 test('a status that Traefik cannot answer is told with the one to use', () => {

@@ -5,7 +5,7 @@
  * A router with TLS answers https only, so each host has two Ingresses: `np-…` on the https entry point and
  * `np-…-http` on the http one. cert-manager's solver Ingress has a longer rule, and so goes before both.
  */
-import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config.ts';
 import type {RedirectStatus} from '../project/hosts.ts';
 import {INGRESS, type Ingress, SERVICE} from '../resources.ts';
@@ -46,6 +46,7 @@ export function traefik(config: RoutingConfig): Flavour {
         ...middlewareAnnotation(route),
       }),
     ],
+    emptied,
   };
 
   function ingress(route: Route, name: string, annotations: Record<string, string>): RouteObject {
@@ -63,6 +64,17 @@ export function traefik(config: RoutingConfig): Flavour {
     };
     return {resource: INGRESS, intent};
   }
+}
+
+/**
+ * A rule without paths matches nothing. An Ingress must have a rule or a default backend, which would answer for every host
+ * that nobody else does; and one without a class Traefik may take for its own.
+ */
+function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined {
+  if (object.kind !== INGRESS.kind) return undefined;
+  const {rules, tls, defaultBackend} = (object as DeepReadonly<Ingress & {spec: {defaultBackend?: unknown}}>).spec;
+  if (!rules.some(({http}) => http) && !tls && !defaultBackend) return undefined;
+  return {spec: {rules: rules.map(({host}) => ({host})), tls: null, defaultBackend: null}};
 }
 
 /** Traefik's `permanent` answers GET with 301, else 302, and every other method with 308 or 307. */

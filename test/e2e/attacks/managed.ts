@@ -56,9 +56,18 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const changed = client.patch(DOMAIN, {namespace, name: own}, status, {subresource: 'status'});
   await expect(changed).rejects.toThrow(FORBIDDEN);
 
+  // As one from before the policies, or by a controller that they let pass: it keeps the Ingresses, and they serve nothing.
+  const keep = async (finalizers: string[] | null) => {
+    for (const kept of [name, `${name}-http`]) {
+      await admin.patch(INGRESS, {namespace, name: kept}, {metadata: {finalizers}});
+    }
+  };
+  await keep(['attacker.test/stay']);
   await self.deleteProject();
-  await tenant.seesNothingOf(own);
   await visitor.untilGone(own);
+  expect((await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp).toBeDefined();
+  await keep(null);
+  await tenant.seesNothingOf(own);
 }
 
 export async function takeRights(victim: Victim): Promise<void> {

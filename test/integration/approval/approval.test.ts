@@ -1,5 +1,6 @@
 /** The operator as the approver of certificate requests: cert-manager's own is off. */
 import {setTimeout as pause} from 'node:timers/promises';
+import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {
@@ -9,22 +10,27 @@ import {
   INGRESS_CLASS,
   SECRET,
 } from '../../../src/operator/resources.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
+import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
 import {INGRESS_CLASS_NAME, startWorld, type World} from '../operator/world.ts';
 import {budgetRows} from './budget.rows.ts';
 import {signingRequest} from './signing-request.ts';
+import {startWebhook} from './webhook.ts';
 
 const ROUNDS = 40;
 
 let world: World;
+let webhook: Child;
 let victim: Tenant;
 let mallory: Tenant;
 
 beforeAll(async () => {
   world = await startWorld({operatorApproves: true});
   await world.certManager.installCrds();
+  webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
   const metadata = {name: INGRESS_CLASS_NAME};
   const spec = {controller: 'traefik.io/ingress-controller'};
@@ -38,7 +44,10 @@ beforeAll(async () => {
   await world.certManager.installIssuer(); // with a certificate of its own, in an exempt namespace
   [victim, mallory] = await Promise.all([newTenant(world, 'victim'), newTenant(world, 'mallory')]);
 });
-afterAll(() => world?.stop());
+afterAll(async () => {
+  await webhook?.kill();
+  await world?.stop();
+});
 
 const issuerRef = {name: ISSUER_NAME, kind: 'ClusterIssuer', group: 'cert-manager.io'};
 
@@ -53,9 +62,14 @@ async function makeCertificate(tenant: Tenant, name: string, spec: Record<string
   await world.client.apply(CERTIFICATE, intent as never);
 }
 
-async function makeRequest(name: string, request: string, annotations: Record<string, string> = {}): Promise<void> {
+async function makeRequest(
+  name: string,
+  request: string,
+  annotations: Record<string, string> = {},
+  issuer: object = issuerRef,
+): Promise<void> {
   const metadata = {namespace: mallory.namespace, name, annotations};
-  const spec = {issuerRef, request, usages: ['server auth']};
+  const spec = {issuerRef: issuer, request, usages: ['server auth']};
   const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec};
   await world.client.create(CERTIFICATE_REQUEST, object as never);
 }
@@ -87,7 +101,13 @@ test('a host that its namespace has proved gets its certificate', async () => {
   expect(approval).toMatchObject({type: 'Approved', reason: 'HostHeld', message: `This namespace holds ${host}.`});
 });
 
-describe.concurrent('denied', () => {
+/** To a kind that does not exist, and to one for whose signers the operator has no right. */
+const LEFT_ALONE = [
+  {name: 'unknown-group', issuer: {name: 'any', kind: 'Issuer', group: 'unknown.test'}},
+  {name: 'no-issuer', issuer: {name: 'any', kind: 'Ingress', group: 'networking.k8s.io'}},
+];
+
+describe.concurrent('not approved', () => {
   const says = (host: string) => ({
     type: 'Denied',
     reason: 'HostNotHeld',
@@ -142,6 +162,17 @@ describe.concurrent('denied', () => {
     expect(await decided(mallory, 'two-faced')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  test.each(LEFT_ALONE)('a request on which cert-manager lets nobody decide is left alone: $name', async row => {
+    const {name, issuer} = row;
+    const request = await signingRequest({names: [`DNS:${victim.host('shop')}`]});
+    await makeRequest(name, request, {}, issuer);
+    await makeRequest(`after-${name}`, request);
+    expect(await decided(mallory, `after-${name}`)).toMatchObject({type: 'Denied'});
+    expect(world.history.get(CERTIFICATE_REQUEST, `${mallory.namespace}/${name}`)?.status?.conditions ?? []).toEqual(
+      [],
+    );
+  });
+
   test('a request that takes the name of one that is just being approved', async () => {
     const own = await liveHost('bait');
     const [bait, hook] = await Promise.all(
@@ -187,6 +218,31 @@ test('a default host with a certificate of its own is approved', async () => {
 });
 
 describe('the order budget', () => budgetRows(() => world));
+
+test("cert-manager's own approver, where it is on, is told to the platform team alone", async () => {
+  const told = async () => ({
+    ready: (await world.operator().readiness()).includes("ok, but cert-manager's own approver is on"),
+    approvals: (await world.operator().metric('nameplate_foreign_approvals_total')) > 0,
+    log: (await world.operator().log()).some(({message}) => `${message}`.startsWith("cert-manager's own approver")),
+    events: world.history
+      .list(EVENT)
+      .flatMap(({reason, metadata}) => (reason === 'ApproverIsOn' ? metadata.namespace : [])),
+  });
+  expect(await told()).toEqual({ready: false, approvals: false, log: false, events: []});
+  await world.certManager.approveItself();
+  await makeRequest('by-approver', await signingRequest({names: [`DNS:${victim.host('shop')}`]}));
+  expect(await decided(mallory, 'by-approver')).toMatchObject({type: 'Approved', reason: 'cert-manager.io'});
+  const want = {ready: true, approvals: true, log: true, events: ['default']}; // where a process that is no pod says it is
+  await until('it is told', async () => isDeepStrictEqual(await told(), want)).catch(async () => {
+    expect(await told()).toEqual(want);
+  });
+});
+
+test('no decision was tried on a request that is left alone', async () => {
+  const names = new Set<string | undefined>(LEFT_ALONE.map(({name}) => name));
+  const tried = (await world.audit.events()).filter(({objectRef}) => names.has(objectRef?.name));
+  expect(tried.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
+});
 
 test('the operator was refused nothing', async () => {
   const refused = (await world.audit.events()).filter(({responseStatus}) => responseStatus?.code === 403);

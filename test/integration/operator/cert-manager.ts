@@ -27,14 +27,15 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
   await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'app=cert-manager');
 }
 
-export async function startCertManager(api: ApiServer, folder: string): Promise<Child> {
+/** `approves`: with its own approver, which `Approvals` or the operator takes the place of. */
+export async function startCertManager(api: ApiServer, folder: string, approves = false): Promise<Child> {
   const programs = await ensurePrograms(['certmanager']);
   const argv = [
     programs.path('cert-manager-controller'),
     '--kubeconfig',
     api.kubeconfig,
     '--healthz-listen-address=127.0.0.1:0',
-    '--controllers=*,-certificaterequests-approver', // `Approvals` takes its place
+    `--controllers=*${approves ? '' : ',-certificaterequests-approver'}`,
   ];
   return startChild('cert-manager', argv, {log: join(folder, 'cert-manager.log')});
 }

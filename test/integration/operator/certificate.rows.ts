@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/resources.ts';
+import {askLiar, certify} from './lying-issuer.ts';
 import {newTenant} from './tenant.ts';
 import {CA_IDENTITY, type World} from './world.ts';
 
@@ -94,6 +95,24 @@ export function certificateRows(world: () => World): void {
     await tenant.verify(host, 'once more');
     await tenant.becomes(host, {CertificateReady: 'RateLimited'});
     expect(tenant.certificateRequests(host)).toHaveLength(1);
+  });
+
+  test('a certificate that names the host of somebody else is not shown, however the host was served before', async () => {
+    const tenant = await newTenant(world(), 'misnamed');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    await askLiar(tenant, host);
+    await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test']);
+    await tenant.becomes(host, {state: 'Verified', CertificateReady: 'WrongNames', Routed: 'Waiting'}, [
+      `The certificate that Issuer liar issued is for ${host},victim.test, and not for ${host} alone`,
+      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+    ]);
+    await tenant.until('it is routed no more', () => tenant.ingress(host) === undefined);
+
+    await tenant.verify(host, 'mended');
+    await certify(tenant, host, [`DNS:${host}`]);
+    await tenant.becomesLive(host);
   });
 
   test('a certificate that takes too long is Overdue, and a verify request starts a fresh attempt', async () => {

@@ -7,6 +7,7 @@ import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
+import {askLiar, certify} from './lying-issuer.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {LEASE_NAME, NAMESPACE, type World} from './world.ts';
 
@@ -143,7 +144,7 @@ export function disturbanceRows(world: () => World): void {
     }
   });
 
-  test('a default host with a certificate of its own', async () => {
+  test('a default host with a certificate of its own, and not with one that names the host of somebody else', async () => {
     const tenant = await newTenant(world(), 'own', {plan: 'free'});
     await tenant.deployedProject();
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
@@ -151,6 +152,14 @@ export function disturbanceRows(world: () => World): void {
     const name = routeName(tenant.namespace, host);
     expect(tenant.ingress(host)?.spec.tls).toEqual([{hosts: [host], secretName: name}]);
     expect(tenant.certificate(host)?.spec.dnsNames).toEqual([host]);
+
+    await askLiar(tenant, host);
+    await certify(tenant, host, ['DNS:victim.test']);
+    await tenant.projectBecomes('shop', {Ready: 'CertificateNotReady'});
+    await tenant.until('it is routed no more', () => tenant.ingress(host) === undefined);
+    await tenant.delete(kinds.SECRET, name);
+    await certify(tenant, host, [`DNS:${host}`]);
+    await tenant.projectBecomes('shop', {Ready: 'Published'});
   });
 }
 

@@ -50,7 +50,9 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
   const found = ingresses.find(({metadata: {annotations}, spec}) => {
     const onEntryPoint = annotations?.[`${ROUTER}.entrypoints`] === entryPoint;
     const isTls = annotations?.[`${ROUTER}.tls`] === 'true';
-    return onEntryPoint && isTls === (protocol === 'https:') && spec.rules.some(({host}) => host === hostname);
+    return (
+      onEntryPoint && isTls === (protocol === 'https:') && spec.rules.some(({host, http}) => http && host === hostname)
+    );
   });
   if (!found) return {};
   const named = found.metadata.annotations?.[`${ROUTER}.middlewares`] ?? '';
@@ -61,7 +63,7 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
   const {regex, replacement} = middleware.spec.redirectRegex;
   const location = url.replace(new RegExp(regex), replacement.replace(/\$\{(\d)\}/g, '$$$1'));
   if (location !== url) return {location};
-  const service = found.spec.rules[0]?.http.paths[0]?.backend.service.name ?? '';
+  const service = found.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
   return {service: services.get(`${namespace}/${service}`)?.spec?.selector?.app ?? ''};
 }
 

@@ -7,9 +7,11 @@ import {
   DOMAIN_CLAIM,
   type DomainClaim,
   INGRESS,
+  type Ingress,
   PROJECT,
   SECRET,
 } from '../../../src/operator/resources.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Version} from './history.ts';
 import {newTenant, type Tenant} from './tenant.ts';
@@ -42,10 +44,9 @@ export function removalRows(world: () => World): void {
     await tenant.apply(host);
     await tenant.live(host);
     // Held by a finalizer: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
-    const key = {namespace: tenant.namespace, name: host};
-    const hold = (finalizers: readonly string[]) => world().client.patch(DOMAIN, key, {metadata: {finalizers}});
-    await hold(['test.nameplate.dev/hold']);
-    await world().client.delete(DOMAIN, key);
+    const hold = (finalizers: readonly string[]) => holdDomain(tenant, host, finalizers);
+    await hold([HOLD]);
+    await tenant.delete(DOMAIN, host);
     const released = await releaseOf(tenant, host);
     await hold([]);
     const ends = tenant.trace(host).filter(({type}) => type === 'DELETED');
@@ -116,6 +117,63 @@ export function removalRows(world: () => World): void {
     await tenant.until('the default host is gone too', () => routes().length === 0);
   });
 
+  test('a finalizer of somebody else keeps no route: its rules are emptied before anything else, and it is told', async () => {
+    const tenant = await newTenant(world(), 'kept');
+    const host = tenant.host('shop');
+    await tenant.deployedProject();
+    await tenant.apply(host);
+    await tenant.live(host);
+    const finalize = (finalizers: string[] | null) => patchIngresses(tenant, host, {metadata: {finalizers}});
+    await finalize([FINALIZER]);
+    await holdDomain(tenant, host, [HOLD]); // else the garbage collector may delete the Ingresses first
+    await tenant.delete(DOMAIN, host);
+    const released = await releaseOf(tenant, host);
+    await holdDomain(tenant, host, []);
+    const found = () => versionsOf(tenant, host).filter(({object}) => object.metadata.deletionTimestamp);
+    await tenant.until('both Ingresses hang', () => new Set(found().map(({key}) => key)).size === 2);
+    const hanging = found();
+    for (const {object} of hanging) expect(isServing(object)).toBe(false);
+    for (const {at} of hanging) expect(at).toBeLessThan(released.at);
+    const note = await tenant.until('it is told', () => {
+      const events = world().history.list(EVENT, tenant.namespace);
+      return events.find(({reason}) => reason === 'KeptByFinalizer')?.note;
+    });
+    expect(note).toContain(`${host} is no longer routed, but finalizers keep this Ingress: ${FINALIZER}.`);
+
+    await tenant.until('the Domain is gone', () => !tenant.domain(host));
+    await world().dns.set(host, 'CNAME', ['elsewhere.test']);
+    await tenant.apply(host);
+    await tenant.becomes(host, {state: 'Unverified', Routed: 'Waiting'}); // what is emptied counts as nothing
+    await tenant.delete(DOMAIN, host);
+    await finalize(null);
+    await tenant.until('nothing is left', () => isGone(tenant, host));
+  });
+
+  test('an Ingress that hangs in its deletion serves who holds the host, and nobody who has lost it', async () => {
+    const [former, next] = [await newTenant(world(), 'hanging'), await newTenant(world(), 'next')];
+    const host = former.host('shop');
+    await former.deployedProject({primary: host});
+    await former.live(host);
+    await patchIngresses(former, host, {metadata: {finalizers: [FINALIZER]}});
+    for (const {metadata} of ingressesOf(former, host)) await former.delete(INGRESS, metadata.name);
+    const isHanging = () => ingressesOf(former, host).every(({metadata}) => metadata.deletionTimestamp);
+    await former.until('its Ingresses hang', isHanging);
+    await former.verify(host, 'while they hang');
+    expect(ingressesOf(former, host).map(isServing)).toEqual([true, true]);
+
+    await next.deployedProject({primary: host});
+    await next.live(host); // its record takes the host away
+    await former.until('the former holder serves nothing', () => !ingressesOf(former, host).some(isServing));
+    await former.becomes(host, {Claimed: 'HeldByAnotherAccount', Routed: 'Waiting'});
+
+    await next.project();
+    await former.live(host); // and back
+    await former.until('it serves again', () => ingressesOf(former, host).every(isServing));
+    await patchIngresses(former, host, {metadata: {finalizers: null}});
+    const isNew = () => ingressesOf(former, host).filter(each => !each.metadata.deletionTimestamp && isServing(each));
+    await former.until('Ingresses that do not hang take their place', () => isNew().length === 2);
+  });
+
   test('a released host goes at once to whoever proves it', async () => {
     const [tenant, next] = [await newTenant(world(), 'former'), await newTenant(world(), 'next')];
     const host = tenant.host('shop');
@@ -128,6 +186,33 @@ export function removalRows(world: () => World): void {
     expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace});
     expect(next.claim(host)?.spec.releasedAt).toBeUndefined();
   });
+}
+
+const FINALIZER = 'attacker.test/stay';
+const HOLD = 'test.nameplate.dev/hold';
+
+function holdDomain({world, namespace}: Tenant, host: string, finalizers: readonly string[]): Promise<unknown> {
+  return world.client.patch(DOMAIN, {namespace, name: host}, {metadata: {finalizers}});
+}
+
+function ingressesOf(tenant: Tenant, host: string): Ingress[] {
+  const name = routeName(tenant.namespace, host);
+  return tenant.world.history.list(INGRESS, tenant.namespace).filter(({metadata}) => metadata.name.startsWith(name));
+}
+
+function versionsOf(tenant: Tenant, host: string): Version<Ingress>[] {
+  const prefix = `${tenant.namespace}/${routeName(tenant.namespace, host)}`;
+  return tenant.world.history.versions(INGRESS).filter(({key}) => key.startsWith(prefix));
+}
+
+async function patchIngresses(tenant: Tenant, host: string, patch: Record<string, unknown>): Promise<void> {
+  for (const {metadata} of ingressesOf(tenant, host)) {
+    await tenant.world.client.patch(INGRESS, {namespace: tenant.namespace, name: metadata.name}, patch);
+  }
+}
+
+function isServing({spec}: Ingress): boolean {
+  return spec.rules.some(({http}) => http);
 }
 
 function releaseOf(tenant: Tenant, host: string): Promise<Version<DomainClaim>> {

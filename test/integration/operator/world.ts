@@ -63,6 +63,8 @@ export interface World {
     install(): Promise<void>;
     /** Only once it has started. */
     approvals(): Approvals;
+    /** Restarts it, its own approver on. */
+    approveItself(): Promise<void>;
   };
   stop(): Promise<void>;
 }
@@ -222,6 +224,10 @@ function certManagerOf(
     approvals: () => {
       if (!approvals) throw new Error('cert-manager has not been started, or the operator approves');
       return approvals;
+    },
+    approveItself: async () => {
+      await controller?.stop();
+      controller = await startCertManager(api, folder, true);
     },
     stop: async () => {
       await approvals?.stop();

@@ -1,0 +1,44 @@
+/** cert-manager's own webhook: it says on which requests nobody may decide. */
+import {join} from 'node:path';
+import type {ApiServer} from '../../cluster/apiserver.ts';
+import {type Child, failOnExit, run, startChild} from '../../cluster/children.ts';
+import {freePorts} from '../../cluster/free-ports.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+
+/** Starts it beside the API server, and has it asked as the chart of cert-manager has. */
+export async function startWebhook(api: ApiServer, folder: string): Promise<Child> {
+  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const [port, healthPort] = await freePorts(2);
+  const [certificate, key, log] = ['pem', 'key', 'log'].map(suffix => join(folder, `webhook.${suffix}`)) as Three;
+  const subject = ['-subj', '/CN=webhook', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+  const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key];
+  await run(['openssl', 'req', '-x509', ...keyOptions, ...subject, '-out', certificate]);
+  const argv = [
+    programs.path('cert-manager-webhook'),
+    `--kubeconfig=${api.kubeconfig}`,
+    `--secure-port=${port}`,
+    `--healthz-port=${healthPort}`,
+    '--metrics-listen-address=0',
+    `--tls-cert-file=${certificate}`,
+    `--tls-private-key-file=${key}`,
+  ];
+  const child = startChild('cert-manager-webhook', argv, {log});
+  const answers = async () => (await fetch(`http://127.0.0.1:${healthPort}/healthz`)).ok;
+  await Promise.race([until('the webhook is ready', answers), failOnExit(child, log)]);
+  const caBundle = (await run(['openssl', 'base64', '-A', '-in', certificate])).trim();
+  for (const kind of ['mutating', 'validating']) await configure(api, kind, port ?? 0, caBundle);
+  return child;
+}
+
+/** The first writes down who asked for a certificate, by which the second judges. */
+async function configure(api: ApiServer, kind: string, port: number, caBundle: string): Promise<void> {
+  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const render = [programs.path('helm'), 'template', 'cert-manager', programs.asset('cert-manager-chart')];
+  const values = ['--set', `webhook.url.host=127.0.0.1:${port}`];
+  await api.apply(await run([...render, ...values, '--show-only', `templates/webhook-${kind}-webhook.yaml`]));
+  const patch = JSON.stringify([{op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: caBundle}]);
+  await api.kubectl('patch', `${kind}webhookconfiguration`, '--type=json', '-p', patch, 'cert-manager-webhook');
+}
+
+type Three = [string, string, string];
