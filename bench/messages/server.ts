@@ -1,6 +1,6 @@
 /**
  * One of the servers that are compared: `node server.ts KIND FOLDER`. It prints the port it listens on. All answer the
- * same request with the same bytes; they differ in what is done before, and in when it is answered.
+ * same request with the same body; they differ in what is done before, and in when it is answered.
  */
 import {join} from 'node:path';
 import Fastify from 'fastify';
@@ -103,7 +103,10 @@ async function serveStore(store: MessageStore): Promise<number> {
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 
-/** The least that fastify can do and still answer the same: key, JSON, schema of body and answer. */
+/**
+ * The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. What our
+ * layer does beyond that at each request: the check of UTF-8, the account's limits, a request id, metrics, the log.
+ */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
   const known = keyHash(KEY);
