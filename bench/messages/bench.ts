@@ -1,6 +1,6 @@
 /**
  * Durable POST /messages a second, beside what bounds it: the disk's own fdatasync rate, a commit per request, and servers
- * that store nothing. All in one run, in turns, so that what disturbs the machine disturbs all.
+ * that store nothing. (SQLite as Node builds it calls fsync, which costs as much or a little more.) All in one run, in turns, so that what disturbs the machine disturbs all.
  *
  *     node bench/messages/bench.ts [ROUNDS] [SECONDS]      default 3 rounds of 2 seconds each
  *

@@ -1,8 +1,7 @@
 /**
  * One of the servers that are compared: `node server.ts KIND FOLDER`. It prints the port it listens on. All answer the
- * same request with the same bytes; they differ in what is done before, and in when it is answered.
+ * same request with the same body; they differ in what is done before, and in when it is answered.
  */
-import {createHash} from 'node:crypto';
 import {join} from 'node:path';
 import Fastify from 'fastify';
 import {pino} from 'pino';
@@ -18,6 +17,7 @@ import {requestMetrics, storeMetrics} from '../../src/messages/metrics.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
 import type {EngineThread} from '../../src/messages/store/sqlite/engine-thread.ts';
+import type {BatchResult} from '../../src/messages/store/sqlite/operations.ts';
 import {openSqliteStore, SqliteStore, type SqliteStoreOptions} from '../../src/messages/store/sqlite/sqlite-store.ts';
 import type {AppendOutcome, MessageStore} from '../../src/messages/store/store.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
@@ -30,6 +30,7 @@ const registry = new Registry();
 const config = parseConfig<MessagesConfig>('server: {port: 0}', 'the benchmark', messagesConfigDefinition);
 const unlimited = {requestsPerSecond: 1e9, bytesPerSecond: 1e12, burstSeconds: 5, storedBytes: 1e12};
 const ids = new MessageIds(undefined);
+const SINGLE_COMMITS = new URL('./single-commits.ts', import.meta.url);
 
 function storeOptions(): SqliteStoreOptions {
   const forever = 1e12;
@@ -56,8 +57,12 @@ function storeOptions(): SqliteStoreOptions {
 /** The engine on the service's own thread: for asking whether a thread of its own pays. */
 function onThisThread(options: SqliteStoreOptions): SqliteStore {
   const engine = new Engine(options.engine);
+  let answer: (result: BatchResult) => void = () => undefined;
   const thread: EngineThread = {
-    apply: (batch, now) => Promise.resolve(engine.apply(batch, now)),
+    post: ({operations, now}) => answer(engine.apply(operations, now)),
+    onResult: listener => {
+      answer = listener;
+    },
     failed: new Promise(() => undefined),
     close: async () => engine.close(),
   };
@@ -98,13 +103,16 @@ async function serveStore(store: MessageStore): Promise<number> {
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 
-/** The least that fastify can do and still answer the same: key, JSON, schema of body and answer. */
+/**
+ * The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. What our
+ * layer does beyond that at each request: the check of UTF-8, the account's limits, a request id, metrics, the log.
+ */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
-  const known = createHash('sha256').update(KEY).digest('hex');
+  const known = keyHash(KEY);
   app.addHook('onRequest', async (request, reply) => {
     const key = request.headers.authorization?.slice('Bearer '.length) ?? '';
-    if (createHash('sha256').update(key).digest('hex') !== known) await reply.code(401).send();
+    if (keyHash(key) !== known) await reply.code(401).send();
   });
   const string = {type: 'string'};
   const properties = {id: string, message: string, status: string, createdAt: string};
@@ -126,7 +134,7 @@ const atOnce = () => Promise.resolve();
 const servers: Readonly<Record<Kind, () => Promise<number>>> = {
   'group commit': async () => serveStore(await openSqliteStore(storeOptions())),
   'group commit, no thread': () => serveStore(onThisThread(storeOptions())),
-  'commit per request': async () => serveStore(await openSqliteStore({...storeOptions(), maxBatch: 1})),
+  'commit per request': async () => serveStore(await openSqliteStore({...storeOptions(), worker: SINGLE_COMMITS})),
   'no-op': () => serveStore(noStore(atOnce)),
   'no-op, batched': () => serveStore(noStore(atEndOfTurn())),
   'fastify no-op': () => serveFastify(atOnce),

@@ -1,5 +1,5 @@
 /** Keys from a file of hashes: for tests, and for a machine without Kubernetes. */
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import {type Authenticator, type Principal, SCOPES, type Scope} from './auth.ts';
 
@@ -27,7 +27,7 @@ export function createKeyTable({keys}: KeyTable): Authenticator {
 }
 
 export function keyHash(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return hash('sha256', key, 'hex');
 }
 
 /** What `loadConfig` of src/process needs to read the file. */

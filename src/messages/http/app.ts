@@ -113,15 +113,14 @@ function storeProblem({refusal}: StoreError): Answer {
 
 function send(response: ServerResponse, {status, headers, contentType, body}: Answer, requestId: string): void {
   const text = JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
-  const content = Buffer.from(text);
   response.writeHead(status, {
     'content-type': contentType,
-    'content-length': content.length,
+    'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     'x-request-id': requestId,
     ...headers,
   });
-  response.end(content);
+  response.end(text); // Not as a buffer: Node writes a string in one piece with the headers.
 }
 
 function record(

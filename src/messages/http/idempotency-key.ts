@@ -1,4 +1,4 @@
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import type {Idempotency} from '../store/store.ts';
 import {type Answer, problem} from './answer.ts';
 
@@ -18,5 +18,5 @@ export function idempotencyOf(header: string | undefined, body: Buffer): Idempot
       errors: [{detail: 'must be 1 to 255 printable ASCII characters, best in quotes', header: 'Idempotency-Key'}],
     });
   }
-  return {key, fingerprint: createHash('sha256').update(body).digest('base64url')};
+  return {key, fingerprint: hash('sha256', body, 'base64url')};
 }

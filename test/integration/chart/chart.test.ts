@@ -112,7 +112,7 @@ describe('an installation', () => {
     await server.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'helm.sh/chart');
     await server.kubectl('apply', '-f', join(root, 'examples/tenant.yaml'));
     for (const example of ['project.yaml', 'domain.yaml', 'apikey.yaml']) {
-      await server.kubectl('apply', '--dry-run=server', '-f', join(root, 'examples', example));
+      await server.kubectl('apply', '--dry-run=server', '-n', 'acme-shop', '-f', join(root, 'examples', example));
     }
   });
 
@@ -160,7 +160,7 @@ describe('an installation', () => {
   });
 
   test('uninstalling keeps the key, the CRDs and what tenants made; installing again finds them', async () => {
-    await server.kubectl('apply', '-f', join(root, 'examples/project.yaml'));
+    await server.kubectl('apply', '-n', 'acme-shop', '-f', join(root, 'examples/project.yaml'));
     const before = await platformKey();
     await helm('uninstall', 'nameplate', '--namespace', namespace);
     await expect(server.kubectl('get', 'deployment,configmap', 'nameplate', '-n', namespace)).rejects.toThrow(

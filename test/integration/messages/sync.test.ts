@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(removeFolders);
 
-test('fdatasync of the log ends before the 202 of each message is written', async () => {
+test('the sync of the log ends before the 202 of each message is written', async () => {
   const trace = join(await temporaryFolder(), 'trace');
   const calls = 'trace=fdatasync,fsync,write,writev,sendto,sendmsg';
   const service = await startService({wrapper: ['strace', '-f', '-y', '-s', '64', '-e', calls, '-o', trace]});

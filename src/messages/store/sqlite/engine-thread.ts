@@ -1,21 +1,21 @@
 import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
-import type {BatchResult, EngineOptions, Operation} from './operations.ts';
+import type {BatchResult, Chunk, EngineOptions} from './operations.ts';
 
-/** To the thread. One batch at a time; `close` only when none is under way. */
-export type ThreadRequest =
-  | {readonly kind: 'apply'; readonly batch: readonly Operation[]; readonly now: number}
-  | {readonly kind: 'close'};
+/** To the thread: operations, or `close` when all have been answered. */
+export type ThreadRequest = Chunk | 'close';
 
-/** From the thread: first that the database is open, then one result for each batch. */
+/** From the thread: first that the database is open, then results in the order of the operations. */
 export type ThreadAnswer = 'open' | BatchResult;
 
 /** An engine somewhere else: a commit that takes long must not keep the service from answering. */
 export interface EngineThread {
-  /** Rejects only when the thread is gone. The one before must have ended. */
-  apply(batch: readonly Operation[], now: number): Promise<BatchResult>;
+  post(chunk: Chunk): void;
+  /** To be called once, before the first chunk. One result may answer several chunks. */
+  onResult(listener: (result: BatchResult) => void): void;
   /** Resolves with the error when the thread ends by itself, which it never should. */
   readonly failed: Promise<Error>;
+  /** Only when all has been answered. */
   close(): Promise<void>;
 }
 
@@ -27,24 +27,14 @@ export async function startEngineThread(module: URL, options: EngineOptions): Pr
     worker.once('error', resolve);
     worker.once('exit', code => resolve(new Error(`the database's thread ended with code ${code}`)));
   });
-  let pending: PromiseWithResolvers<BatchResult> | undefined;
-  worker.on('message', (result: BatchResult) => {
-    pending?.resolve(result);
-    pending = undefined;
-  });
-  void failed.then(error => pending?.reject(error));
-
   const post = (request: ThreadRequest) => worker.postMessage(request);
   return {
+    post,
+    onResult: listener => worker.on('message', listener),
     failed,
-    apply: (batch, now) => {
-      pending = Promise.withResolvers();
-      post({kind: 'apply', batch, now});
-      return pending.promise;
-    },
     close: async () => {
       const exited = once(worker, 'exit');
-      post({kind: 'close'});
+      post('close');
       await exited;
     },
   };

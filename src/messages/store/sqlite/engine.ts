@@ -30,7 +30,7 @@ interface Connection extends Statements {
   readonly db: DatabaseSync;
 }
 
-/** The database, synchronous. One batch of operations is one transaction, and so one fdatasync. */
+/** The database, synchronous. One batch of operations is one transaction, and so one sync of the log. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #freeBytes: () => number;

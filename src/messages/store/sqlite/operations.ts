@@ -31,6 +31,15 @@ export type Operation = {
   readonly [K in OperationKind]: {readonly kind: K; readonly given: Operations[K]['given']};
 }[OperationKind];
 
+/** Operations that leave for the engine together; it may commit several chunks as one. */
+export interface Chunk {
+  readonly operations: readonly Operation[];
+  /** What they weigh, by their messages. */
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
 export type OperationValue = Operations[OperationKind]['result'];
 
 export interface SweepOutcome {

@@ -6,10 +6,10 @@ import type {Logger} from 'pino';
 import type {Clock} from '../../../runtime/clock.ts';
 import {type MessageStore, StoreError, type StoreState} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
-import {GroupCommit, type GroupCommitLimits} from './group-commit.ts';
 import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from './operations.ts';
+import {type SubmissionLimits, Submissions} from './submissions.ts';
 
-export interface SqliteStoreOptions extends GroupCommitLimits {
+export interface SqliteStoreOptions extends SubmissionLimits {
   readonly engine: EngineOptions;
   /** The module that the database's thread starts from: worker.ts, or what it was bundled to. */
   readonly worker: URL;
@@ -41,7 +41,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Sqli
 export class SqliteStore implements MessageStore {
   readonly #options: SqliteStoreOptions;
   readonly #thread: EngineThread;
-  readonly #commits: GroupCommit;
+  readonly #submissions: Submissions;
   readonly #closing = new AbortController();
   readonly #sweeping: Promise<void>;
   #failure: Failure | undefined;
@@ -51,11 +51,14 @@ export class SqliteStore implements MessageStore {
     const {clock} = options;
     this.#options = options;
     this.#thread = thread;
-    this.#commits = new GroupCommit({
+    this.#submissions = new Submissions({
       ...options,
-      apply: batch => thread.apply(batch, clock.now()),
-      onBatch: result => this.#note(result),
+      post: chunk => thread.post({...chunk, now: clock.now()}),
       monotonic: () => clock.monotonic(),
+    });
+    thread.onResult(result => {
+      this.#note(result);
+      this.#submissions.answer(result.results);
     });
     void thread.failed.then(error => this.#fail(error));
     this.#sweeping = this.#sweepUntilClosed();
@@ -70,14 +73,14 @@ export class SqliteStore implements MessageStore {
 
   /** Operations that wait for the disk. */
   get waiting(): number {
-    return this.#commits.waiting;
+    return this.#submissions.waiting;
   }
 
   state(): StoreState {
-    const {underWayMs} = this.#commits;
+    const {silentMs} = this.#submissions;
     if (this.#closing.signal.aborted) return {kind: 'down', problem: 'the store is closed'};
-    if (underWayMs > STALLED_MS) {
-      return {kind: 'down', problem: `the disk has not answered for ${Math.round(underWayMs / 1000)} s`};
+    if (silentMs > STALLED_MS) {
+      return {kind: 'down', problem: `the disk has not answered for ${Math.round(silentMs / 1000)} s`};
     }
     if (this.#failure) return {kind: this.#failure.refusal, problem: this.#failure.problem};
     if (this.#room < 0) return {kind: 'full', problem: 'the volume has less free than the reserve'};
@@ -88,7 +91,7 @@ export class SqliteStore implements MessageStore {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     await this.#sweeping;
-    await this.#commits.idle();
+    await this.#submissions.idle();
     await this.#thread.close();
   }
 
@@ -98,7 +101,7 @@ export class SqliteStore implements MessageStore {
     const {kind: state, problem = ''} = this.state();
     if ((state === 'down' && !isRead) || this.#closing.signal.aborted) throw new StoreError('down', problem);
     if (state === 'full' && kind === 'append') throw new StoreError('full', problem);
-    return this.#commits.submit(kind, given);
+    return this.#submissions.submit(kind, given);
   }
 
   #note({results, room, failure, commitMs}: BatchResult): void {
@@ -122,7 +125,7 @@ export class SqliteStore implements MessageStore {
   async #sweep(): Promise<boolean> {
     const {observe, logger} = this.#options;
     try {
-      const {lapsed, deleted, more} = await this.#commits.submit('sweep', {probe: this.#failure !== undefined});
+      const {lapsed, deleted, more} = await this.#submissions.submit('sweep', {probe: this.#failure !== undefined});
       observe({kind: 'sweep', lapsed, deleted});
       if (this.#failure && this.#room >= 0) {
         this.#failure = undefined;
@@ -138,7 +141,7 @@ export class SqliteStore implements MessageStore {
   #fail(error: Error): void {
     if (this.#closing.signal.aborted) return;
     this.#failure = {refusal: 'down', problem: error.message};
-    this.#commits.fail(error);
+    this.#submissions.fail(error);
     this.#options.onFailed(error);
   }
 }

@@ -1,18 +1,22 @@
-/** The database's thread: opens the engine and applies batch after batch. Started by engine-thread.ts. */
-import {parentPort, workerData} from 'node:worker_threads';
+/** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
+import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
 import {Engine} from './engine.ts';
 import type {ThreadAnswer, ThreadRequest} from './engine-thread.ts';
-import type {EngineOptions} from './operations.ts';
+import {gather} from './group-commit.ts';
+import type {Chunk, EngineOptions} from './operations.ts';
 
 if (parentPort === null) throw new Error('this module is the start of a worker thread');
 const port = parentPort;
 const engine = new Engine(workerData as EngineOptions);
+// Only chunks: `close` comes when all of them have been answered.
+const next = () => receiveMessageOnPort(port)?.message as Chunk | undefined;
 port.on('message', (request: ThreadRequest) => {
-  if (request.kind === 'close') {
+  if (request === 'close') {
     engine.close();
     port.close();
     return;
   }
-  port.postMessage(engine.apply(request.batch, request.now) satisfies ThreadAnswer);
+  const {operations, now} = gather(request, next);
+  port.postMessage(engine.apply(operations, now) satisfies ThreadAnswer);
 });
 port.postMessage('open' satisfies ThreadAnswer);

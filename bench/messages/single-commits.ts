@@ -1,0 +1,10 @@
+/** A database's thread without group commit: each operation is a transaction of its own. */
+import {parentPort, workerData} from 'node:worker_threads';
+import {Engine} from '../../src/messages/store/sqlite/engine.ts';
+import type {Chunk, EngineOptions} from '../../src/messages/store/sqlite/operations.ts';
+
+const engine = new Engine(workerData as EngineOptions);
+parentPort?.on('message', ({operations, now}: Chunk) => {
+  for (const operation of operations) parentPort?.postMessage(engine.apply([operation], now));
+});
+parentPort?.postMessage('open');
