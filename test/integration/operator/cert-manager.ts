@@ -27,7 +27,7 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
   await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'app=cert-manager');
 }
 
-export async function startCertManager(api: ApiServer, folder: string): Promise<Child> {
+export async function startCertManager(api: ApiServer, folder: string, flags: readonly string[] = []): Promise<Child> {
   const programs = await ensurePrograms(['certmanager']);
   const argv = [
     programs.path('cert-manager-controller'),
@@ -35,6 +35,7 @@ export async function startCertManager(api: ApiServer, folder: string): Promise<
     api.kubeconfig,
     '--healthz-listen-address=127.0.0.1:0',
     '--controllers=*,-certificaterequests-approver', // `Approvals` takes its place
+    ...flags,
   ];
   return startChild('cert-manager', argv, {log: join(folder, 'cert-manager.log')});
 }

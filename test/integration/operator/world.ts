@@ -70,9 +70,11 @@ export interface World {
 export interface WorldOptions {
   /** The operator approves certificate requests; else the tests do, by `Approvals`. */
   readonly operatorApproves?: boolean;
+  /** For thousands of domains: the history keeps the newest version only, and cert-manager's client has no rate limit. */
+  readonly atScale?: boolean;
 }
 
-export async function startWorld({operatorApproves = false}: WorldOptions = {}): Promise<World> {
+export async function startWorld({operatorApproves = false, atScale = false}: WorldOptions = {}): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
@@ -88,7 +90,7 @@ export async function startWorld({operatorApproves = false}: WorldOptions = {}):
     logger: pino({level: 'silent'}),
     registry: new Registry(),
   });
-  const history = new History(client);
+  const history = new History(client, {newestOnly: atScale});
   for (const kind of [
     kinds.PROJECT,
     kinds.DOMAIN,
@@ -107,7 +109,7 @@ export async function startWorld({operatorApproves = false}: WorldOptions = {}):
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
   const config = configOf(keyFile, dns.addresses, operatorApproves);
-  const certManager = certManagerOf(api, client, history, folder, operatorApproves);
+  const certManager = certManagerOf(api, client, history, folder, {operatorApproves, atScale});
   const operators: OperatorProcess[] = [];
   return {
     api,
@@ -200,7 +202,7 @@ function certManagerOf(
   client: KubeClient,
   history: History,
   folder: string,
-  operatorApproves: boolean,
+  {operatorApproves, atScale}: Required<WorldOptions>,
 ) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
@@ -209,7 +211,8 @@ function certManagerOf(
     await history.follow(kinds.CERTIFICATE);
     await history.follow(kinds.CERTIFICATE_REQUEST);
     if (!operatorApproves) approvals = new Approvals(client, history);
-    controller = await startCertManager(api, folder);
+    const flags = atScale ? ['--kube-api-qps=1000', '--kube-api-burst=1000'] : [];
+    controller = await startCertManager(api, folder, flags);
   };
   const issuer = () => installIssuer(client, history);
   return {
