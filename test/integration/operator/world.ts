@@ -72,9 +72,12 @@ export interface WorldOptions {
   readonly operatorApproves?: boolean;
   /** For thousands of domains: the history keeps the newest version only, and cert-manager's client has no rate limit. */
   readonly atScale?: boolean;
+  /** The operator's; default: the source. */
+  readonly program?: string;
 }
 
-export async function startWorld({operatorApproves = false, atScale = false}: WorldOptions = {}): Promise<World> {
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const {operatorApproves = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
@@ -122,7 +125,13 @@ export async function startWorld({operatorApproves = false, atScale = false}: Wo
     config,
     certManager,
     startOperator: async (name, changes = {}) => {
-      const started = await startOperator({folder, name, kubeconfig, config: {...config, ...changes}});
+      const started = await startOperator({
+        folder,
+        name,
+        kubeconfig,
+        config: {...config, ...changes},
+        ...(program && {program}),
+      });
       operators.push(started);
       return started;
     },
@@ -202,7 +211,7 @@ function certManagerOf(
   client: KubeClient,
   history: History,
   folder: string,
-  {operatorApproves, atScale}: Required<WorldOptions>,
+  {operatorApproves, atScale}: {operatorApproves: boolean; atScale: boolean},
 ) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
