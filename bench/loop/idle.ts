@@ -10,8 +10,9 @@
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import {ANNOTATION} from '../../src/api/names.ts';
 import {DOMAIN, ENDPOINT_SLICE, INGRESS, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/resources.ts';
-import {keyOf} from '../../src/runtime/kube/object.ts';
+import {keyOf, objectKey} from '../../src/runtime/kube/object.ts';
 import {run} from '../../test/cluster/children.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {AuditEvent} from '../../test/integration/operator/audit.ts';
@@ -26,10 +27,9 @@ import * as objects from '../../test/support/objects.ts';
 
 const MINUTES = Number(process.argv[2] ?? 5);
 const DOMAINS = Number(process.argv[3] ?? 100);
-/** Hosts that one Project lists. */
+/** Hosts of one tenant: an account, with a namespace and a Project. */
 const HOSTS = 20;
-const PROJECTS = Math.ceil(DOMAINS / HOSTS);
-const TENANT = 'idle';
+const TENANTS = Math.ceil(DOMAINS / HOSTS);
 const ZONE = 'idle.test';
 /** Up to 10,000 domains, where it is the default: 3 checks a second. What DNS answers writes nothing. */
 const STEADY_SECONDS = Math.ceil(Math.max(60, DOMAINS * 0.36));
@@ -47,7 +47,7 @@ try {
   await installIngressClass(world.client);
   const dns = world.config.dns as {checks: object};
   const config = {
-    plans: {pro: {customDomains: true, maxDomains: DOMAINS}},
+    plans: {pro: {customDomains: true, maxDomains: HOSTS}},
     defaultPlan: 'pro',
     certificates: {
       ...(world.config.certificates as object),
@@ -77,45 +77,43 @@ try {
 
 async function becomeLive(world: World): Promise<void> {
   const startedAt = performance.now();
-  const hosts = await makeTenant(world);
-  const isLive = (host: string) => world.history.get(DOMAIN, `${TENANT}/${host}`)?.status?.state === 'Live';
+  const domains = await makeTenants(world);
+  const isLive = (key: string) => world.history.get(DOMAIN, key)?.status?.state === 'Live';
   let shownAt = startedAt;
   const allLive = () => {
     if (performance.now() - shownAt > 30_000) {
       shownAt = performance.now();
-      console.log(`${Math.round((shownAt - startedAt) / 1000)} s: ${hosts.filter(isLive).length} live`);
+      console.log(`${Math.round((shownAt - startedAt) / 1000)} s: ${domains.filter(isLive).length} live`);
     }
-    return hosts.every(isLive);
+    return domains.every(isLive);
   };
   await until('all are live', allLive, {timeoutMs: 300_000 + DOMAINS * 1_000});
   const writes = await world.audit.writes();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  console.log(`${hosts.length} domains live after ${seconds} s`);
+  console.log(`${domains.length} domains live after ${seconds} s`);
   report('becoming live', writes);
-  console.log(`  ${(writes.length / hosts.length).toFixed(1)} a domain`);
+  console.log(`  ${(writes.length / domains.length).toFixed(1)} a domain`);
 }
 
-/** Projects that list the hosts, and then the records, all at once. */
-async function makeTenant({client, dns, history}: World): Promise<string[]> {
-  const hosts: string[] = [];
+/** Each with its records, one after another; the keys of the Domains. */
+async function makeTenants({client, dns, history}: World): Promise<string[]> {
+  const domains: string[] = [];
   await dns.addZone(ZONE);
-  await client.apply(NAMESPACE, objects.namespace(TENANT, {plan: 'pro'}));
-  for (let index = 0; index < PROJECTS; index++) {
-    const name = `shop-${index}`;
+  for (let index = 0; index < TENANTS; index++) {
+    const [namespace, zone] = [`tenant-${index}`, `tenant-${index}.${ZONE}`];
+    const hosts = Array.from({length: HOSTS}, (_, host) => `host-${host}.${zone}`);
+    await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
     const {name: port, number} = objects.PORT;
-    await client.apply(SERVICE, objects.service(TENANT, name, [{name: port, port: number}]));
-    await client.apply(ENDPOINT_SLICE, objects.endpointSlice(TENANT, name, true));
-    const aliases = Array.from({length: HOSTS}, (_, alias) => `host-${alias}.${name}.${ZONE}`);
-    await client.apply(PROJECT, objects.project(TENANT, name, {aliases}));
-    hosts.push(...aliases);
+    await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
+    await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
+    await client.apply(PROJECT, objects.project(namespace, 'shop', {aliases: hosts}));
+    domains.push(...hosts.map(host => `${namespace}/${host}`));
+    const shown = () => history.get(DOMAIN, `${namespace}/${hosts[0]}`)?.status?.dns?.required?.[0]?.value;
+    await dns.set(`*.${zone}`, 'CNAME', [
+      await until('the record is shown', shown, {timeoutMs: 600_000, intervalMs: 20}),
+    ]);
   }
-  const first = `${TENANT}/host-0.shop-0.${ZONE}`;
-  const target = await until(
-    'the records are shown',
-    () => history.get(DOMAIN, first)?.status?.dns?.required?.[0]?.value,
-  );
-  for (let index = 0; index < PROJECTS; index++) await dns.set(`*.shop-${index}.${ZONE}`, 'CNAME', [target]);
-  return hosts;
+  return domains;
 }
 
 async function idle(world: World, when: string): Promise<void> {
@@ -133,13 +131,13 @@ async function idle(world: World, when: string): Promise<void> {
 
 /** The time between the deletion of an owned route, as the API server answered it, and the sight of its successor. */
 async function notice({client, history}: World): Promise<void> {
-  const routes = history.list(INGRESS, TENANT);
+  const routes = history.list(INGRESS).filter(({metadata}) => metadata.annotations?.[ANNOTATION.host]?.endsWith(ZONE));
   const times: number[] = [];
   for (let sample = 0; sample < SAMPLES; sample++) {
     const route = routes[Math.floor((sample * routes.length) / SAMPLES)];
     if (!route) throw new Error('no route to delete');
     const {uid} = route.metadata;
-    await client.delete(INGRESS, {namespace: TENANT, name: route.metadata.name});
+    await client.delete(INGRESS, objectKey(route));
     const deletedAt = performance.now();
     const isBack = () => history.get(INGRESS, keyOf(route))?.metadata.uid ?? uid;
     await until('the route is put back', () => isBack() !== uid, {intervalMs: 1});
