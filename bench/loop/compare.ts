@@ -26,7 +26,7 @@ const ROUNDS = Number(process.argv[3] ?? 5);
 /** Writes of one object each, one after another, for the delay between a write and its reconcile. */
 const SINGLE_WRITES = 200;
 /** Objects touched at once, as fast as the API server takes it. */
-const BURST = Math.min(2_000, OBJECTS);
+const BURST = Math.min(10_000, OBJECTS - 1);
 /** Concurrent writers of the burst. */
 const WRITERS = 16;
 

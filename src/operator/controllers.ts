@@ -1,4 +1,5 @@
 /** The controllers, and which keys each change concerns. */
+import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
@@ -59,7 +60,9 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
     project ? listedHosts(project).map(({host}) => inNamespace(project, host)) : [];
   manager
     .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
-    .watch(stores.projects, ({object, old}) => new Set([...hostsOf(object), ...hostsOf(old)]))
+    .watch(stores.projects, delta =>
+      isOwnSummary(delta) ? [] : new Set([...hostsOf(delta.object), ...hostsOf(delta.old)]),
+    )
     .watch(stores.domains, self);
 }
 
@@ -74,7 +77,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => domainAndWhoWaits(stores, delta, waitingFor))
-    .watch(stores.projects, ({object}) => ofProject(keyOf(object)))
+    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : ofProject(keyOf(delta.object))))
     .watch(stores.namespaces, ({object}) => stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf))
     .watch(stores.claims, ({object, old}) => [
       ...stores.domains.byIndex(INDEX.host, object.metadata.name).map(keyOf),
@@ -146,6 +149,14 @@ function addApprovalControllers(
 
 function self({object}: Delta<KubeObject>): string[] {
   return [keyOf(object)];
+}
+
+/** The status of a Project sums its Domains up, and changes with each of them: were it to call them all, n would call n². */
+function isOwnSummary({object, old}: Delta<Project>): boolean {
+  return (
+    old?.metadata.generation === object.metadata.generation &&
+    isDeepStrictEqual(old?.metadata.annotations, object.metadata.annotations)
+  );
 }
 
 /** A change of the one class that routes refer to concerns them all; of another class, none. */

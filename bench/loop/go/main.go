@@ -30,7 +30,6 @@ type samples struct {
 	sync.Mutex
 	start   time.Time
 	objects int
-	seen    map[string]struct{}
 	sent    map[string]string
 	delays  []float64
 	lastAt  float64
@@ -43,20 +42,22 @@ func say(fields map[string]any) {
 	fmt.Println(string(line))
 }
 
+// What is found at first was written before, for another peer.
 func (s *samples) note(name, sent string) {
 	now := nowMs()
 	s.Lock()
 	defer s.Unlock()
-	if _, known := s.seen[name]; !known {
-		s.seen[name] = struct{}{}
-		if len(s.seen) == s.objects {
+	before, known := s.sent[name]
+	s.sent[name] = sent
+	if !known {
+		if len(s.sent) == s.objects {
 			say(map[string]any{"syncedMs": float64(time.Since(s.start).Microseconds()) / 1e3})
 		}
-	}
-	if sent == "" || s.sent[name] == sent {
 		return
 	}
-	s.sent[name] = sent
+	if before == sent {
+		return
+	}
 	at, err := strconv.ParseFloat(sent, 64)
 	if err == nil {
 		s.delays = append(s.delays, now-at)
@@ -89,7 +90,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	s := &samples{objects: objects, start: time.Now(), seen: map[string]struct{}{}, sent: map[string]string{}}
+	s := &samples{objects: objects, start: time.Now(), sent: map[string]string{}}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{os.Args[2]: {}}},
 		Metrics: metrics.Options{BindAddress: "0"},

@@ -34,7 +34,6 @@ export function nowMs(): number {
 export class Samples {
   readonly #startedAt = performance.now();
   readonly #objects: number;
-  readonly #seen = new Set<string>();
   readonly #sent = new Map<string, string>();
   #delays: number[] = [];
   #lastAt = 0;
@@ -46,15 +45,16 @@ export class Samples {
       .on('close', () => process.exit(0));
   }
 
-  /** A reconcile of the object begins. */
-  note(name: string, sent: string | undefined): void {
+  /** A reconcile of the object begins. What it finds at first was written before, for another peer. */
+  note(name: string, sent = ''): void {
     const now = nowMs();
-    if (!this.#seen.has(name)) {
-      this.#seen.add(name);
-      if (this.#seen.size === this.#objects) say({syncedMs: performance.now() - this.#startedAt} satisfies Synced);
-    }
-    if (!sent || this.#sent.get(name) === sent) return;
+    const before = this.#sent.get(name);
     this.#sent.set(name, sent);
+    if (before === undefined) {
+      if (this.#sent.size === this.#objects) say({syncedMs: performance.now() - this.#startedAt} satisfies Synced);
+      return;
+    }
+    if (before === sent) return;
     this.#delays.push(now - Number(sent));
     this.#lastAt = now;
   }

@@ -18,6 +18,9 @@ import {INDEX} from '../stores.ts';
 import {planOrders, type Turn, type WaitingOrder} from './budget.ts';
 import {isRecorded, madeOrders, recordOrder} from './made.ts';
 
+/** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */
+const PASS_MS = 15_000;
+
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
   readonly order: WaitingOrder;
@@ -38,13 +41,16 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const turnOf = ({order, recorded}: Waiting) =>
       recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     const errors: unknown[] = [];
-    for (const next of waiting.filter(it => turnOf(it) <= nowMs)) {
+    const due = waiting.filter(it => turnOf(it) <= nowMs);
+    const passEnds = clock.monotonic() + PASS_MS;
+    for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
       // One that the API server refuses keeps nobody else waiting.
       await letThrough(operator, next, client, signal).catch(error => errors.push(error));
     }
     const later = waiting.filter(it => turnOf(it) > nowMs);
     orders.publish(caAccount, turnsByHost(later, turns));
     if (errors.length > 0) return retry(errors[0]);
+    if (due.length > 0) return after(0);
     return later.length > 0 ? after(Math.min(...later.map(turnOf)) - nowMs) : done();
   };
 }

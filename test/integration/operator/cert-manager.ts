@@ -28,7 +28,11 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
 }
 
 /** `approves`: with its own approver, which `Approvals` or the operator takes the place of. */
-export async function startCertManager(api: ApiServer, folder: string, approves = false): Promise<Child> {
+export async function startCertManager(
+  api: ApiServer,
+  folder: string,
+  {approves = false, flags = []}: {approves?: boolean; flags?: readonly string[]} = {},
+): Promise<Child> {
   const programs = await ensurePrograms(['certmanager']);
   const argv = [
     programs.path('cert-manager-controller'),
@@ -36,6 +40,7 @@ export async function startCertManager(api: ApiServer, folder: string, approves 
     api.kubeconfig,
     '--healthz-listen-address=127.0.0.1:0',
     `--controllers=*${approves ? '' : ',-certificaterequests-approver'}`,
+    ...flags,
   ];
   return startChild('cert-manager', argv, {log: join(folder, 'cert-manager.log')});
 }

@@ -26,10 +26,13 @@ export class History {
   readonly #kinds = new Map<string, Kind>();
   readonly #stop = new AbortController();
   readonly #running: Promise<void>[] = [];
+  readonly #newestOnly: boolean;
   #failure: Error | undefined;
 
-  constructor(client: KubeClient) {
+  /** `newestOnly`: no memory of what stood before, for those who follow thousands of objects. */
+  constructor(client: KubeClient, {newestOnly = false}: {newestOnly?: boolean} = {}) {
     this.#client = client;
+    this.#newestOnly = newestOnly;
   }
 
   /** Resolves when the objects that exist are known; a kind that has just been installed may need a moment. */
@@ -103,7 +106,7 @@ export class History {
       const {type, object} = event;
       const key = keyOf(object);
       const version = {resource, key, type, object, at: Number(object.metadata.resourceVersion)};
-      versions.push(version);
+      if (!this.#newestOnly) versions.push(version);
       if (type === 'DELETED') current.delete(key);
       else current.set(key, object);
       for (const handler of handlers) handler(version);

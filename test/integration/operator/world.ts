@@ -72,9 +72,14 @@ export interface World {
 export interface WorldOptions {
   /** The operator approves certificate requests; else the tests do, by `Approvals`. */
   readonly operatorApproves?: boolean;
+  /** For thousands of domains: the history keeps the newest version only, and cert-manager's client has no rate limit. */
+  readonly atScale?: boolean;
+  /** The operator's; default: the source. */
+  readonly program?: string;
 }
 
-export async function startWorld({operatorApproves = false}: WorldOptions = {}): Promise<World> {
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const {operatorApproves = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
@@ -90,7 +95,7 @@ export async function startWorld({operatorApproves = false}: WorldOptions = {}):
     logger: pino({level: 'silent'}),
     registry: new Registry(),
   });
-  const history = new History(client);
+  const history = new History(client, {newestOnly: atScale});
   for (const kind of [
     kinds.PROJECT,
     kinds.DOMAIN,
@@ -109,7 +114,7 @@ export async function startWorld({operatorApproves = false}: WorldOptions = {}):
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
   const config = configOf(keyFile, dns.addresses, operatorApproves);
-  const certManager = certManagerOf(api, client, history, folder, operatorApproves);
+  const certManager = certManagerOf(api, client, history, folder, {operatorApproves, atScale});
   const operators: OperatorProcess[] = [];
   return {
     api,
@@ -122,7 +127,13 @@ export async function startWorld({operatorApproves = false}: WorldOptions = {}):
     config,
     certManager,
     startOperator: async (name, changes = {}) => {
-      const started = await startOperator({folder, name, kubeconfig, config: {...config, ...changes}});
+      const started = await startOperator({
+        folder,
+        name,
+        kubeconfig,
+        config: {...config, ...changes},
+        ...(program && {program}),
+      });
       operators.push(started);
       return started;
     },
@@ -202,7 +213,7 @@ function certManagerOf(
   client: KubeClient,
   history: History,
   folder: string,
-  operatorApproves: boolean,
+  {operatorApproves, atScale}: {operatorApproves: boolean; atScale: boolean},
 ) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
@@ -211,7 +222,8 @@ function certManagerOf(
     await history.follow(kinds.CERTIFICATE);
     await history.follow(kinds.CERTIFICATE_REQUEST);
     if (!operatorApproves) approvals = new Approvals(client, history);
-    controller = await startCertManager(api, folder);
+    const flags = atScale ? ['--kube-api-qps=1000', '--kube-api-burst=1000'] : [];
+    controller = await startCertManager(api, folder, {flags});
   };
   const issuer = () => installIssuer(client, history);
   return {
@@ -227,7 +239,7 @@ function certManagerOf(
     },
     approveItself: async () => {
       await controller?.stop();
-      controller = await startCertManager(api, folder, true);
+      controller = await startCertManager(api, folder, {approves: true});
     },
     stop: async () => {
       await approvals?.stop();

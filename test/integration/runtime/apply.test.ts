@@ -1,42 +1,19 @@
-import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {beforeEach, expect, test} from 'vitest';
 import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/kube/apply.ts';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Store} from '../../../src/runtime/kube/store.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE, World} from './world.ts';
+import {client, namespace, proxy, world} from './setup.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE} from './world.ts';
 
 const HASH = 'test.dev/applied-hash';
 
-let api: ApiServer;
-let proxy: FaultProxy;
-let world: World;
-let client: KubeClient;
 let store: Store<ConfigMap>;
-let namespace: string;
-let count = 0;
-
-beforeAll(async () => {
-  api = await startApiServer();
-  proxy = await startFaultProxy(api);
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await api?.stop();
-});
 
 beforeEach(async () => {
-  world = new World();
-  client = world.client(proxy.kubeconfig);
-  namespace = await world.namespace(client, `apply-${++count}`);
   store = await world.cache(client, CONFIG_MAP, {namespace});
 });
-
-afterEach(() => world.end());
 
 /** Applies, waits until the cache shows it, and tells how many writes crossed the wire. */
 async function apply(intent: Partial<ConfigMap>): Promise<ApplyResult<ConfigMap> & {writes: number}> {

@@ -1,43 +1,11 @@
 import {Registry} from 'prom-client';
-import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {describe, expect, test} from 'vitest';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Store} from '../../../src/runtime/kube/store.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type Fault, type FaultProxy, isInitial, isWatch, type Seen, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
-
-let api: ApiServer;
-let proxy: FaultProxy;
-let world: World;
-/** Straight to the API server. */
-let direct: KubeClient;
-/** Through the proxy. */
-let client: KubeClient;
-let namespace: string;
-let count = 0;
-
-beforeAll(async () => {
-  api = await startApiServer();
-  proxy = await startFaultProxy(api);
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await api?.stop();
-});
-
-beforeEach(async () => {
-  world = new World();
-  direct = world.client(api.kubeconfig);
-  client = world.client(proxy.kubeconfig);
-  proxy.intercept = () => undefined;
-  proxy.seen.length = 0;
-  namespace = await world.namespace(direct, `cache-${++count}`);
-});
-
-afterEach(() => world.end());
+import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
+import {api, client, direct, namespace, proxy, world} from './setup.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './world.ts';
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
@@ -165,7 +133,7 @@ test('deleted and made again while the watch was down: both are told', async () 
 test('bookmarks carry a quiet cache forward, so that it need not list again after a pause', async () => {
   await world.cache(client, CONFIG_MAP, {namespace, watchTimeoutMs: 4_000, random: () => 0});
   // Elsewhere the world goes on. The server sends a bookmark shortly before it ends a watch.
-  const {metadata} = await direct.create(CONFIG_MAP, configMap('default', `elsewhere-${count}`));
+  const {metadata} = await direct.create(CONFIG_MAP, configMap('default', `elsewhere-${namespace}`));
   const resumed = await until('the watch is resumed', () => proxy.seen.find(seen => isWatch(seen) && !isInitial(seen)));
   expect(Number(resumed?.query.get('resourceVersion'))).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
 });

@@ -2,8 +2,8 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {rootCertificates} from 'node:tls';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
-import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts';
+import {expect, test} from 'vitest';
+import type {WriteRecord} from '../../../src/runtime/kube/client.ts';
 import {
   FencedError,
   isAlreadyExists,
@@ -13,44 +13,9 @@ import {
   TransportError,
 } from '../../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, configMap, World} from './world.ts';
-
-let api: ApiServer;
-let proxy: FaultProxy;
-let world: World;
-let client: KubeClient;
-let namespace: string;
-let count = 0;
-
-beforeAll(async () => {
-  api = await startApiServer();
-  proxy = await startFaultProxy(api);
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await api?.stop();
-});
-
-beforeEach(async () => {
-  world = new World();
-  proxy.intercept = () => undefined;
-  proxy.seen.length = 0;
-  client = world.client(proxy.kubeconfig);
-  namespace = await world.namespace(client, `client-${++count}`);
-});
-
-afterEach(() => world.end());
-
-async function errorOf(call: Promise<unknown>): Promise<unknown> {
-  return await call.then(
-    () => expect.unreachable('the call should fail'),
-    (error: unknown) => error,
-  );
-}
+import {api, client, errorOf, namespace, proxy, world} from './setup.ts';
+import {CONFIG_MAP, configMap} from './world.ts';
 
 test('what does not exist is undefined, and deleting it is fine', async () => {
   expect(await client.get(CONFIG_MAP, {namespace, name: 'nope'})).toBeUndefined();

@@ -1,48 +1,22 @@
 import {Registry} from 'prom-client';
-import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {systemClock} from '../../../src/runtime/clock.ts';
 import type {Controller, ControllerOptions, Reconcile} from '../../../src/runtime/controller/controller.ts';
 import {createManager, type Manager, type ManagerEnd} from '../../../src/runtime/controller/manager.ts';
 import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
 import type {ReadonlyStore} from '../../../src/runtime/kube/store.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, logger, World} from './world.ts';
+import type {Seen} from './fault-proxy.ts';
+import {client, direct, namespace, proxy, world} from './setup.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, logger} from './world.ts';
 
-let api: ApiServer;
-let proxy: FaultProxy;
-let world: World;
-let direct: KubeClient;
-let client: KubeClient;
 let registry: Registry;
-let namespace: string;
-let count = 0;
 
-beforeAll(async () => {
-  api = await startApiServer();
-  proxy = await startFaultProxy(api);
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await api?.stop();
-});
-
-beforeEach(async () => {
-  world = new World();
-  proxy.intercept = () => undefined;
-  proxy.seen.length = 0;
+beforeEach(() => {
   registry = new Registry();
-  direct = world.client(api.kubeconfig);
-  client = world.client(proxy.kubeconfig);
-  namespace = await world.namespace(direct, `controller-${++count}`);
 });
-
-afterEach(() => world.end());
 
 interface Running {
   readonly manager: Manager;

@@ -1,58 +1,19 @@
 /** Faults on the wire beyond those of the cache's tests: at every byte, slow, lost answers, leaks, a restored etcd. */
 import {chmod, readFile, writeFile} from 'node:fs/promises';
 import {Registry} from 'prom-client';
-import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {expect, test} from 'vitest';
 import {isAlreadyExists, TransportError} from '../../../src/runtime/kube/errors.ts';
 import type {Store} from '../../../src/runtime/kube/store.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
-import {type Fault, type FaultProxy, isInitial, isWatch, type Seen, startFaultProxy} from './fault-proxy.ts';
+import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
+import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
 
 /** Between two cuts of a watch. */
 const STEP_BYTES = process.env.SOAK ? 1 : 41;
 const LONG_MS = process.env.SOAK ? 1_800_000 : 60_000;
 
-let api: ApiServer;
-let proxy: FaultProxy;
-let world: World;
-/** Straight to the API server. */
-let direct: KubeClient;
-/** Through the proxy. */
-let client: KubeClient;
-let namespace: string;
-let count = 0;
-
-beforeAll(async () => {
-  api = await startApiServer();
-  proxy = await startFaultProxy(api);
-});
-
-afterAll(async () => {
-  await proxy?.stop();
-  await api?.stop();
-});
-
-beforeEach(async () => {
-  world = new World();
-  direct = world.client(api.kubeconfig);
-  client = world.client(proxy.kubeconfig);
-  proxy.intercept = () => undefined;
-  namespace = await world.namespace(direct, `faults-${++count}`);
-  proxy.seen.length = 0;
-});
-
-afterEach(() => world.end());
-
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
-
-async function errorOf(call: Promise<unknown>): Promise<unknown> {
-  return await call.then(
-    () => expect.unreachable('the call should fail'),
-    (error: unknown) => error,
-  );
-}
 
 /** The first request that `which` is true of meets the fault; what comes after it passes. */
 function once(which: (seen: Seen) => boolean, fault: Fault): void {
@@ -160,7 +121,7 @@ test('listed page by page or streamed or told by the watch, an object looks the 
   proxy.intercept = seen => (isInitial(seen) ? paged : undefined);
   const listed = await world.cache(client, CONFIG_MAP, {namespace});
   expect(listed.get(`${namespace}/x`)).toEqual(streamed.get(`${namespace}/x`));
-  const name = `look-${count}`;
+  const name = `look-${namespace}`;
   await direct.create(CONFIG_MAP, configMap('default', name, {a: '1'}));
   const told = await until('it is told', () => watched.get(`default/${name}`));
   const again = await world.cache(client, CONFIG_MAP, {namespace: 'default'});

@@ -52,6 +52,8 @@ func main() {
 	minBackoff := pflag.Duration("certificate-request-minimum-backoff-duration", time.Hour, "first pause after a failed request")
 	maxBackoff := pflag.Duration("certificate-request-maximum-backoff-duration", 32*time.Hour, "longest pause")
 	checkRetry := pflag.Duration("dns01-check-retry-period", 10*time.Second, "pause between self checks, of HTTP-01 too")
+	qps := pflag.Float32("kube-api-qps", 20, "requests a second to the API server")
+	burst := pflag.Int("kube-api-burst", 50, "requests at once")
 	healthz := pflag.String("healthz-listen-address", ":9403", "where /livez answers")
 	pflag.String("leader-election-namespace", "", "accepted for the chart's sake: one replica needs no election")
 	pflag.Parse()
@@ -63,8 +65,8 @@ func main() {
 
 	factory, err := controller.NewContextFactory(ctx, controller.ContextOptions{
 		Kubeconfig:         *kubeconfig,
-		KubernetesAPIQPS:   20,
-		KubernetesAPIBurst: 50,
+		KubernetesAPIQPS:   *qps,
+		KubernetesAPIBurst: *burst,
 		IssuerOptions: controller.IssuerOptions{
 			ClusterResourceNamespace:        *clusterNamespace,
 			ClusterIssuerAmbientCredentials: true,

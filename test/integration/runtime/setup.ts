@@ -1,0 +1,48 @@
+/**
+ * The set-up that these tests share. Importing it gives a file an API server of its own behind a fault proxy, and each
+ * test a world, clients and a namespace of its own.
+ */
+import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
+import {World} from './world.ts';
+
+export let api: ApiServer;
+export let proxy: FaultProxy;
+export let world: World;
+/** Straight to the API server. */
+export let direct: KubeClient;
+/** Through the proxy. */
+export let client: KubeClient;
+export let namespace: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startApiServer();
+  proxy = await startFaultProxy(api);
+});
+
+afterAll(async () => {
+  await proxy?.stop();
+  await api?.stop();
+});
+
+beforeEach(async () => {
+  world = new World();
+  direct = world.client(api.kubeconfig);
+  client = world.client(proxy.kubeconfig);
+  proxy.intercept = () => undefined;
+  namespace = await world.namespace(direct, `test-${++count}`);
+  proxy.seen.length = 0;
+});
+
+afterEach(() => world.end());
+
+/** What the call fails with. */
+export async function errorOf(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => expect.unreachable('the call should fail'),
+    (error: unknown) => error,
+  );
+}
