@@ -141,7 +141,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
       queue.add(entry.subject.account, entry.key);
       dispatch();
     };
-    clock.sleep(delay, AbortSignal.any([timer.signal, stop])).then(due, () => undefined);
+    clock.sleep(delay, timer.signal).then(due, () => undefined);
   }
 
   function dispatch(): void {
@@ -229,6 +229,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), {once: true});
     });
+    for (const {timer} of entries.values()) timer?.abort();
     await Promise.all(running);
   }
 

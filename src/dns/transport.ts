@@ -7,6 +7,7 @@ import {Silence} from './silence.ts';
 import {exchangeOverTcp} from './tcp.ts';
 import {exchangeOverUdp} from './udp.ts';
 import {canonicalName} from './wire-names.ts';
+import {within} from './within.ts';
 
 export interface Query {
   readonly endpoint: Endpoint;
@@ -90,13 +91,12 @@ async function exchange(query: Query, timeoutMs: number, signal: AbortSignal): P
 }
 
 async function exchangeUdpThenTcp(query: Query, edns: boolean, ms: number, signal: AbortSignal): Promise<Message> {
-  const message = await overUdp(query, edns, ms, signal);
-  return message.truncated ? overTcp(query, edns, withDeadline(signal, ms)) : message;
+  const message = await within(ms * 1.5, signal, deadline => overUdp(query, edns, ms / 2, deadline));
+  return message.truncated ? within(ms, signal, deadline => overTcp(query, edns, deadline)) : message;
 }
 
 /** The second datagram does not wait for the end of the first: its answer may be under way, and is as good. */
-async function overUdp(query: Query, edns: boolean, ms: number, signal: AbortSignal): Promise<Message> {
-  const deadline = withDeadline(signal, ms * 1.5);
+async function overUdp(query: Query, edns: boolean, repeatMs: number, signal: AbortSignal): Promise<Message> {
   const id = randomInt(0x10000);
   let garbage: DecodeError | undefined;
   // A datagram that is not the answer is left alone: anybody can send one, and the answer may still come.
@@ -110,9 +110,9 @@ async function overUdp(query: Query, edns: boolean, ms: number, signal: AbortSig
     }
   };
   try {
-    return await exchangeOverUdp(query.endpoint, encode(query, id, edns), accept, deadline, ms / 2);
+    return await exchangeOverUdp(query.endpoint, encode(query, id, edns), accept, signal, repeatMs);
   } catch (error) {
-    throw garbage !== undefined && deadline.aborted ? garbage : error;
+    throw garbage !== undefined && signal.aborted ? garbage : error;
   }
 }
 
@@ -131,10 +131,6 @@ function encode(query: Query, id: number, edns: boolean): Uint8Array {
 
 function answers(message: Message, id: number, query: Query): boolean {
   return message.id === id && message.question.name === query.name && message.question.type === typeCode(query.type);
-}
-
-function withDeadline(signal: AbortSignal, ms: number): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }
 
 function isTimeout(error: unknown): boolean {

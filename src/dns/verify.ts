@@ -12,6 +12,7 @@ import type {Targets} from './targets.ts';
 import type {TtlCache} from './ttl-cache.ts';
 import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
 import {canonicalName} from './wire-names.ts';
+import {within} from './within.ts';
 
 /** Together the 60 questions that a verdict may ask of strangers' servers. */
 const PROOF_BUDGET = 48;
@@ -43,12 +44,13 @@ export async function verifyQuestion(
   signal: AbortSignal,
 ): Promise<Verdict> {
   const question = canonicalQuestion(asked);
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(deps.timeoutMs)]);
-  const attempt = await tryInOrder(question, deps, deadline);
-  const judgement = await confirmed(question, attempt.judgement, deps, deadline);
-  const caa = await caaOf(question, attempt, deps.clock);
-  signal.throwIfAborted();
-  return {...judgement, ...observe(attempt.evidence), caa};
+  return within(deps.timeoutMs, signal, async deadline => {
+    const attempt = await tryInOrder(question, deps, deadline);
+    const judgement = await confirmed(question, attempt.judgement, deps, deadline);
+    const caa = await caaOf(question, attempt, deps.clock);
+    signal.throwIfAborted();
+    return {...judgement, ...observe(attempt.evidence), caa};
+  });
 }
 
 function canonicalQuestion(question: ProofQuestion): ProofQuestion {
