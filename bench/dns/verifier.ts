@@ -63,6 +63,8 @@ async function atItsZone(name: string): Promise<Resolver> {
   throw new Error(`no name servers of ${name}`);
 }
 
+// Ends with the program that started it.
+process.stdin.on('end', () => process.exit(1)).resume();
 const [kind = '', file = ''] = process.argv.slice(2);
 const verify = verifiers[kind]?.();
 if (verify === undefined) throw new Error(`there is no verifier ${kind}`);

@@ -3,7 +3,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {defaultDnsConfig} from '../../../src/dns/config.ts';
 import {addressesOf, FAULTS, RESOLVER, ROOTS, SERVERS, type ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, questionAbout, SHARED} from './rows/row.ts';
+import {ALL, CNAME, questionAbout, RECURSIVE, SHARED} from './rows/row.ts';
 import {FORBIDDEN} from './rows/servers.ts';
 
 const CROWD = 1000;
@@ -78,6 +78,13 @@ describe(`${CROWD} domains on tarpit servers do not hold up a neighbour`, () => 
   test('of another account', {timeout: 120_000}, async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 60_000});
+    expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
+    expect(late[0]?.ms).toBeLessThan(deadlineMs);
+  });
+
+  test('of another account, where one resolver is asked about all', {timeout: 120_000}, async () => {
+    const subjects = [...pits(() => 'attacker'), neighbour];
+    const {late} = await internet.crowd({config: RECURSIVE, subjects, lateAfterMs: 6000, limitMs: 60_000});
     expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
     expect(late[0]?.ms).toBeLessThan(deadlineMs);
   });
