@@ -97,7 +97,7 @@ export class History {
     caughtUp: () => void,
   ): Promise<void> {
     const {signal} = this.#stop;
-    const limits = {timeoutMs: 3_600_000, idleTimeoutMs: 300_000};
+    const limits = {timeoutMs: 3_600_000, idleTimeoutMs: 3_600_000}; // in a bench nothing happens for minutes
     for await (const event of this.#client.watch(resource, {...options, ...limits, signal})) {
       if (event.type === 'BOOKMARK') {
         if (event.initialEventsEnd) caughtUp();
