@@ -1,5 +1,6 @@
 /** What concerns the whole world, one row after another: silence of DNS, restarts, a dead operator, a wiped status. */
 import {expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import * as kinds from '../../../src/operator/resources.ts';
@@ -157,6 +158,9 @@ export function disturbanceRows(world: () => World): void {
     await certify(tenant, host, ['DNS:victim.test']);
     await tenant.projectBecomes('shop', {Ready: 'CertificateNotReady'});
     await tenant.until('it is routed no more', () => tenant.ingress(host) === undefined);
+    // As long as cert-manager is at it, it would put the same certificate back.
+    const isIssuing = () => findCondition(tenant.certificate(host)?.status?.conditions, 'Issuing')?.status === 'True';
+    await tenant.until('the issuance has ended', () => !isIssuing());
     await tenant.delete(kinds.SECRET, name);
     await certify(tenant, host, [`DNS:${host}`]);
     await tenant.projectBecomes('shop', {Ready: 'Published'});
