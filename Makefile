@@ -40,7 +40,7 @@ soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, as long as it 
 	@SOAK=1 node test/run.ts integration e2e
 
 .PHONY: bench-loop
-bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (half an hour)
+bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (forty minutes)
 	node bench/loop/compare.ts 1000
 	node bench/loop/compare.ts 10000
 	node bench/loop/idle.ts
