@@ -8,6 +8,7 @@ import {type LeaderElectionOptions, LeaderElector} from '../kube/leader-election
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
 import {Reflector} from '../kube/reflector.ts';
 import type {ReadonlyStore, Store} from '../kube/store.ts';
+import {StringPool} from '../kube/string-pool.ts';
 import {type Controller, type ControllerOptions, ReconcileLoop} from './controller.ts';
 
 export interface ManagerOptions {
@@ -28,7 +29,7 @@ export interface ManagerOptions {
 }
 
 export interface CacheOptions<T extends KubeObject> extends Selector {
-  /** Drop what is not needed before it is kept. managedFields are always dropped. */
+  /** Drop what is not needed before it is kept: no frozen object, equal strings in it become one. managedFields go always. */
   readonly transform?: (object: T) => T;
 }
 
@@ -94,6 +95,7 @@ class ProcessManager implements Manager {
   readonly #options: ManagerOptions;
   readonly #random: () => number;
   readonly #elector: LeaderElector | undefined;
+  readonly #strings = new StringPool();
   readonly #caches: {readonly resource: ResourceType; readonly reflector: Reflector<KubeObject>}[] = [];
   readonly #controllers: ReconcileLoop[] = [];
   readonly #runnables: Runnable[] = [];
@@ -123,8 +125,8 @@ class ProcessManager implements Manager {
   cache<T extends KubeObject>(resource: ResourceType<T>, options: CacheOptions<T> = {}): ReadonlyStore<T> {
     this.#mustNotHaveStarted();
     const {client, clock, logger, registry} = this.#options;
-    const random = this.#random;
-    const reflector = new Reflector<T>({...options, client, resource, clock, logger, registry, random});
+    const shared = {clock, logger, registry, random: this.#random, strings: this.#strings};
+    const reflector = new Reflector<T>({...options, ...shared, client, resource});
     this.#caches.push({resource, reflector: reflector as unknown as Reflector<KubeObject>});
     return reflector.store;
   }

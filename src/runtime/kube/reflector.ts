@@ -8,6 +8,7 @@ import {type KubeMetrics, kubeMetrics} from './metrics.ts';
 import {compareResourceVersions, type KubeObject, keyOf, type ResourceType, resourceName} from './object.ts';
 import {surelySelects} from './selector.ts';
 import {Store} from './store.ts';
+import type {StringPool} from './string-pool.ts';
 
 export interface ReflectorOptions<T extends KubeObject> extends Selector {
   readonly client: KubeClient;
@@ -17,8 +18,10 @@ export interface ReflectorOptions<T extends KubeObject> extends Selector {
   readonly registry: Registry;
   /** In [0, 1); default `Math.random`. */
   readonly random?: () => number;
-  /** Drop what is not needed before it is kept. managedFields are always dropped. */
+  /** Drop what is not needed before it is kept: no frozen object, equal strings in it become one. managedFields go always. */
   readonly transform?: (object: T) => T;
+  /** Of all reflectors of a program: the same names occur in many kinds. */
+  readonly strings?: StringPool;
   /** A watch lasts this long, or up to twice as long; default 5 minutes. */
   readonly watchTimeoutMs?: number;
   /** A watch without a sign of life for this long is dead; default 150 s, bookmarks come each minute. */
@@ -224,9 +227,14 @@ export class Reflector<T extends KubeObject> {
     this.store.markMissing();
   }
 
-  #prepare(object: T): T {
-    const {metadata}: {metadata: KubeObject['metadata'] & {managedFields?: unknown}} = object;
-    delete metadata.managedFields;
+  #prepare(given: T): T {
+    // Not by `delete`, which makes a dictionary of the object: three times the memory.
+    const {managedFields: _, ...metadata}: KubeObject['metadata'] & {managedFields?: unknown} = given.metadata;
+    const object = this.#transformed({...given, metadata});
+    return this.#options.strings?.share(object) ?? object;
+  }
+
+  #transformed(object: T): T {
     const {transform} = this.#options;
     if (!transform) return object;
     try {
