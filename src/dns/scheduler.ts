@@ -61,6 +61,8 @@ const REQUEST_BURST = 10;
 const SLOW_MS = 500;
 /** ...as long as no more than this many times `checks.inFlight` wait. */
 const SLOW_FACTOR = 16;
+/** Timers hold 31 bits; after this long we look again. */
+const MAX_SLEEP_MS = 3_600_000;
 
 interface Entry {
   readonly key: string;
@@ -73,8 +75,8 @@ interface Entry {
   /** Counts changes of the question: a verdict about an earlier one is dropped. */
   generation: number;
   running: boolean;
-  /** Cancels the wait for the next check. */
-  timer?: AbortController;
+  /** When it is to be queued, on the monotonic clock; infinite while it is queued or running. */
+  dueAt: number;
 }
 
 export function createScheduler(options: SchedulerOptions): DnsScheduler {
@@ -87,6 +89,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   /** Of those that are running, those that are not slow. */
   let quick = 0;
   let stop: AbortSignal | undefined;
+  /** One timer, for whichever is due first: one for each would be a third of what a name takes in memory. */
+  let alarm: {readonly dueAt: number; readonly cancel: AbortController} | undefined;
 
   function watch(key: string, subject: Subject): void {
     const entry = entries.get(key);
@@ -108,7 +112,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   }
 
   function add(key: string, subject: Subject): void {
-    const entry: Entry = {key, subject, count: 0, generation: 0, running: false};
+    const entry: Entry = {key, subject, count: 0, generation: 0, running: false, dueAt: Number.POSITIVE_INFINITY};
     entries.set(key, entry);
     schedule(entry, firstDelay(entry));
   }
@@ -117,7 +121,6 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     const entry = entries.get(key);
     if (entry === undefined) return;
     entries.delete(key);
-    entry.timer?.abort();
     queue.remove(entry.subject.account, key);
   }
 
@@ -132,16 +135,33 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   }
 
   function schedule(entry: Entry, delay: number): void {
-    entry.timer?.abort();
     if (stop === undefined || stop.aborted) return;
-    const timer = new AbortController();
-    entry.timer = timer;
-    const due = () => {
-      if (timer.signal.aborted) return;
-      queue.add(entry.subject.account, entry.key);
-      dispatch();
-    };
-    clock.sleep(delay, timer.signal).then(due, () => undefined);
+    entry.dueAt = clock.monotonic() + delay;
+    setAlarm(entry.dueAt);
+  }
+
+  function setAlarm(dueAt: number): void {
+    if (alarm && alarm.dueAt <= dueAt) return;
+    alarm?.cancel.abort();
+    const cancel = new AbortController();
+    alarm = {dueAt, cancel};
+    const ring = () => cancel.signal.aborted || queueDue();
+    const ms = Math.min(Math.max(0, dueAt - clock.monotonic()), MAX_SLEEP_MS);
+    clock.sleep(ms, cancel.signal).then(ring, () => undefined);
+  }
+
+  function queueDue(): void {
+    alarm = undefined;
+    const now = clock.monotonic();
+    let next = Number.POSITIVE_INFINITY;
+    for (const entry of entries.values()) {
+      if (entry.dueAt <= now) {
+        entry.dueAt = Number.POSITIVE_INFINITY;
+        queue.add(entry.subject.account, entry.key);
+      } else next = Math.min(next, entry.dueAt);
+    }
+    if (next < Number.POSITIVE_INFINITY) setAlarm(next);
+    dispatch();
   }
 
   function dispatch(): void {
@@ -229,7 +249,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
       if (signal.aborted) resolve();
       else signal.addEventListener('abort', () => resolve(), {once: true});
     });
-    for (const {timer} of entries.values()) timer?.abort();
+    alarm?.cancel.abort();
     await Promise.all(running);
   }
 

@@ -25,13 +25,15 @@ export function isApprovedWithoutClaim({status}: DeepReadonly<CertificateRequest
   return reason === 'DefaultHost' || reason === 'NamespaceExempt';
 }
 
-/** What is cached: of a decided request, and most are, only that it is decided. */
+/** What is cached: of a decided request, and most are, only how it was decided. */
 export function undecidedPart(request: CertificateRequest): CertificateRequest {
   const {apiVersion, kind, metadata, spec, status} = request;
   const {request: text, isCA, usages, issuerRef} = spec;
   const decided = status?.conditions?.filter(({type}) => type === 'Approved' || type === 'Denied') ?? [];
   if (decided.length > 0) {
-    return {apiVersion, kind, metadata, spec: {request: '', issuerRef}, status: {conditions: decided}};
+    const {name, namespace, uid, resourceVersion} = metadata;
+    const identity = {name, namespace, uid, resourceVersion} as CertificateRequest['metadata'];
+    return {apiVersion, kind, metadata: identity, spec: {request: '', issuerRef}, status: {conditions: decided}};
   }
   return {
     apiVersion,
