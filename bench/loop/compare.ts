@@ -18,6 +18,7 @@ import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/world.ts';
+import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';
 
@@ -72,12 +73,8 @@ async function preparePeers(): Promise<Map<string, string[]>> {
   await run(['npm', 'ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {cwd: peers});
   const node = async (name: string, input: string) => {
     const file = join(folder, name, 'main.mjs');
-    await build({
-      input: join(peers, input),
-      platform: 'node',
-      logLevel: 'warn',
-      output: {file, format: 'esm', codeSplitting: false},
-    });
+    const output = {file, format: 'esm', codeSplitting: false} as const;
+    await build({...ONE_FILE, input: join(peers, input), output});
     return [process.execPath, '--no-warnings', file];
   };
   return new Map([
