@@ -19,8 +19,8 @@ export interface ClusterInfo {
   };
   /** Folder of the zone files. */
   readonly zones: string;
-  /** PEM files: the root of the ACME CA, and that of the fast CA, which also signs the default certificate. */
-  readonly roots: {readonly acme: string; readonly fast: string};
+  /** A PEM file with the roots of the ACME CA and of the fast CA, which also signs the default certificate. */
+  readonly roots: string;
   /** ClusterIssuers. */
   readonly issuers: {readonly acme: string; readonly fast: string};
   readonly baseDomain: string;

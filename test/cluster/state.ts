@@ -30,6 +30,8 @@ export interface StateFolder {
   readonly name: string;
   readonly root: string;
   readonly kubeconfig: string;
+  /** Roots of the CAs in the cluster, in PEM. */
+  readonly roots: string;
   /** What NAMEPLATE_CLUSTER points to: a ClusterInfo. It appears when the cluster is complete. */
   readonly info: string;
   /** Logs of what does not run as a pod. */
@@ -48,6 +50,7 @@ export function stateFolder(name: string): StateFolder {
     name,
     root,
     kubeconfig: join(root, 'kubeconfig'),
+    roots: join(root, 'roots.pem'),
     info: join(root, 'cluster.json'),
     logs: join(root, 'logs'),
     node: join(root, 'node'),

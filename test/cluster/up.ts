@@ -1,4 +1,4 @@
-import {mkdir, readFile, writeFile} from 'node:fs/promises';
+import {appendFile, mkdir, readFile, writeFile} from 'node:fs/promises';
 import {basename, delimiter, dirname, join} from 'node:path';
 import {timestamp} from '../../src/api/conditions.ts';
 import {run} from './children.ts';
@@ -76,7 +76,8 @@ async function build(options: UpOptions): Promise<void> {
 /** The environment of programs that run inside the cluster. */
 export function environment(state: StateFolder, programs: Programs): NodeJS.ProcessEnv {
   const path = [...programs.folders, process.env.PATH ?? ''].join(delimiter);
-  return {...process.env, PATH: path, KUBECONFIG: state.kubeconfig, NAMEPLATE_CLUSTER: state.info};
+  const {kubeconfig, info, roots} = state;
+  return {...process.env, PATH: path, KUBECONFIG: kubeconfig, NAMEPLATE_CLUSTER: info, CURL_CA_BUNDLE: roots};
 }
 
 function contextOf(options: UpOptions, programs: Programs): Context {
@@ -184,11 +185,9 @@ async function approveRequests(kubectl: Context['kubectl'], namespace: string): 
 }
 
 async function installAcmeIssuer({inside, kubectl, provider, state}: Context): Promise<ClusterInfo> {
-  const roots = {acme: join(state.root, 'acme-root.pem'), fast: join(state.root, 'fast-root.pem')};
   const bundle = await kubectl('-n', 'cert-manager', 'get', 'secret', 'selfca', '-o', 'jsonpath={.data.tls\\.crt}');
-  await writeFile(roots.fast, Buffer.from(bundle, 'base64'));
-  const acmeRoot = ['curl', '-sS', '--fail', '--cacert', roots.fast, `https://${ADDRESSES.pebble}:15000/roots/0`];
-  await writeFile(roots.acme, await inside(acmeRoot));
+  await writeFile(state.roots, Buffer.from(bundle, 'base64'));
+  await appendFile(state.roots, await inside(['curl', '-sS', '--fail', `https://${ADDRESSES.pebble}:15000/roots/0`]));
 
   const issuer = (await readFile(join(MANIFESTS, 'acme-issuer.yaml'), 'utf8')).replace('CA_BUNDLE', bundle);
   await inside(['kubectl', 'apply', '-f', '-'], issuer);
@@ -206,7 +205,7 @@ async function installAcmeIssuer({inside, kubectl, provider, state}: Context): P
       ca: ADDRESSES.ca,
     },
     zones: provider.zones(state),
-    roots,
+    roots: state.roots,
     issuers: {acme: 'pebble', fast: 'selfca'},
     baseDomain: BASE_DOMAIN,
     targetDomain: TARGET_DOMAIN,

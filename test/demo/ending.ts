@@ -58,7 +58,7 @@ export async function removalFromProject(terminal: Terminal): Promise<void> {
   terminal.heading('Removal through the project');
   await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'www is taken out of the project'});
   await terminal.type(untilNotServed('www.shop.example.com'), {shows: 'no longer redirected'});
-  await terminal.type('curl -sS --cacert "$ACME_CA" https://shop.example.com/', {
+  await terminal.type('curl -sS https://shop.example.com/', {
     shows: 'the host it led to is served as before',
     matching: [/pod=shop-/],
   });

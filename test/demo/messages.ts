@@ -6,7 +6,7 @@ import {apiKey} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 const URL = `https://${MESSAGES_HOST}/messages`;
-const CURL = 'curl -sS --cacert "$ACME_CA" -H "Authorization: Bearer $KEY"';
+const CURL = 'curl -sS -H "Authorization: Bearer $KEY"';
 const JSON_BODY = "-H 'Content-Type: application/json'";
 
 export async function installMessages(terminal: Terminal): Promise<void> {

@@ -60,7 +60,7 @@ export async function defaultHost(terminal: Terminal): Promise<void> {
     shows: 'under the base domain',
     matching: [/^https:\/\/shop-acme-[a-z2-7]+\.apps\.nameplate\.test\/$/],
   });
-  await terminal.type(`curl -sS --cacert "$PLATFORM_CA" ${text}hello`, {
+  await terminal.type(`curl -sS ${text}hello`, {
     shows: 'HTTPS by the ingress controller’s own certificate',
     matching: [/path=\/hello pod=shop-/],
   });

@@ -14,10 +14,9 @@ import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.
 async function main(): Promise<void> {
   const cluster = await connect();
   const terminal = new Terminal();
-  const roots = {PLATFORM_CA: cluster.info.roots.fast, ACME_CA: cluster.info.roots.acme};
-  Object.assign(process.env, roots);
-  terminal.say('What follows runs in a shell in the cluster’s network, where this was set before:');
-  for (const [name, file] of Object.entries(roots)) terminal.say(`export ${name}=${file}`);
+  terminal.say(
+    'What follows runs in a shell in the cluster’s network (make cluster-shell), whose curl trusts the cluster’s CAs.',
+  );
 
   await install(terminal);
   await defaultHost(terminal);

@@ -80,7 +80,7 @@ export async function heldHost(terminal: Terminal): Promise<string> {
     shows: 'which record would move it',
     matching: [/Another account holds promo\.example\.com.*CNAME \S+\.edge\.nameplate\.test/],
   });
-  await terminal.type(`curl -sS --cacert "$ACME_CA" https://${PROMO}/`, {
+  await terminal.type(`curl -sS https://${PROMO}/`, {
     shows: 'nothing changed for the holder',
     matching: [/pod=shop-/],
   });

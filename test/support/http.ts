@@ -54,7 +54,7 @@ const OBSERVE_PAUSE_MS = 100;
 
 /** A visitor whose every connection goes to the ingress, whatever DNS says, so that what was removed can be asked for. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
-  const ca = await Promise.all([roots.acme, roots.fast].map(file => readFile(file, 'utf8')));
+  const ca = await readFile(roots, 'utf8');
   const request = (url: string, options: RequestOptions = {}) =>
     requestOnce(url, {...options, ca, address: ingress.address});
   return {
@@ -75,7 +75,7 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
 
 interface Connection extends RequestOptions {
   readonly address: string;
-  readonly ca: readonly string[];
+  readonly ca: string;
 }
 
 async function requestOnce(url: string, connection: Connection): Promise<Answer> {
@@ -91,7 +91,7 @@ async function requestOnce(url: string, connection: Connection): Promise<Answer>
   } as const;
   const tls = {
     servername: hostname,
-    ca: [...connection.ca],
+    ca: connection.ca,
     rejectUnauthorized: !connection.anyCertificate,
   };
   const outgoing = protocol === 'https:' ? requestHttps({...common, ...tls}, resolve) : requestHttp(common, resolve);
