@@ -9,6 +9,7 @@ import {changeWhatIsManaged, takeRights} from './attacks/managed.ts';
 import {moving} from './attacks/moves.ts';
 import {collide, copyKey, redirectAway} from './attacks/names.ts';
 import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
+import {misleadVerifier, squat} from './attacks/shared.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a route of the edge: no Ingress, with or without a class, and nothing of Traefik': writeRoutes,
@@ -19,6 +20,8 @@ const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a default host can neither be collided with nor listed': collide,
   'a redirect leads to no host but its own, whatever is written for one': redirectAway,
   'a key that is copied into another account works for its owner alone': copyKey,
+  'hosts that nobody has proved yet cannot be kept from their owner, be there ever so many': squat,
+  'name servers within the cluster are not asked, and answers that turn are told now and then': misleadVerifier,
 };
 
 describe.concurrent('attacks', () => {

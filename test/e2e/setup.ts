@@ -8,7 +8,7 @@ import {TENANT_LABEL} from '../support/workload.ts';
  * Each tenant brings an Issuer of its own, so that a test can do without ACME, or without any issuer. DNS is looked at
  * often, so that a test of drift takes seconds.
  */
-const SETTINGS = [
+export const SETTINGS = [
   `config.certificates.issuerRef.name=${ISSUER_NAME}`,
   'config.certificates.issuerRef.kind=Issuer',
   'config.dns.checks.steadySeconds=5',

@@ -49,33 +49,27 @@ export async function untilObject<T extends KubeObject>(
   }
 }
 
-/** Every object of a kind that exists in the namespace or comes to be, also one that is soon gone again. */
-export class Created {
-  readonly #uids = new Map<string, string>();
-  readonly #stopping = new AbortController();
-  readonly #run: Promise<void>;
-
-  constructor(client: KubeClient, resource: ResourceType, namespace: string) {
-    this.#run = this.#watch(client, resource, namespace);
-  }
-
-  get names(): string[] {
-    return [...this.#uids.values()];
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#run;
-  }
-
-  async #watch(client: KubeClient, resource: ResourceType, namespace: string): Promise<void> {
-    const {signal} = this.#stopping;
+/** Calls back for each object that exists and for each change from now on. What is returned stops it, and throws what went wrong. */
+export function follow<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  selector: {readonly namespace?: string; readonly labelSelector?: string},
+  onChange: (object: T, type: 'ADDED' | 'MODIFIED' | 'DELETED') => void,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const {signal} = stopping;
+  const run = async () => {
     try {
-      for await (const event of client.watch(resource, {namespace, signal, ...WATCH_LIMITS})) {
-        if (event.type !== 'BOOKMARK') this.#uids.set(event.object.metadata.uid ?? '', event.object.metadata.name);
+      for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
+        if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
-  }
+  };
+  const running = run();
+  return () => {
+    stopping.abort();
+    return running;
+  };
 }

@@ -14,7 +14,7 @@ import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
 import type {Visitor} from './http.ts';
 import {issuerObjects} from './issuers.ts';
-import {Created, listAll, untilObject} from './kube.ts';
+import {follow, listAll, untilObject} from './kube.ts';
 import {domain, namespace, project} from './objects.ts';
 import * as workload from './workload.ts';
 
@@ -252,12 +252,17 @@ export class Tenant {
 
   /** Everything made to get a certificate from now on, also what is soon deleted; what exists counts too. */
   recordAttempts(): Attempts {
-    const record = (kind: ResourceType) => new Created(this.#client, kind, this.namespace);
+    const record = (kind: ResourceType) => {
+      const names = new Map<string | undefined, string>();
+      const {namespace} = this;
+      const stop = follow(this.#client, kind, {namespace}, ({metadata: {uid, name}}) => names.set(uid, name));
+      return {names: () => [...names.values()], stop};
+    };
     const certificates = record(kinds.CERTIFICATE);
     const requests = record(workload.CERTIFICATE_REQUEST);
     const orders = record(workload.ORDER);
     return {
-      names: () => ({certificates: certificates.names, requests: requests.names, orders: orders.names}),
+      names: () => ({certificates: certificates.names(), requests: requests.names(), orders: orders.names()}),
       stop: async () => {
         await Promise.all([certificates.stop(), requests.stop(), orders.stop()]);
       },

@@ -59,6 +59,8 @@ export function make(
 export interface Victim {
   readonly tenant: Tenant;
   readonly host: string;
+  /** Its pods answer with this name. */
+  readonly service: string;
   /** What a visitor may have seen since it went live that is not the victim's own answer, as lines. */
   strangeAnswers(): Promise<string[]>;
 }
@@ -71,7 +73,7 @@ export async function liveVictim(): Promise<Victim> {
   const host = tenant.host('shop');
   await tenant.goLive({primary: host}, {service: SERVICE});
   const observed = visitor.observe(`https://${host}/`, `https://${host}/login`, `http://${host}/`);
-  return {tenant, host, strangeAnswers: async () => strangeIn(await observed.stop(), SERVICE)};
+  return {tenant, host, service: SERVICE, strangeAnswers: async () => strangeIn(await observed.stop(), SERVICE)};
 }
 
 function strangeIn({visits}: Observation, service: string): string[] {

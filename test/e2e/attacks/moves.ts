@@ -4,6 +4,7 @@ import {LABEL} from '../../../src/api/names.ts';
 import {hostLabel} from '../../../src/operator/identity.ts';
 import {INGRESS, NAMESPACE} from '../../../src/operator/resources.ts';
 import {until} from '../../cluster/wait.ts';
+import {follow} from '../../support/kube.ts';
 import {client as admin, cluster, visitor} from '../world.ts';
 import {type Attacker, attackerIn, newAttacker, newNamespace} from './attackers.ts';
 
@@ -13,7 +14,7 @@ export function moving(): void {
   it('a host goes back and forth with its CNAME, stays while servers disagree, and is never at both', async () => {
     const [one, two] = await rivals('cname');
     const host = one.self.host('shop');
-    const published = new Published(host);
+    const publishedAtOnce = watchPublished(host);
     await one.self.goLive({primary: host}, {service: one.self.namespace});
     await two.self.applyProject({primary: host}, {service: two.self.namespace});
     const targets = [await recordValue('CNAME', one, host), await recordValue('CNAME', two, host)] as const;
@@ -30,14 +31,14 @@ export function moving(): void {
     await isAt(host, two, one);
     await zones.set(host, 'CNAME', targets[0]);
     await isAt(host, one, two);
-    expect(await published.atOnce()).toEqual([]);
+    expect(await publishedAtOnce()).toEqual([]);
   });
 
   it('an apex is where its one token is; with two tokens, and while servers disagree, it stays', async () => {
     const [one, two] = await rivals('txt');
     const host = one.self.zone;
     const proof = `_nameplate.${host}`;
-    const published = new Published(host);
+    const publishedAtOnce = watchPublished(host);
     await one.self.goLive({primary: host}, {service: one.self.namespace});
     await two.self.applyProject({primary: host}, {service: two.self.namespace});
     const [first, second] = [await recordValue('TXT', one, host), await recordValue('TXT', two, host)];
@@ -58,7 +59,7 @@ export function moving(): void {
     await isAt(host, two, one);
     await zones.set(proof, 'TXT', first);
     await isAt(host, one, two);
-    expect(await published.atOnce()).toEqual([]);
+    expect(await publishedAtOnce()).toEqual([]);
   });
 
   it('what a tenant who left has in its DNS is worth nothing to another, but to its account in a new namespace', async () => {
@@ -121,39 +122,23 @@ async function deleteNamespace(name: string): Promise<void> {
   await until(`namespace ${name} is gone`, isGone, {timeoutMs: 90_000});
 }
 
-/** In which namespaces the host has Ingresses, from now on and at every moment: one watch shows them in their order. */
-class Published {
-  readonly #standing = new Map<string, string>();
-  readonly #atOnce: string[] = [];
-  readonly #stopping = new AbortController();
-  readonly #run: Promise<void>;
-
-  constructor(host: string) {
-    this.#run = this.#watch(host);
-  }
-
-  /** The moments at which it was published from more than one namespace. */
-  async atOnce(): Promise<string[]> {
-    this.#stopping.abort();
-    await this.#run;
-    return this.#atOnce;
-  }
-
-  async #watch(host: string): Promise<void> {
-    const {signal} = this.#stopping;
-    const labelSelector = `${LABEL.host}=${hostLabel(host)}`;
-    const limits = {timeoutMs: 600_000, idleTimeoutMs: 600_000};
-    try {
-      for await (const event of admin.watch(INGRESS, {labelSelector, signal, ...limits})) {
-        if (event.type === 'BOOKMARK') continue;
-        const {uid = '', namespace = '', name} = event.object.metadata;
-        if (event.type === 'DELETED') this.#standing.delete(uid);
-        else this.#standing.set(uid, namespace);
-        const namespaces = [...new Set(this.#standing.values())];
-        if (namespaces.length > 1) this.#atOnce.push(`${event.type} ${namespace}/${name}: ${namespaces.join(' and ')}`);
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    }
-  }
+/**
+ * From now on: the moments at which the host was published from more than one namespace, as one watch shows them in their
+ * order.
+ */
+function watchPublished(host: string): () => Promise<string[]> {
+  const standing = new Map<string, string>();
+  const atOnce: string[] = [];
+  const labelSelector = `${LABEL.host}=${hostLabel(host)}`;
+  const stop = follow(admin, INGRESS, {labelSelector}, ({metadata}, type) => {
+    const {uid = '', namespace = '', name} = metadata;
+    if (type === 'DELETED') standing.delete(uid);
+    else standing.set(uid, namespace);
+    const namespaces = [...new Set(standing.values())];
+    if (namespaces.length > 1) atOnce.push(`${type} ${namespace}/${name}: ${namespaces.join(' and ')}`);
+  });
+  return async () => {
+    await stop();
+    return atOnce;
+  };
 }

@@ -29,6 +29,30 @@ export function disturbanceRows(world: () => World): void {
     expect(shown(await world().audit.writes()).slice(before)).toEqual([]);
   });
 
+  test('the summary of a Project, which changes with each of its Domains, calls none of them', async () => {
+    const tenant = await newTenant(world(), 'summary', {plan: 'free'});
+    const hosts = Array.from({length: 40}, (_, n) => tenant.host(`h${n}`));
+    await tenant.deployedProject({aliases: hosts});
+    await Promise.all(hosts.map(host => tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanRequired'})));
+    await quiet(world());
+    const calls = (controller: string) => world().operator().metric('workqueue_adds_total', {name: controller});
+    const counted = async () => Promise.all(['domain', 'managed-domain'].map(calls));
+    const before = await counted();
+    const key = {namespace: tenant.namespace, name: 'shop'};
+    const wipe = {status: {conditions: null}};
+    const wiped = await world().client.patch(kinds.PROJECT, key, wipe, {subresource: 'status'});
+    await tenant.until('it is summed up again', () => {
+      const {metadata, status} = tenant.get(kinds.PROJECT, 'shop') ?? {};
+      const isLater = Number(metadata?.resourceVersion) > Number(wiped.metadata.resourceVersion);
+      return isLater && status?.conditions !== undefined;
+    });
+    const after = await counted();
+    expect(Math.min(...before)).toBeGreaterThan(0);
+    expect(Math.max(...after.map((now, n) => now - (before[n] ?? 0)))).toBeLessThan(hosts.length / 2);
+    await tenant.project();
+    await tenant.until('its Domains are gone', () => hosts.every(host => tenant.domain(host) === undefined));
+  });
+
   test('silent name servers demote nothing, and a verify request is answered all the same', async () => {
     const tenant = await newTenant(world(), 'silence');
     const host = tenant.host('shop');

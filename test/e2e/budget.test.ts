@@ -1,0 +1,83 @@
+/** The orders of the CA account, which all tenants share where the issuer is the platform's: as the chart has it by default. */
+import {afterAll, beforeAll, expect, it} from 'vitest';
+import {findCondition} from '../../src/api/conditions.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  DOMAIN,
+  DOMAIN_CLAIM,
+  type DomainClaim,
+} from '../../src/operator/resources.ts';
+import {until} from '../cluster/wait.ts';
+import {installOperator} from '../support/install.ts';
+import {listAll} from '../support/kube.ts';
+import {liveVictim, make, newAttacker, type Victim} from './attacks/attackers.ts';
+import {SETTINGS} from './setup.ts';
+import {client as admin, cluster, newTenant} from './world.ts';
+
+const ISSUER = {kind: 'ClusterIssuer', name: cluster.info.issuers.acme, group: 'cert-manager.io'};
+/** What new hosts may have beside what was ordered before; one tenant alone gets three of the four. */
+const FREE = 4;
+const RESERVE = 2;
+
+let victim: Victim;
+
+beforeAll(async () => {
+  victim = await liveVictim();
+  const orders = (await ordersOf()).length + FREE + RESERVE;
+  const budget = {orders, renewalReserve: RESERVE, windowSeconds: 3600};
+  await installOperator(cluster, [
+    ...SETTINGS,
+    `config.certificates.issuerRef.name=${ISSUER.name}`,
+    `config.certificates.issuerRef.kind=${ISSUER.kind}`,
+    ...Object.entries(budget).map(([name, value]) => `config.certificates.orderBudget.${name}=${value}`),
+  ]);
+});
+afterAll(async () => {
+  await installOperator(cluster, SETTINGS);
+  expect(await victim.strangeAnswers()).toEqual([]);
+});
+
+it('who orders for many hosts, and by hand as well, gets its share, and leaves the first host of the next tenant its own', async () => {
+  const [greedy, modest] = await Promise.all([
+    newAttacker('attack-orders', {issuer: 'none'}),
+    newTenant('modest', {issuer: 'none'}),
+  ]);
+  const {self} = greedy;
+  const hosts = Array.from({length: 6}, (_, n) => self.host(`h${n}`));
+  await self.applyProject({aliases: hosts});
+  await Promise.all(hosts.map(host => self.createRecords(host)));
+  const reasons = async () => {
+    const domains = await listAll(admin, DOMAIN, {namespace: self.namespace});
+    return domains.map(({status}) => findCondition(status?.conditions, 'Ready')?.reason ?? '');
+  };
+  const isSettled = (reason: string) => reason === 'Live' || reason === 'OrderBudget';
+  const areSettled = async () => (await reasons()).filter(isSettled).length === hosts.length;
+  await until('each is live or waits', areSettled, {timeoutMs: 120_000});
+  expect(await ordersOf(self.namespace)).toHaveLength(FREE - 1);
+  const [live = ''] = (await ordersOf(self.namespace)).map(({host}) => host);
+  for (let n = 0; n < 5; n++) {
+    const name = `by-hand-${n}`;
+    await make(greedy, CERTIFICATE, name, {spec: {secretName: name, dnsNames: [live], issuerRef: ISSUER}});
+  }
+  const requests = () => listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
+  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5);
+
+  await modest.goLive({primary: modest.host('shop')});
+  expect(await ordersOf(modest.namespace)).toHaveLength(1);
+  expect(await ordersOf(self.namespace)).toHaveLength(FREE - 1);
+  const decided = (await requests()).filter(({status}) => status?.conditions?.some(({type}) => type === 'Approved'));
+  expect(decided).toHaveLength(FREE - 1);
+  const waiting = (await listAll(admin, DOMAIN, {namespace: self.namespace})).find(
+    ({status}) => status?.state !== 'Live',
+  );
+  const {message = ''} = findCondition(waiting?.status?.conditions, 'Ready') ?? {};
+  expect(message).toContain('The certificate waits for its turn');
+});
+
+/** As the claims have them, of one namespace or all. */
+async function ordersOf(namespace?: string): Promise<{host: string; at: string}[]> {
+  const claims: DomainClaim[] = await listAll(admin, DOMAIN_CLAIM);
+  const chosen = claims.filter(({spec}) => namespace === undefined || spec.namespace === namespace);
+  return chosen.flatMap(({metadata, spec}) => (spec.orders ?? []).map(({at}) => ({host: metadata.name, at})));
+}
