@@ -75,7 +75,7 @@ async function preparePeers(): Promise<Map<string, string[]>> {
     const file = join(folder, name, 'main.mjs');
     const output = {file, format: 'esm', codeSplitting: false} as const;
     await build({...ONE_FILE, input: join(peers, input), output});
-    return [process.execPath, '--no-warnings', file];
+    return [process.execPath, '--no-warnings', '--max-semi-space-size=4', file]; // as in the Dockerfile
   };
   return new Map([
     ['ours', await node('ours', 'ours.ts')],
