@@ -35,7 +35,7 @@ export async function squat(victim: Victim): Promise<void> {
     return isTold && reasons.filter(reason => reason === 'PlanLimitReached').length === over;
   });
   await self.sees(later, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
-  await self.sees(victim.host, {state: 'Unverified', DNSVerified: 'RecordMismatch', Claimed: 'Waiting'});
+  await self.sees(victim.host, {state: 'Unverified', DNSVerified: 'RecordMismatch', Claimed: 'HeldByAnotherAccount'});
   await self.sees(zone, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
   const claims = await listAll(admin, DOMAIN_CLAIM);
   expect(claims.filter(({spec}) => spec.namespace === self.namespace)).toEqual([]);
