@@ -46,6 +46,11 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
 
+.PHONY: bench-loop-large
+bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (fifty minutes)
+	node bench/loop/compare.ts 50000 3
+	node bench/loop/idle.ts 2 10000
+
 .PHONY: bench-dns
 bench-dns: $(INSTALLED) ## DNS verdicts beside node:dns and cert-manager's own check, over the fault zones of the tests
 	@node bench/dns/bench.ts

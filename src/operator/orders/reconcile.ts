@@ -20,6 +20,11 @@ import {isRecorded, madeOrders, recordOrder} from './made.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */
 const PASS_MS = 15_000;
+/**
+ * A pass looks at all orders that count, and thousands of changes may call for one: it rests so many times as long as the
+ * looking took. With a few hundred orders that is milliseconds.
+ */
+const REST = 10;
 
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
@@ -31,8 +36,12 @@ interface Waiting {
 /** Keys are CA accounts, as `caAccountOf` names them. */
 export function reconcileOrders(operator: Operator): Reconcile {
   const {stores, clock, config, orders} = operator;
+  const restsUntil = new Map<string, number>();
   return async (caAccount, {client, signal}) => {
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
+    const startsAt = clock.monotonic();
+    const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
+    if (restMs > 0) return after(restMs);
     const nowMs = clock.now();
     const waiting = waitingFor(operator, caAccount, nowMs);
     const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
@@ -40,6 +49,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const turns = planOrders(made, line, config.certificates.orderBudget, nowMs);
     const turnOf = ({order, recorded}: Waiting) =>
       recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
+    restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
     const errors: unknown[] = [];
     const due = waiting.filter(it => turnOf(it) <= nowMs);
     const passEnds = clock.monotonic() + PASS_MS;
