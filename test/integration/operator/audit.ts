@@ -38,7 +38,12 @@ export class Audit {
     const rules = [{level: 'Metadata', users: [user]}, {level: 'None'}];
     const content = {apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules};
     await writeFile(policy, JSON.stringify(content)); // JSON is YAML
-    const flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
+    const flags = [
+      `--audit-policy-file=${policy}`,
+      `--audit-log-path=${log}`,
+      '--audit-log-mode=blocking-strict',
+      '--audit-log-maxsize=100000',
+    ];
     return {audit: new Audit(log), flags};
   }
 
