@@ -1,4 +1,5 @@
 import {expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/resources.ts';
 import {askLiar, certify} from './lying-issuer.ts';
@@ -103,7 +104,8 @@ export function certificateRows(world: () => World): void {
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
     await askLiar(tenant, host);
-    await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test']);
+    const readiness = () => findCondition(tenant.domain(host)?.status?.conditions, 'CertificateReady')?.reason;
+    await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test'], () => readiness() === 'WrongNames');
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'WrongNames', Routed: 'Waiting'}, [
       `The certificate that Issuer liar issued is for ${host},victim.test, and not for ${host} alone`,
       `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
@@ -111,7 +113,7 @@ export function certificateRows(world: () => World): void {
     await tenant.until('it is routed no more', () => tenant.ingress(host) === undefined);
 
     await tenant.verify(host, 'mended');
-    await certify(tenant, host, [`DNS:${host}`]);
+    await certify(tenant, host, [`DNS:${host}`], () => tenant.domain(host)?.status?.state === 'Live');
     await tenant.becomesLive(host);
   });
 

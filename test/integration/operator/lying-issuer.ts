@@ -5,6 +5,7 @@ import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/resources.ts';
 import {run} from '../../cluster/children.ts';
+import {until} from '../../cluster/wait.ts';
 import type {Tenant} from './tenant.ts';
 
 const ISSUER_REF = {name: 'liar', kind: 'Issuer', group: 'issuers.test'};
@@ -15,22 +16,42 @@ export async function askLiar(tenant: Tenant, host: string): Promise<void> {
   await tenant.world.client.patch(CERTIFICATE, {namespace: tenant.namespace, name}, {spec: {issuerRef: ISSUER_REF}});
 }
 
-/** Issues what waits for it: the public key that was asked for, under these names. `names`: as OpenSSL writes them. */
-export async function certify(tenant: Tenant, host: string, names: readonly string[]): Promise<void> {
-  const {namespace, world} = tenant;
-  const waiting = () => {
-    const requests = tenant.certificateRequests(host).map(({key}) => world.history.get(CERTIFICATE_REQUEST, key));
-    return requests.find(request => request?.spec.issuerRef.group === ISSUER_REF.group && isWaiting(request));
+/**
+ * Issues whatever waits for it, for the public key that was asked for, until `isDone`: cert-manager now and then drops a
+ * request and makes another. `names`: as OpenSSL writes them.
+ */
+export async function certify(
+  tenant: Tenant,
+  host: string,
+  names: readonly string[],
+  isDone: () => boolean,
+): Promise<void> {
+  const {history} = tenant.world;
+  const issued = new Set<string | undefined>();
+  const issueAll = async () => {
+    const requests = tenant.certificateRequests(host).map(({key}) => history.get(CERTIFICATE_REQUEST, key));
+    for (const request of requests) {
+      if (!request || issued.has(request.metadata.uid) || !isWaiting(request)) continue;
+      await issue(tenant, request, names);
+      issued.add(request.metadata.uid);
+    }
+    return isDone();
   };
-  const {metadata, spec, status} = await tenant.until('the liar is asked', waiting);
+  await until(`${host}: what is issued for ${names.join(',')} has its effect`, issueAll, {timeoutMs: 60_000});
+}
+
+async function issue({world}: Tenant, request: CertificateRequest, names: readonly string[]): Promise<void> {
+  const {metadata, spec, status} = request;
   const certificate = await sign(Buffer.from(spec.request, 'base64'), names);
   const issued = {type: 'Ready', status: 'True', reason: 'Issued', message: 'certified'};
   const conditions = [...(status?.conditions ?? []), {...issued, lastTransitionTime: timestamp(Date.now())}];
   const patch = {status: {conditions, certificate: certificate.toString('base64')}};
-  await world.client.patch(CERTIFICATE_REQUEST, {namespace, name: metadata.name}, patch, {subresource: 'status'});
+  const {namespace, name} = metadata;
+  await world.client.patch(CERTIFICATE_REQUEST, {namespace, name}, patch, {subresource: 'status'});
 }
 
-function isWaiting({status}: CertificateRequest): boolean {
+function isWaiting({spec, status}: CertificateRequest): boolean {
+  if (spec.issuerRef.group !== ISSUER_REF.group) return false;
   const has = (wanted: string) => status?.conditions?.some(({type}) => type === wanted) ?? false;
   return has('Approved') && !has('Ready');
 }
