@@ -89,7 +89,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   /** Of those that are running, those that are not slow. */
   let quick = 0;
   let stop: AbortSignal | undefined;
-  /** One timer, for whichever is due first: one for each would be a third of what a name takes in memory. */
+  /** One timer, for whichever is due first: one for each takes an AbortController, a promise and a Timeout a name. */
   let alarm: {readonly dueAt: number; readonly cancel: AbortController} | undefined;
 
   function watch(key: string, subject: Subject): void {

@@ -30,11 +30,11 @@ export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
-  certificateForOthers: (host: string, names: string, secret: string) =>
+  certificateForOthers: (host: string, names: string, certificate: string) =>
     ready(
       'False',
       'CertificateNotReady',
-      `The certificate that was issued for ${host} is for ${names}, and not for it alone; the ingress would show it for whatever it names, so the project is not published. Whoever runs the issuer must let it issue what it is asked for; the platform team then deletes Secret ${secret}, and another certificate is issued.`,
+      `The certificate that was issued for ${host} is for ${names}, and not for it alone; the ingress would show it for whatever it names, so the project is not published. Whoever runs the issuer must let it issue what it is asked for; the platform team then asks for another: cmctl renew ${certificate}, in this namespace.`,
     ),
   noBackend: (found: NoBackend) => {
     const {reason, message} = explainNoBackend(found);

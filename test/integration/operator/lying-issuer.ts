@@ -17,8 +17,8 @@ export async function askLiar(tenant: Tenant, host: string): Promise<void> {
 }
 
 /**
- * Issues whatever waits for it, for the public key that was asked for, until `isDone`: cert-manager now and then drops a
- * request and makes another. `names`: as OpenSSL writes them.
+ * Issues whatever waits for it, for the public key that was asked for, until `isDone`: there may
+ * be more than one request. `names`: as OpenSSL writes them.
  */
 export async function certify(
   tenant: Tenant,
