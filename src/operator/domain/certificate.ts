@@ -8,6 +8,8 @@ import {hostLabel} from '../identity.ts';
 import type {Certificate} from '../resources.ts';
 
 const HOUR_MS = 3_600_000;
+/** Where cert-manager is not installed, it is looked for again: an empty kind that appears wakes nobody. */
+export const KIND_MISSING_MS = 5_000;
 
 export interface CertificateIntent {
   readonly name: string;

@@ -16,6 +16,7 @@ import {
   type CertificateState,
   certifiedBy,
   freshAttemptStatus,
+  KIND_MISSING_MS,
   nextAttemptMs,
   pausedUntilMs,
 } from './certificate.ts';
@@ -23,8 +24,6 @@ import {CertificateReady, type DomainCondition} from './conditions.ts';
 import {ownerOf} from './owner.ts';
 import type {Subject} from './subject.ts';
 import {awaitTurn} from './turn.ts';
-
-const KIND_MISSING_MS = 5_000;
 
 export interface CertificateResult {
   readonly condition: DomainCondition;
@@ -50,7 +49,7 @@ export async function certify(
 ): Promise<CertificateResult> {
   const {config, stores} = operator;
   if (stores.certificates.state === 'missing') {
-    const wakeAtMs = subject.nowMs + KIND_MISSING_MS; // an empty kind that appears wakes nobody
+    const wakeAtMs = subject.nowMs + KIND_MISSING_MS;
     return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
   }
   const {certificate} = subject;

@@ -4,7 +4,12 @@ import {explainNoBackend, type NoBackend, type NoBackendReason} from '../routing
 
 type Type = 'Ready' | 'Deployed' | 'DomainsReady' | 'Reconciling';
 
-export type ProjectReadyReason = 'Published' | NoBackendReason | 'CertificateNotReady';
+export type ProjectReadyReason =
+  | 'Published'
+  | NoBackendReason
+  | 'CertificateNotReady'
+  | 'CertificateFailed'
+  | 'CertManagerMissing';
 export type DeployedReason = 'Deployed' | 'NoReadyEndpoint';
 export type DomainsReadyReason =
   | 'AllLive'
@@ -30,6 +35,18 @@ export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
+  certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
+    ready(
+      'False',
+      'CertificateFailed',
+      `No certificate for ${host}: ${why}${next ? ` The next attempt is made at ${next}.` : ''} The host is the platform's, and so is the issuer: the platform team mends the cause, then asks for one now: cmctl renew ${certificate}, in this namespace.`,
+    ),
+  certManagerMissing: (host: string) =>
+    ready(
+      'False',
+      'CertManagerMissing',
+      `${host} needs a certificate of its own, and cert-manager is not installed: the platform team installs it, or sets defaultHost.tls to default. It is looked for again by itself.`,
+    ),
   certificateForOthers: (host: string, names: string, certificate: string) =>
     ready(
       'False',

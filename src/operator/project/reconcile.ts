@@ -1,13 +1,19 @@
 /** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
-import {type Decision, findCondition, timestamp} from '../../api/conditions.ts';
+import {type Decision, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {done} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
-import {buildCertificate, certifiedBy} from '../domain/certificate.ts';
+import {
+  assessCertificate,
+  buildCertificate,
+  certifiedBy,
+  KIND_MISSING_MS,
+  nextAttemptMs,
+} from '../domain/certificate.ts';
 import {ownerOf} from '../domain/owner.ts';
 import {routeKeyOf, routeName} from '../identity.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
@@ -35,7 +41,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
     await applyStatusIfChanged(client, PROJECT, project, projectStatus(project, facts), {signal});
-    return done();
+    return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
   };
 }
 
@@ -85,17 +91,35 @@ async function certificateMissing(
   signal: AbortSignal,
 ): Promise<Decision | undefined> {
   const {stores, config} = operator;
-  const key = `${intent.namespace}/${intent.name}`;
+  const {host, namespace, name} = intent;
+  if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);
+  const key = `${namespace}/${name}`;
   const existing = stores.certificates.get(key);
   const {issuerRef} = existing?.spec ?? config.certificates;
   const hashAnnotation = ANNOTATION.appliedHash;
   const certificate = buildCertificate({...intent, issuerRef});
   await applyIfChanged(client, stores.certificates, CERTIFICATE, certificate, {hashAnnotation, signal});
-  const certified = certifiedBy(stores.secrets.get(key), intent.host);
+  const certified = certifiedBy(stores.secrets.get(key), host);
   if (certified.kind === 'others') {
     await deleteRoutes(operator, key, client, signal);
-    return ProjectReady.certificateForOthers(intent.host, certified.names, intent.name);
+    return ProjectReady.certificateForOthers(host, certified.names, name);
   }
-  const isReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
-  return isReady && certified.kind === 'host' ? undefined : ProjectReady.certificate(intent.host);
+  if (!existing) return ProjectReady.certificate(host);
+  const state = assessCertificate(existing, certified);
+  switch (state.kind) {
+    case 'issued':
+    case 'renewal-failing':
+      return undefined;
+    case 'failed': {
+      const nextMs = nextAttemptMs(existing);
+      return ProjectReady.certificateFailed(
+        host,
+        state.why,
+        nextMs === undefined ? undefined : timestamp(nextMs),
+        name,
+      );
+    }
+    default:
+      return ProjectReady.certificate(host);
+  }
 }

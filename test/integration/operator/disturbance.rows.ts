@@ -8,7 +8,7 @@ import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
-import {askLiar, certify} from './lying-issuer.ts';
+import {askLiar, certify, refuse} from './lying-issuer.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {LEASE_NAME, NAMESPACE, type World} from './world.ts';
 
@@ -188,6 +188,14 @@ export function disturbanceRows(world: () => World): void {
     const readiness = () => findCondition(tenant.get(kinds.PROJECT, 'shop')?.status?.conditions, 'Ready')?.reason;
     await certify(tenant, host, [`DNS:${host}`], () => readiness() === 'Published');
     expect(tenant.ingress(host)?.spec.tls).toEqual([{hosts: [host], secretName: name}]);
+
+    await tenant.delete(kinds.SECRET, name);
+    const failed = () => readiness() === 'CertificateFailed';
+    await refuse(tenant, host, 'not today', failed);
+    const {message} = findCondition(tenant.get(kinds.PROJECT, 'shop')?.status?.conditions, 'Ready') ?? {};
+    expect(message).toMatch(/not today\. The next attempt is made at .*: cmctl renew /);
+    await tenant.renew(host);
+    await certify(tenant, host, [`DNS:${host}`], () => readiness() === 'Published');
   });
 }
 

@@ -4,6 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/resources.ts';
+import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Tenant} from './tenant.ts';
@@ -17,8 +18,8 @@ export async function askLiar(tenant: Tenant, host: string): Promise<void> {
 }
 
 /**
- * Issues whatever waits for it, for the public key that was asked for, until `isDone`: there may
- * be more than one request. `names`: as OpenSSL writes them.
+ * Issues whatever waits for it, for the public key that was asked for, until `isDone`. cert-manager whose caches are behind
+ * now and then deletes a request and makes another of the same name, for another key. `names`: as OpenSSL writes them.
  */
 export async function certify(
   tenant: Tenant,
@@ -26,28 +27,57 @@ export async function certify(
   names: readonly string[],
   isDone: () => boolean,
 ): Promise<void> {
-  const {history} = tenant.world;
-  const issued = new Set<string | undefined>();
-  const issueAll = async () => {
+  const issued = {type: 'Ready', status: 'True', reason: 'Issued', message: 'certified'};
+  const reply = async ({spec}: CertificateRequest) => ({
+    condition: issued,
+    certificate: (await sign(Buffer.from(spec.request, 'base64'), names)).toString('base64'),
+  });
+  await answer(tenant, host, reply, isDone);
+}
+
+/** Fails whatever waits for it, until `isDone`. */
+export async function refuse(tenant: Tenant, host: string, why: string, isDone: () => boolean): Promise<void> {
+  const condition = {type: 'Ready', status: 'False', reason: 'Failed', message: why};
+  // cert-manager asks anew only where the request failed in an earlier second than that of the new attempt.
+  const reply = async () => ({condition, failureTime: timestamp(Date.now() - 1000)});
+  await answer(tenant, host, reply, isDone);
+}
+
+interface Answer {
+  readonly condition: Readonly<Record<'type' | 'status' | 'reason' | 'message', string>>;
+  /** PEM in base64. */
+  readonly certificate?: string;
+  readonly failureTime?: string;
+}
+
+async function answer(
+  tenant: Tenant,
+  host: string,
+  reply: (request: CertificateRequest) => Promise<Answer>,
+  isDone: () => boolean,
+): Promise<void> {
+  const {client, history} = tenant.world;
+  const answered = new Set<string | undefined>();
+  const answerAll = async () => {
     const requests = tenant.certificateRequests(host).map(({key}) => history.get(CERTIFICATE_REQUEST, key));
     for (const request of requests) {
-      if (!request || issued.has(request.metadata.uid) || !isWaiting(request)) continue;
-      await issue(tenant, request, names);
-      issued.add(request.metadata.uid);
+      if (!request || answered.has(request.metadata.uid) || !isWaiting(request)) continue;
+      const {condition, ...rest} = await reply(request);
+      const {namespace, name, uid} = request.metadata;
+      const others = request.status?.conditions ?? [];
+      const conditions = [...others, {...condition, lastTransitionTime: timestamp(Date.now())}];
+      const patch = {metadata: {uid}, status: {conditions, ...rest}};
+      const key = {namespace, name};
+      await client.patch(CERTIFICATE_REQUEST, key, patch, {subresource: 'status'}).catch(unlessRemade);
+      answered.add(uid);
     }
     return isDone();
   };
-  await until(`${host}: what is issued for ${names.join(',')} has its effect`, issueAll, {timeoutMs: 60_000});
+  await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 30_000});
 }
 
-async function issue({world}: Tenant, request: CertificateRequest, names: readonly string[]): Promise<void> {
-  const {metadata, spec, status} = request;
-  const certificate = await sign(Buffer.from(spec.request, 'base64'), names);
-  const issued = {type: 'Ready', status: 'True', reason: 'Issued', message: 'certified'};
-  const conditions = [...(status?.conditions ?? []), {...issued, lastTransitionTime: timestamp(Date.now())}];
-  const patch = {status: {conditions, certificate: certificate.toString('base64')}};
-  const {namespace, name} = metadata;
-  await world.client.patch(CERTIFICATE_REQUEST, {namespace, name}, patch, {subresource: 'status'});
+function unlessRemade(error: unknown): void {
+  if (!isConflict(error) && !isNotFound(error)) throw error;
 }
 
 function isWaiting({spec, status}: CertificateRequest): boolean {

@@ -1,18 +1,28 @@
 import {expect, test} from 'vitest';
-import {DOMAIN} from '../../../src/operator/resources.ts';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/resources.ts';
 import {newTenant, type Tenant} from './tenant.ts';
-import {installIngressClass, type World} from './world.ts';
+import {INGRESS_CLASS_NAME, installIngressClass, type World} from './world.ts';
 
 /** Each row installs what the one before found missing; nobody touches the Domain. */
 export function platformRows(world: () => World): void {
   let tenant: Tenant;
   let host: string;
 
-  test('without an IngressClass a Project says so, and without cert-manager a Domain', async () => {
-    await world().startOperator('first');
+  test('a default host that needs a certificate of its own says that cert-manager is missing', async () => {
+    await installIngressClass(world().client);
+    const early = await world().startOperator('early', {defaultHost: {tls: 'certificate'}});
     tenant = await newTenant(world(), 'platform');
     host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
+    const {status} = await tenant.projectBecomes('shop', {Ready: 'CertManagerMissing'});
+    expect(findCondition(status?.conditions, 'Ready')?.message).toContain('the platform team installs it');
+    await early.stop();
+    await world().client.delete(INGRESS_CLASS, {name: INGRESS_CLASS_NAME});
+  });
+
+  test('without an IngressClass a Project says so, and without cert-manager a Domain', async () => {
+    await world().startOperator('first');
     await tenant.projectBecomes('shop', {Ready: 'IngressClassNotFound', Deployed: 'Deployed'});
     await tenant.createRecords(host);
     await tenant.becomes(host, {state: 'Verified', Claimed: 'Claimed', CertificateReady: 'CertManagerMissing'}, [
