@@ -63,21 +63,23 @@ async function answer(
     for (const request of requests) {
       if (!request || answered.has(request.metadata.uid) || !isWaiting(request)) continue;
       const {condition, ...rest} = await reply(request);
-      const {namespace, name, uid} = request.metadata;
+      const {namespace, name, uid, resourceVersion} = request.metadata;
       const others = request.status?.conditions ?? [];
       const conditions = [...others, {...condition, lastTransitionTime: timestamp(Date.now())}];
-      const patch = {metadata: {uid}, status: {conditions, ...rest}};
+      const patch = {metadata: {resourceVersion}, status: {conditions, ...rest}};
       const key = {namespace, name};
-      await client.patch(CERTIFICATE_REQUEST, key, patch, {subresource: 'status'}).catch(unlessRemade);
-      answered.add(uid);
+      // Of a status the API server takes any uid.
+      const stored = client.patch(CERTIFICATE_REQUEST, key, patch, {subresource: 'status'});
+      if (await stored.catch(unlessChanged)) answered.add(uid);
     }
     return isDone();
   };
   await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 30_000});
 }
 
-function unlessRemade(error: unknown): void {
+function unlessChanged(error: unknown): undefined {
   if (!isConflict(error) && !isNotFound(error)) throw error;
+  return undefined;
 }
 
 function isWaiting({spec, status}: CertificateRequest): boolean {
