@@ -33,7 +33,7 @@ function subject(more: Partial<Subject> = {}, host = 'shop.example.com'): Subjec
 }
 
 /** A scheduler whose verify answers with what `answer` holds, or hangs until `release`, where `hang` says so. */
-function setUp(hang = false) {
+function setUp(hang = false, more: Partial<typeof checks> = {}) {
   const clock = new ManualClock();
   const asked: string[] = [];
   const told: string[] = [];
@@ -47,7 +47,7 @@ function setUp(hang = false) {
       if (state.fail) throw new Error('unexpected');
       return state.answer;
     },
-    checks,
+    checks: {...checks, ...more},
     driftAfterSeconds: 600,
     clock,
     random: () => 0.5,
@@ -151,6 +151,15 @@ describe('a pending name', () => {
 });
 
 describe('a steady name', () => {
+  test('is checked once in a period, and not before, also in one that no timer can hold', async () => {
+    const days = 24 * 60 * MINUTE;
+    const {clock, asked, state, scheduler} = setUp(false, {steadySeconds: (60 * days) / SECOND});
+    state.answer = VERIFIED;
+    scheduler.watch('k', subject({urgency: 'steady'}));
+    await clock.advance(60 * days);
+    expect(asked).toHaveLength(1);
+  });
+
   test('has no burst of checks after a restart', async () => {
     const {clock, asked, state, scheduler} = setUp();
     state.answer = VERIFIED;
@@ -242,6 +251,19 @@ describe('the run of agreed negative verdicts', () => {
     await clock.advance(60 * MINUTE);
     expect(told).toHaveLength(2);
   });
+});
+
+test('checks that take long, in all places of an account, are not queued again when others are due', async () => {
+  const {clock, asked, scheduler, waiting} = setUp(true);
+  const slow = Array.from({length: checks.inFlight / 4}, (_, n) => `slow${n}.example.com`);
+  for (const host of slow) scheduler.watch(host, subject({}, host));
+  await clock.advance(5 * SECOND);
+  scheduler.watch('other', subject({account: 'b'}, 'other.example.org'));
+  await clock.advance(5 * SECOND);
+  expect(asked).toHaveLength(slow.length + 1);
+  for (const end of waiting) end();
+  await clock.advance(SECOND);
+  expect(asked).toHaveLength(slow.length + 1);
 });
 
 describe('fairness', () => {

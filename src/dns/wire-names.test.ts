@@ -18,6 +18,9 @@ describe('canonicalName', () => {
     ['shop.example.com.', 'shop.example.com'],
     ['.', '.'],
     ['edge\\.acme.com', 'edge\\.acme.com'],
+    ['acme.com\\.', 'acme.com\\.'],
+    ['acme.com\\..', 'acme.com\\.'],
+    ['acme.com\\\\.', 'acme.com\\\\'],
     ['\\065bc.com', 'abc.com'],
     ['a\\ b.com', 'a\\032b.com'],
     ['_nameplate.shop', '_nameplate.shop'],
@@ -27,6 +30,8 @@ describe('canonicalName', () => {
   test.each([
     ['', 'nothing'],
     ['a..b', 'an empty label'],
+    ['a..', 'an empty label at the end'],
+    ['..', 'an empty label and nothing else'],
     ['.a', 'a dot at the start'],
     [`${'a'.repeat(64)}.com`, 'a label of 64 bytes'],
     [Array.from({length: 5}, () => 'a'.repeat(60)).join('.'), 'a name over 255 bytes'],

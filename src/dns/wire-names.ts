@@ -22,7 +22,7 @@ function escapeLabel(label: Uint8Array): string {
   return text;
 }
 
-/** The labels of a name in presentation form, or what makes it impossible on the wire. */
+/** The labels of a name in presentation form, which may end in a dot. Throws a RangeError where no such name can exist. */
 export function labelsOf(name: string): Uint8Array[] {
   if (name === '.') return [];
   const labels: Uint8Array[] = [];
@@ -33,12 +33,14 @@ export function labelsOf(name: string): Uint8Array[] {
     labels.push(Uint8Array.from(label));
     label = [];
   };
+  let absolute = false;
   for (const token of name.matchAll(/\\(\d{3})|\\(.)|(\.)|(.)/gsu)) {
     const [, decimal, escaped, dot, plain] = token;
-    if (dot !== undefined) end();
+    absolute = dot !== undefined;
+    if (absolute) end();
     else label.push(byteOf(decimal === undefined ? (escaped ?? plain ?? '').codePointAt(0) : Number(decimal)));
   }
-  end();
+  if (!absolute) end();
   if (wireLength(labels) > MAX_NAME) throw new RangeError(`the name is longer than ${MAX_NAME} bytes`);
   return labels;
 }
@@ -55,7 +57,7 @@ function wireLength(labels: readonly Uint8Array[]): number {
 /** The name in canonical form, or undefined where no such name can exist on the wire. */
 export function canonicalName(name: string): string | undefined {
   try {
-    return nameFromLabels(labelsOf(name.length > 1 && name.endsWith('.') ? name.slice(0, -1) : name));
+    return nameFromLabels(labelsOf(name));
   } catch {
     return undefined;
   }

@@ -1,5 +1,8 @@
 import type {Clock} from './clock.ts';
 
+/** Node's timers hold 31 bits; a longer one fires at once, after 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 interface Sleeper {
   readonly wakeAt: number;
   readonly wake: () => void;
@@ -30,7 +33,7 @@ export class ManualClock implements Clock {
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     const {promise, resolve, reject} = Promise.withResolvers<void>();
-    const sleeper: Sleeper = {wakeAt: this.#ms + ms, wake: resolve};
+    const sleeper: Sleeper = {wakeAt: this.#ms + (ms > MAX_TIMER_MS ? 1 : ms), wake: resolve};
     const abort = (): void => reject(signal?.reason);
     this.#sleepers.add(sleeper);
     signal?.addEventListener('abort', abort, {once: true});
