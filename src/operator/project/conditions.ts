@@ -1,25 +1,29 @@
 /** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
 import type {Decision} from '../../api/conditions.ts';
-import {explainNoBackend, type NoBackend, type NoBackendReason} from '../routing/backend.ts';
+import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
 
-type Type = 'Ready' | 'Deployed' | 'DomainsReady' | 'Reconciling';
+type Type = keyof typeof REASONS | 'Reconciling';
 
-export type ProjectReadyReason =
-  | 'Published'
-  | NoBackendReason
-  | 'CertificateNotReady'
-  | 'CertificateFailed'
-  | 'CertManagerMissing';
-export type DeployedReason = 'Deployed' | 'NoReadyEndpoint';
-export type DomainsReadyReason =
-  | 'AllLive'
-  | 'NoDomains'
-  | 'WaitingForDomains'
-  | 'HostInOtherProject'
-  | 'HostInOtherDomain';
+/** The closed set of reasons of each condition, the good one first; the README explains every one. */
+export const REASONS = {
+  Ready: [
+    'Published',
+    'ServiceNotFound',
+    'ServiceWithoutSelector',
+    'PortNotFound',
+    'IngressClassNotFound',
+    'CertificateNotReady',
+    'CertificateFailed',
+    'CertManagerMissing',
+  ],
+  Deployed: ['Deployed', 'NoReadyEndpoint'],
+  DomainsReady: ['AllLive', 'NoDomains', 'WaitingForDomains', 'HostInOtherProject', 'HostInOtherDomain'],
+} as const;
 
-function condition<Reason extends string>(type: Type) {
-  return (status: 'True' | 'False', reason: Reason, message: string): Decision<Type> => ({
+type Reason<T extends keyof typeof REASONS> = (typeof REASONS)[T][number];
+
+function condition<T extends keyof typeof REASONS>(type: T) {
+  return (status: 'True' | 'False', reason: Reason<T>, message: string): Decision<Type> => ({
     type,
     status,
     reason,
@@ -27,9 +31,9 @@ function condition<Reason extends string>(type: Type) {
   });
 }
 
-const ready = condition<ProjectReadyReason>('Ready');
-const deployed = condition<DeployedReason>('Deployed');
-const domainsReady = condition<DomainsReadyReason>('DomainsReady');
+const ready = condition('Ready');
+const deployed = condition('Deployed');
+const domainsReady = condition('DomainsReady');
 
 export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
@@ -45,7 +49,7 @@ export const ProjectReady = {
     ready(
       'False',
       'CertManagerMissing',
-      `${host} needs a certificate of its own, and cert-manager is not installed: the platform team installs it, or sets defaultHost.tls to default. It is looked for again by itself.`,
+      `${host} needs a certificate of its own, and cert-manager is not installed: the platform team installs it, or sets defaultHost.tls to ingress-default. It is looked for again by itself.`,
     ),
   certificateForOthers: (host: string, names: string, certificate: string) =>
     ready(
