@@ -1,34 +1,40 @@
-import type {DeepReadonly, KubeObject} from './object.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from './object.ts';
 
 /** Must depend on nothing but the object: the same object must always give the same values. */
 export type IndexFunction<T extends KubeObject> = (object: DeepReadonly<T>) => Iterable<string>;
 
-/** From a value to the objects that have it. */
+/**
+ * From a value to the objects that have it. Most values have one: it stands there itself, since a Map takes 200 bytes. What
+ * was added under a key is removed before another object is added under it.
+ */
 export class StoreIndex<T extends KubeObject> {
   readonly #fn: IndexFunction<T>;
-  readonly #byValue = new Map<string, Map<string, DeepReadonly<T>>>();
+  readonly #byValue = new Map<string, DeepReadonly<T> | Map<string, DeepReadonly<T>>>();
 
   constructor(fn: IndexFunction<T>) {
     this.#fn = fn;
   }
 
   get(value: string): readonly DeepReadonly<T>[] {
-    return [...(this.#byValue.get(value)?.values() ?? [])];
+    const held = this.#byValue.get(value);
+    if (held === undefined) return [];
+    return held instanceof Map ? [...held.values()] : [held];
   }
 
   add(key: string, object: DeepReadonly<T>): void {
     for (const value of this.#fn(object)) {
-      const objects = this.#byValue.get(value) ?? new Map<string, DeepReadonly<T>>();
-      objects.set(key, object);
-      this.#byValue.set(value, objects);
+      const held = this.#byValue.get(value);
+      if (held === undefined) this.#byValue.set(value, object);
+      else if (held instanceof Map) held.set(key, object);
+      else this.#byValue.set(value, new Map([held, object].map(each => [keyOf(each), each])));
     }
   }
 
   remove(key: string, object: DeepReadonly<T>): void {
     for (const value of this.#fn(object)) {
-      const objects = this.#byValue.get(value);
-      objects?.delete(key);
-      if (objects?.size === 0) this.#byValue.delete(value);
+      const held = this.#byValue.get(value);
+      if (held instanceof Map) held.delete(key);
+      if (!(held instanceof Map) || held.size === 0) this.#byValue.delete(value);
     }
   }
 }

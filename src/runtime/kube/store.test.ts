@@ -137,6 +137,27 @@ describe('indexes', () => {
     expect(names('two')).toEqual([]);
   });
 
+  test('agree with a walk over all objects, whatever happened in which order', () => {
+    store.addIndex('host', t => (t.spec ? [t.spec.host] : []));
+    const hosts = ['one', 'two', 'three'];
+    let random = 1;
+    const below = (limit: number) => {
+      random = (random * 48_271) % 0x7fffffff; // Lehmer's: the same in every run
+      return random % limit;
+    };
+    for (let n = 1; n <= 2000; n++) {
+      const next = thing(`x${below(4)}`, `${n}`, hosts[below(hosts.length)], `uid-${below(3)}`);
+      if (below(3) === 0) store.remove(next);
+      else store.upsert(next);
+      for (const host of hosts) {
+        const walked = [...store.list()].filter(({spec}) => spec?.host === host).map(({metadata}) => metadata);
+        const indexed = store.byIndex('host', host).map(({metadata}) => metadata);
+        expect(new Set(indexed)).toEqual(new Set(walked));
+        expect(indexed).toHaveLength(walked.length);
+      }
+    }
+  });
+
   test('that do not exist are an error, not an empty answer', () => {
     expect(() => store.byIndex('nope', 'x')).toThrow(/no index named nope/);
   });
