@@ -1,17 +1,20 @@
 import {describe, expect, test} from 'vitest';
-import {type MadeOrder, type OrderBudget, planOrders, type WaitingOrder} from './budget.ts';
+import {type Budgets, type MadeOrder, planOrders, type WaitingOrder} from './budget.ts';
 
 const HOUR = 3_600_000;
 const WINDOW = 3 * HOUR;
 const WEEK = 7 * 24 * HOUR;
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 /** Of 100 orders new hosts may have 80, of which one tenant alone gets 64. */
-const BUDGET: OrderBudget = {
-  orders: 100,
-  windowSeconds: WINDOW / 1000,
-  renewalReserve: 20,
-  newHostsPerDomain: 10,
-  domainWindowSeconds: WEEK / 1000,
+const BUDGETS: Budgets = {
+  orderBudget: {
+    orders: 100,
+    windowSeconds: WINDOW / 1000,
+    renewalReserve: 20,
+    newHostsPerDomain: 10,
+    domainWindowSeconds: WEEK / 1000,
+  },
+  failureBudget: {failures: 5, windowSeconds: HOUR / 1000},
 };
 
 interface Many {
@@ -34,7 +37,6 @@ function waiting(many: Many, more: Partial<WaitingOrder> = {}): WaitingOrder[] {
     ...draw,
     key: `${many.account}/${draw.host}/${many.renewal ?? false}`,
     sinceMs: NOW - 1000 + n,
-    notBeforeMs: 0,
     ...more,
   }));
 }
@@ -46,7 +48,7 @@ function made(many: Many, agoMs: number): MadeOrder[] {
 
 /** How many of each account go now. */
 function admitted(orders: readonly MadeOrder[], line: readonly WaitingOrder[], nowMs = NOW): Record<string, number> {
-  const turns = planOrders(orders, line, BUDGET, nowMs);
+  const turns = planOrders(orders, line, BUDGETS, nowMs);
   const counts: Record<string, number> = {};
   for (const {key, account} of line) {
     counts[account] = (counts[account] ?? 0) + (turns.get(key)?.atMs === nowMs ? 1 : 0);
@@ -82,7 +84,7 @@ describe('between accounts', () => {
   test('who has had much lets the others catch up as the window slides', () => {
     const orders = [...made({account: 'a', count: 64}, HOUR), ...made({account: 'b', count: 12}, HOUR / 2)];
     const line = [...thousands, ...waiting({account: 'b', count: 3000})];
-    const turns = planOrders(orders, line, BUDGET, NOW);
+    const turns = planOrders(orders, line, BUDGETS, NOW);
     const next = line.filter(({key}) => (turns.get(key)?.atMs ?? 0) < NOW + 2 * HOUR + 20_000);
     expect(next.filter(({account}) => account === 'b').length).toBeGreaterThan(10);
   });
@@ -147,7 +149,7 @@ describe('within a registrable domain', () => {
     const turns = planOrders(
       [...orders, ...made({account: 'a', count: 1, domain: 'a1.example'}, 2 * HOUR)],
       line,
-      BUDGET,
+      BUDGETS,
       NOW + HOUR,
     );
     const other = turns.get('a/a0.other.example/false')?.atMs ?? 0;
@@ -174,8 +176,39 @@ describe('within a registrable domain', () => {
   test('who waits is told when the first of the week leaves it', () => {
     const orders = made({account: 'a', count: 8, domain}, 24 * HOUR);
     const line = waiting({account: 'a', count: 9, domain}).slice(8);
-    const turn = planOrders(orders, line, BUDGET, NOW).get(line[0]?.key ?? '');
+    const turn = planOrders(orders, line, BUDGETS, NOW).get(line[0]?.key ?? '');
     expect(turn).toEqual({atMs: (orders[0]?.atMs ?? 0) + WEEK, shortage: 'domain'});
+  });
+});
+
+describe('of one host', () => {
+  const asked = (count: number) =>
+    Array.from({length: count}, () => waiting({account: 'a', count: 1})).flatMap(([order], n) =>
+      order ? [{...order, key: `${n}`}] : [],
+    );
+
+  test('five go in an hour, however many ask at once, and the next when the first leaves it', () => {
+    const turns = planOrders([], asked(8), BUDGETS, NOW);
+    const later = {atMs: NOW + HOUR, shortage: 'host'};
+    expect([...turns.values()]).toEqual([...Array(5).fill({atMs: NOW}), ...Array(3).fill(later)]);
+  });
+
+  test('those that went before count, renewals too', () => {
+    const [before] = made({account: 'a', count: 1, renewal: true}, HOUR / 2);
+    if (!before) throw new Error('one went');
+    const turns = planOrders([before, before, before], asked(4), BUDGETS, NOW);
+    expect([...turns.values()].map(({atMs}) => atMs - NOW)).toEqual([0, 0, HOUR / 2, HOUR / 2]);
+  });
+
+  test('others are not kept waiting, of its account or of another', () => {
+    const line = [...asked(8), ...waiting({account: 'a', count: 3}).slice(1), ...waiting({account: 'b', count: 1})];
+    expect(admitted([], line)).toEqual({a: 7, b: 1});
+  });
+
+  test('beyond the window of the account it is told the time all the same', () => {
+    const long = {...BUDGETS, failureBudget: {failures: 1, windowSeconds: WEEK / 1000}};
+    const turns = planOrders(made({account: 'a', count: 1}, HOUR), asked(1), long, NOW);
+    expect([...turns.values()]).toEqual([{atMs: NOW - HOUR + WEEK, shortage: 'host'}]);
   });
 });
 
@@ -184,7 +217,7 @@ describe('the turns of those that wait', () => {
   const line = waiting({account: 'a', count: 10});
 
   test('are when orders leave the window, one after another, as long as they have waited', () => {
-    const turns = planOrders(orders, line.toReversed(), BUDGET, NOW);
+    const turns = planOrders(orders, line.toReversed(), BUDGETS, NOW);
     expect(line.map(({key}) => turns.get(key))).toEqual(
       orders.slice(0, 10).map(({atMs}) => ({atMs: atMs + WINDOW, shortage: 'orders'})),
     );
@@ -194,7 +227,7 @@ describe('the turns of those that wait', () => {
     let left = waiting({account: 'a', count: 100});
     const done: MadeOrder[] = [...orders];
     for (let nowMs = NOW; left.length > 0; ) {
-      const turns = planOrders(done, left, BUDGET, nowMs);
+      const turns = planOrders(done, left, BUDGETS, nowMs);
       const isDue = ({key}: WaitingOrder) => turns.get(key)?.atMs === nowMs;
       done.push(...left.filter(isDue).map(order => ({...order, atMs: nowMs})));
       left = left.filter(order => !isDue(order));
@@ -204,14 +237,8 @@ describe('the turns of those that wait', () => {
     expect(done).toHaveLength(164);
   });
 
-  test('are no earlier than the host itself may', () => {
-    const [held] = waiting({account: 'b', count: 1}, {notBeforeMs: NOW + 60_000});
-    if (!held) throw new Error('one waits');
-    expect(planOrders(orders, [held], BUDGET, NOW).get(held.key)).toEqual({atMs: NOW + 60_000, shortage: 'host'});
-  });
-
   test('follow from the orders alone: they are the same when found again, in any order', () => {
-    const again = planOrders(orders.toReversed(), line.toReversed(), BUDGET, NOW);
-    expect(again).toEqual(planOrders(orders, line, BUDGET, NOW));
+    const again = planOrders(orders.toReversed(), line.toReversed(), BUDGETS, NOW);
+    expect(again).toEqual(planOrders(orders, line, BUDGETS, NOW));
   });
 });

@@ -5,7 +5,7 @@
 import type {CertificatesConfig} from '../config.ts';
 import {SlidingWindow} from './window.ts';
 
-export type OrderBudget = CertificatesConfig['orderBudget'];
+export type Budgets = Pick<CertificatesConfig, 'orderBudget' | 'failureBudget'>;
 
 /** What an order draws on. */
 interface Draw {
@@ -25,8 +25,6 @@ export interface WaitingOrder extends Draw {
   /** Unique among those that wait. */
   readonly key: string;
   readonly sinceMs: number;
-  /** The host itself may not order before. */
-  readonly notBeforeMs: number;
 }
 
 /** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
@@ -49,20 +47,19 @@ const SHARE = 4;
 export function planOrders(
   made: readonly MadeOrder[],
   waiting: readonly WaitingOrder[],
-  budget: OrderBudget,
+  budgets: Budgets,
   nowMs: number,
 ): Map<string, Turn> {
-  const ledger = new Ledger(made, budget, nowMs);
+  const ledger = new Ledger(made, budgets, nowMs);
   const lines = linesOf(waiting, ledger);
   const turns = new Map<string, Turn>();
   takeAll(lines, ledger, ({key}) => turns.set(key, {atMs: nowMs}));
   const shortages = new Map<string, Shortage>();
   for (const order of lines.flat()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
   const later = ({key}: WaitingOrder, atMs: number) => turns.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
-  const starts = waiting.map(({notBeforeMs}) => notBeforeMs).filter(startMs => startMs > nowMs);
-  const horizonMs = nowMs + budget.windowSeconds * 1000;
+  const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
   while (lines.some(line => line.length > 0)) {
-    const nextMs = ledger.nextChangeMs(starts);
+    const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
     ledger.goTo(nextMs);
     takeAll(lines, ledger, later);
@@ -98,15 +95,19 @@ function takeAll(lines: readonly Line[], ledger: Ledger, take: (order: WaitingOr
 
 class Ledger {
   nowMs = Number.NEGATIVE_INFINITY;
-  readonly #budget: OrderBudget;
+  readonly #budget: Budgets['orderBudget'];
+  readonly #ordersOfHost: number;
   readonly #orders: SlidingWindow;
+  readonly #hosts: SlidingWindow;
   /** One entry for each host that is new, however often it tried. */
   readonly #newHosts: SlidingWindow;
 
-  constructor(made: readonly MadeOrder[], budget: OrderBudget, nowMs: number) {
-    this.#budget = budget;
-    this.#orders = new SlidingWindow(budget.windowSeconds * 1000);
-    this.#newHosts = new SlidingWindow(budget.domainWindowSeconds * 1000);
+  constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {
+    this.#budget = orderBudget;
+    this.#ordersOfHost = failureBudget.failures;
+    this.#orders = new SlidingWindow(orderBudget.windowSeconds * 1000);
+    this.#hosts = new SlidingWindow(failureBudget.windowSeconds * 1000);
+    this.#newHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
     for (const order of made.toSorted((a, b) => a.atMs - b.atMs)) {
       this.goTo(order.atMs);
       this.add(order);
@@ -116,6 +117,7 @@ class Ledger {
 
   add({host, account, domain, renewal, atMs}: MadeOrder): void {
     this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`]);
+    this.#hosts.add(atMs, [`host ${host}`]);
     if (renewal || this.#newHosts.count(`host ${host}`) > 0) return;
     this.#newHosts.add(atMs, [`host ${host}`, `domain ${domain}`, `domain ${domain} account ${account}`]);
   }
@@ -127,13 +129,12 @@ class Ledger {
   goTo(ms: number): void {
     this.nowMs = ms;
     this.#orders.advance(ms);
+    this.#hosts.advance(ms);
     this.#newHosts.advance(ms);
   }
 
-  /** `starts`: when hosts may order that may not now. */
-  nextChangeMs(starts: readonly number[]): number {
-    const later = starts.filter(startMs => startMs > this.nowMs);
-    return Math.min(this.#orders.nextExitMs(), this.#newHosts.nextExitMs(), ...later);
+  nextChangeMs(): number {
+    return Math.min(this.#orders.nextExitMs(), this.#hosts.nextExitMs(), this.#newHosts.nextExitMs());
   }
 
   /** Renewals first, then the account that has had least, then who has waited longest. */
@@ -148,8 +149,8 @@ class Ledger {
   }
 
   shortageOf(order: WaitingOrder): Shortage | undefined {
-    const {host, account, domain, renewal, notBeforeMs} = order;
-    if (notBeforeMs > this.nowMs) return 'host';
+    const {host, account, domain, renewal} = order;
+    if (this.#hosts.count(`host ${host}`) >= this.#ordersOfHost) return 'host';
     if (!this.#hasAccountRoom(order)) return 'orders';
     if (renewal || this.#newHosts.count(`host ${host}`) > 0) return undefined;
     const free = this.#budget.newHostsPerDomain - this.#newHosts.count(`domain ${domain}`);
@@ -158,8 +159,14 @@ class Ledger {
 
   /** Beyond the horizon: no earlier than this, by what can be said without letting more time pass. */
   notBeforeMs(order: WaitingOrder): number {
-    const isFull = this.shortageOf(order) === 'domain';
-    return isFull ? this.#newHosts.nextExitMs(`domain ${order.domain}`) : order.notBeforeMs;
+    switch (this.shortageOf(order)) {
+      case 'host':
+        return this.#hosts.nextExitMs(`host ${order.host}`);
+      case 'domain':
+        return this.#newHosts.nextExitMs(`domain ${order.domain}`);
+      default:
+        return this.nowMs;
+    }
   }
 
   #hasAccountRoom({account, renewal}: WaitingOrder): boolean {

@@ -11,7 +11,6 @@ import {accountId} from '../account.ts';
 import {decide} from '../approval/decide.ts';
 import {writeDecision} from '../approval/reconcile.ts';
 import type {Operator} from '../context.ts';
-import {budgetBlockedUntilMs} from '../domain/certificate.ts';
 import {routeKeyOf} from '../identity.ts';
 import type {CertificateRequest} from '../resources.ts';
 import {INDEX} from '../stores.ts';
@@ -46,7 +45,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const waiting = waitingFor(operator, caAccount, nowMs);
     const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
     const line = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
-    const turns = planOrders(made, line, config.certificates.orderBudget, nowMs);
+    const turns = planOrders(made, line, config.certificates, nowMs);
     const turnOf = ({order, recorded}: Waiting) =>
       recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
@@ -76,7 +75,7 @@ function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiti
 }
 
 function orderOf(
-  {stores, config}: Operator,
+  {stores}: Operator,
   request: DeepReadonly<CertificateRequest>,
   host: string,
   nowMs: number,
@@ -84,15 +83,13 @@ function orderOf(
   const {namespace = '', creationTimestamp = ''} = request.metadata;
   const object = stores.namespaces.get(namespace);
   const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
-  const orderedAt = stores.claims.get(host)?.spec.orders?.map(({at}) => at) ?? [];
   return {
     key: keyOf(request),
-    host,
+    host: stores.claims.get(host) ? host : keyOf(request), // as ordersWithoutClaim counts it
     account: object ? accountId(object) : '',
     domain: registrableDomain(host) ?? host,
     renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
     sinceMs: Date.parse(creationTimestamp),
-    notBeforeMs: budgetBlockedUntilMs(orderedAt, config.certificates, nowMs) ?? 0,
   };
 }
 
