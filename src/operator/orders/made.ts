@@ -75,9 +75,10 @@ export async function recordOrder(
   await client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal});
 }
 
-/** For how long an order counts: against the account, the domain, or its own host. */
-export function rememberMs({certificates: {orderBudget, failureBudget}}: Pick<OperatorConfig, 'certificates'>): number {
-  return Math.max(orderBudget.windowSeconds, orderBudget.domainWindowSeconds, failureBudget.windowSeconds) * 1000;
+/** For how long an order counts. */
+export function rememberMs({certificates}: OperatorConfig): number {
+  const {windowSeconds, domainWindowSeconds} = certificates.orderBudget;
+  return Math.max(windowSeconds, domainWindowSeconds) * 1000;
 }
 
 /** When the last order was made for the host; undefined where none is remembered. */
