@@ -8,7 +8,7 @@ const GROWTH = 1.5;
 const JITTER = 0.1;
 /**
  * Steady checks begin in so many groups a period, one in 5 s by default: one that comes alone finds the CPU's caches cold,
- * and costs twice as much.
+ * and costs more.
  */
 const GROUPS = 720;
 

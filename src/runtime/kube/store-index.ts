@@ -4,7 +4,7 @@ import {type DeepReadonly, type KubeObject, keyOf} from './object.ts';
 export type IndexFunction<T extends KubeObject> = (object: DeepReadonly<T>) => Iterable<string>;
 
 /**
- * From a value to the objects that have it. Most values have one: it stands there itself, since a Map takes 200 bytes. What
+ * From a value to the objects that have it. Most values have one: it stands there itself, without a Map of its own. What
  * was added under a key is removed before another object is added under it.
  */
 export class StoreIndex<T extends KubeObject> {
