@@ -1,12 +1,23 @@
 import {askAny} from './ask-any.ts';
 import {type CaaRecord, judgeCaa} from './caa.ts';
 import type {Clock} from './clock.ts';
+import type {Message} from './codec.ts';
 import type {Directory} from './directory.ts';
+import {isPublicSuffix} from './names.ts';
+import {negativeTtl} from './reply.ts';
 import type {Session} from './session.ts';
+import type {TtlCache} from './ttl-cache.ts';
 import type {CaaVerdict, ProofQuestion} from './verdict.ts';
 import {selfAndAncestors} from './wire-names.ts';
 
 const MAX_HOPS = 8;
+const REGISTRY_CACHE_MS = 300_000;
+
+export interface CaaDependencies {
+  /** The CAA sets of public suffixes, which all hosts below them share; no tenant has a say in them. */
+  readonly registryCaa: TtlCache<readonly CaaRecord[]>;
+  readonly clock: Clock;
+}
 
 type Lookup =
   | {readonly ok: true; readonly records: readonly CaaRecord[]}
@@ -20,13 +31,15 @@ export async function checkCaa(
   question: ProofQuestion,
   directory: Directory,
   session: Session,
-  clock: Clock,
+  {registryCaa, clock}: CaaDependencies,
 ): Promise<CaaVerdict> {
   const {host, caaIdentities} = question;
   if (caaIdentities.length === 0) return {outcome: 'unchecked', message: 'The CA has no identity to check CAA for.'};
   for (const name of selfAndAncestors(host)) {
-    const lookup = await lookUpCaa(name, directory, session, clock);
+    const cached = registryCaa.get(name);
+    const lookup: Lookup = cached ? {ok: true, records: cached} : await lookUpCaa(name, directory, session, clock);
     if (!lookup.ok) return lookupFailed(host, lookup);
+    if (!cached && isPublicSuffix(name)) registryCaa.set(name, lookup.records, REGISTRY_CACHE_MS);
     if (lookup.records.length > 0) return judgeCaa(host, lookup.records, question);
   }
   return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
@@ -40,13 +53,30 @@ async function lookUpCaa(start: string, directory: Directory, session: Session, 
     if (!found.ok) return {ok: false, at: name, why: `the name servers of ${found.zone} do not answer`};
     const heard = await askAny(found.authority, name, 'CAA', session, clock);
     if (heard === undefined) return {ok: false, at: name, why: 'no name server answers the question for CAA records'};
-    const {answers} = heard.message;
-    const records = answers.flatMap(record => (record.type === 'CAA' && record.name === name ? [record] : []));
-    const next = answers.find(record => record.type === 'CNAME' && record.name === name);
-    if (records.length > 0 || next?.type !== 'CNAME') return {ok: true, records};
-    name = next.target;
+    const {records, next} = readAnswer(heard.message, name, found.authority.recursive);
+    if (next === undefined) return {ok: true, records};
+    name = next;
   }
   return {ok: false, at: start, why: 'its chain of CNAME records is too long'};
+}
+
+/**
+ * The CAA set that an answer holds for a name, or the name to ask for next. A resolver has followed the chain itself, and
+ * shows by an SOA record that its end has no CAA set; what other servers say about another name may not be theirs to say.
+ */
+function readAnswer(message: Message, start: string, recursive: boolean): {records: CaaRecord[]; next?: string} {
+  const {answers} = message;
+  let name = start;
+  for (let hop = 0; hop < MAX_HOPS; hop++) {
+    const records = answers.flatMap(record => (record.type === 'CAA' && record.name === name ? [record] : []));
+    const alias = answers.find(record => record.type === 'CNAME' && record.name === name);
+    const ended = alias?.type !== 'CNAME';
+    if (records.length > 0 || (ended && name === start)) return {records};
+    if (ended) return negativeTtl(message) === undefined ? {records, next: name} : {records};
+    if (!recursive) return {records, next: alias.target};
+    name = alias.target;
+  }
+  return {records: [], next: name};
 }
 
 function lookupFailed(host: string, {at, why}: Extract<Lookup, {ok: false}>): CaaVerdict {

@@ -2,6 +2,7 @@ import {readFileSync} from 'node:fs';
 import type {Logger} from 'pino';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import {type Endpoint, formatEndpoint, mayAskAddress, parseEndpoint, rangesOf} from './addresses.ts';
+import type {CaaRecord} from './caa.ts';
 import type {Clock} from './clock.ts';
 import {canonicalAddress} from './codec.ts';
 import type {DnsConfig} from './config.ts';
@@ -14,6 +15,9 @@ import {createTransport} from './transport.ts';
 import {TtlCache} from './ttl-cache.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
 import {type VerifyDependencies, verifyQuestion} from './verify.ts';
+
+/** Public suffixes whose CAA sets are kept. */
+const REGISTRIES = 1_000;
 
 export interface Dns {
   readonly scheduler: DnsScheduler;
@@ -75,8 +79,12 @@ function verifierOf(
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
   if (config.mode !== 'authoritative') directories.fallback = recursive;
   if (config.mode === 'auto' && configured.length > 0) directories.confirm = recursive;
-  const blocked = new TtlCache<true>(clock, 1);
-  return {targets: createTargets(clock), ...directories, blocked, clock, timeoutMs: config.verdictTimeoutMs};
+  const caches = {
+    targets: createTargets(clock),
+    blocked: new TtlCache<true>(clock, 1),
+    registryCaa: new TtlCache<readonly CaaRecord[]>(clock, REGISTRIES),
+  };
+  return {...caches, ...directories, clock, timeoutMs: config.verdictTimeoutMs};
 }
 
 /** The platform's own root servers are asked wherever they are; what strangers' records name must be allowed. */

@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {systemClock} from '../runtime/clock.ts';
+import type {CaaRecord} from './caa.ts';
 import type {Message, ResourceRecord} from './codec.ts';
 import {createDelegations} from './delegation.ts';
 import {createRecursiveDirectory} from './directory.ts';
@@ -53,7 +54,8 @@ function authoritativeOver(transport: Transport) {
 
 function common() {
   const blocked = new TtlCache<true>(systemClock, 1);
-  return {targets: createTargets(systemClock), blocked, clock: systemClock, timeoutMs: 10_000};
+  const registryCaa = new TtlCache<readonly CaaRecord[]>(systemClock, 1);
+  return {targets: createTargets(systemClock), blocked, registryCaa, clock: systemClock, timeoutMs: 10_000};
 }
 
 const ns = (name: string, target: string): ResourceRecord => ({type: 'NS', name, ttl: 60, target});
@@ -123,6 +125,22 @@ describe('a validating resolver that fails', () => {
       agreed: false,
     });
   });
+});
+
+test('a resolver is asked once for the CAA set of a registry, and not for the end of a chain that it has followed', async () => {
+  const soa: ResourceRecord = {type: 'SOA', name: 'good.test', ttl: 60, minimum: 60};
+  const resolver = counting(query => {
+    const answers: ResourceRecord[] = [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}];
+    const none = {authority: [soa]};
+    return message(query, {authoritative: false, ...(query.name.startsWith('shop') ? {answers, ...none} : none)});
+  });
+  const deps = {fallback: createRecursiveDirectory([{address: '127.0.0.1', port: 53}], resolver), ...common()};
+  for (const host of [question.host, 'shop.bad.test']) {
+    const verdict = await verifyQuestion({...question, host}, deps, never);
+    expect(verdict).toMatchObject({reason: 'Verified', caa: {outcome: 'allowed'}});
+  }
+  const asked = resolver.asked.filter(({type}) => type === 'CAA').map(({name}) => name);
+  expect(asked).toEqual([question.host, 'evil.test', 'test', 'shop.bad.test', 'bad.test']);
 });
 
 test('a closed way to the authoritative servers is not tried again at once', async () => {

@@ -1,7 +1,6 @@
 import {randomBytes} from 'node:crypto';
-import {checkCaa} from './caa-lookup.ts';
+import {type CaaDependencies, checkCaa} from './caa-lookup.ts';
 import {heardIn} from './chain.ts';
-import type {Clock} from './clock.ts';
 import type {Directory} from './directory.ts';
 import {type Evidence, gatherEvidence} from './evidence.ts';
 import {type Judgement, judge} from './judge.ts';
@@ -23,7 +22,7 @@ const CONFIRM_BUDGET = 32;
 const BLOCKED_MS = 60_000;
 const EGRESS = 'egress';
 
-export interface VerifyDependencies {
+export interface VerifyDependencies extends CaaDependencies {
   readonly targets: Targets;
   /** Absent in mode `recursive`. */
   readonly authoritative?: Directory;
@@ -33,7 +32,6 @@ export interface VerifyDependencies {
   readonly confirm?: Directory;
   /** Remembers that the way to the authoritative servers is closed. */
   readonly blocked: TtlCache<true>;
-  readonly clock: Clock;
   readonly timeoutMs: number;
 }
 
@@ -47,7 +45,7 @@ export async function verifyQuestion(
   return within(deps.timeoutMs, signal, async deadline => {
     const attempt = await tryInOrder(question, deps, deadline);
     const judgement = await confirmed(question, attempt.judgement, deps, deadline);
-    const caa = await caaOf(question, attempt, deps.clock);
+    const caa = await caaOf(question, attempt, deps);
     signal.throwIfAborted();
     return {...judgement, ...observe(attempt.evidence), caa};
   });
@@ -79,10 +77,14 @@ function withoutAuthority(attempt: Attempt): Attempt {
 }
 
 /** Where no server answers about the host, none is asked about its CAA records: a CA would not get an answer either. */
-function caaOf(question: ProofQuestion, {evidence, directory, session}: Attempt, clock: Clock): Promise<CaaVerdict> {
+function caaOf(
+  question: ProofQuestion,
+  {evidence, directory, session}: Attempt,
+  deps: CaaDependencies,
+): Promise<CaaVerdict> {
   const heard = evidence.kind === 'heard' && evidence.answers.some(answer => answer.ok);
   session.grant(heard ? CAA_BUDGET : -session.remaining);
-  return checkCaa(question, directory, session, clock);
+  return checkCaa(question, directory, session, deps);
 }
 
 interface Attempt {

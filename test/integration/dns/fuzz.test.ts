@@ -4,6 +4,7 @@ import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import dnsPacket from 'dns-packet';
 import {beforeAll, describe, expect, test} from 'vitest';
+import type {CaaRecord} from '../../../src/dns/caa.ts';
 import {DecodeError, decodeMessage, type Message, type QueryType, type ResourceRecord} from '../../../src/dns/codec.ts';
 import {createDelegations} from '../../../src/dns/delegation.ts';
 import {createTargets} from '../../../src/dns/targets.ts';
@@ -250,6 +251,7 @@ function garbledDns(random: Random) {
     targets: createTargets(clock),
     authoritative,
     blocked: new TtlCache<true>(clock, 1),
+    registryCaa: new TtlCache<readonly CaaRecord[]>(clock, 1),
     clock,
     timeoutMs: 10_000,
   };

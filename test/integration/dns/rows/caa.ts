@@ -1,6 +1,6 @@
 /** Whether the CA may issue (RFC 8659, RFC 8657). The record itself is right, but where a row says otherwise. */
 import type {CaaVerdict} from '../../../../src/dns/verdict.ts';
-import {ALL, CNAME, NO_EGRESS, type Row} from './row.ts';
+import {ALL, CNAME, NO_EGRESS, RECURSIVE, type Row} from './row.ts';
 
 const CA = 'ca.example';
 const ACCOUNT = 'https://ca.example/acct/1';
@@ -54,6 +54,11 @@ export const caaRows: readonly Row[] = [
   }),
   caa('a CAA record at the name that a CNAME leads to', '', FORBIDDEN, {
     zone: {at: ALL, records: 'shop CNAME other.forbidding.com.'},
+    want: {reason: 'RecordMismatch', caa: {outcome: 'forbidden'} as CaaVerdict},
+  }),
+  caa('a CAA record at the name that a CNAME leads to, as a resolver tells it', '', FORBIDDEN, {
+    zone: {at: ALL, records: 'shop CNAME other.forbidding.com.'},
+    config: RECURSIVE,
     want: {reason: 'RecordMismatch', caa: {outcome: 'forbidden'} as CaaVerdict},
   }),
   caa('CAA records that nobody answers for', '', FAILED, {
