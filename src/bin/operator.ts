@@ -18,6 +18,8 @@ import {createKubeClient} from '../runtime/kube/http-client.ts';
 
 const USAGE = 'usage: operator --config FILE [--kubeconfig FILE]';
 const SHUTDOWN_DEADLINE_MS = 25_000;
+/** How often the delay of the event loop is sampled: by default each 10 ms, which costs an idle process half a percent of a core. */
+const LOOP_DELAY_SAMPLE_MS = 50;
 
 async function main(): Promise<number> {
   const options = {config: {type: 'string'}, kubeconfig: {type: 'string'}, help: {type: 'boolean'}} as const;
@@ -31,7 +33,7 @@ async function main(): Promise<number> {
   const platformKey = await readKeyFile(config.platform.keyFile, 32);
   const logger = createLogger({level: config.log.level, program: 'operator'});
   const registry = new Registry();
-  collectDefaultMetrics({register: registry});
+  collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
   const client = createKubeClient({
     ...(values.kubeconfig && {kubeconfig: values.kubeconfig}),
     userAgent: 'nameplate-operator',
