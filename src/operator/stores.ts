@@ -20,6 +20,7 @@ export interface Stores {
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
   readonly apiKeys: ReadonlyStore<APIKey>;
   readonly namespaces: ReadonlyStore<KubeObject>;
+  /** Those of tenants, as are the EndpointSlices. */
   readonly services: ReadonlyStore<kinds.Service>;
   readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
   readonly ingressClasses: ReadonlyStore<KubeObject>;
@@ -64,6 +65,8 @@ export const INDEX = {
 } as const;
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
+/** Each host has a Service of ours, and Kubernetes gives the EndpointSlices of a Service its labels. */
+const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
 export function createStores(manager: Manager, config: OperatorConfig, routeKinds: readonly ResourceType[]): Stores {
   const approves = config.certificates.approval.enabled;
@@ -73,15 +76,18 @@ export function createStores(manager: Manager, config: OperatorConfig, routeKind
     claims: manager.cache(kinds.DOMAIN_CLAIM),
     apiKeys: manager.cache(API_KEY),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true}),
-    services: manager.cache(kinds.SERVICE, {transform: slimService}),
-    endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {transform: slimEndpointSlice}),
+    services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
+    endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
     ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true}),
     certificates: manager.cache(kinds.CERTIFICATE, OURS),
     certificateRequests: approves ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: undecidedPart}) : undefined,
     issuers: manager.cache(kinds.ISSUER, {transform: slimIssuer}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
-    routes: routeKinds.map(resource => ({resource, store: manager.cache(resource, OURS)})),
+    routes: routeKinds.map(resource => ({
+      resource,
+      store: manager.cache(resource, {...OURS, transform: withoutStatus}),
+    })),
   };
   addIndexes(stores);
   if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
@@ -149,6 +155,11 @@ export function inNamespace(object: DeepReadonly<KubeObject>, name: string): str
 function slimService(service: kinds.Service): kinds.Service {
   const {apiVersion, kind, metadata, spec: {type, selector, ports = []} = {}} = service;
   return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(selector && {selector}), ports}};
+}
+
+/** Of a route only what was applied is compared. */
+function withoutStatus({status: _, ...route}: KubeObject & {status?: unknown}): KubeObject {
+  return route;
 }
 
 function slimIssuer(issuer: kinds.Issuer): kinds.Issuer {

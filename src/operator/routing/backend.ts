@@ -1,4 +1,5 @@
 /** Is there something to route to? The Service and port of a Project, and the platform's IngressClass. */
+import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import type {Project, ServicePort} from '../resources.ts';
@@ -21,7 +22,7 @@ export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'Po
 export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
   switch (found.kind) {
     case 'no-service': {
-      const message = `There is no Service ${found.service} in this namespace. Create it, or correct spec.service.name of the Project.`;
+      const message = `There is no Service ${found.service} in this namespace (Nameplate's own, labelled ${LABEL.managedBy}=nameplate, do not count). Create it, or correct spec.service.name of the Project.`;
       return {reason: 'ServiceNotFound', message};
     }
     case 'no-pods': {
