@@ -74,7 +74,8 @@ function verifierOf(
   const timeoutMs = config.queryTimeoutMs;
   const recursives = configured.length > 0 ? configured : systemRecursives();
   const mayAskRecursive = among(recursives);
-  const recursive = createRecursiveDirectory(recursives, createTransport({mayAsk: mayAskRecursive, timeoutMs, clock}));
+  const transport = createTransport({mayAsk: mayAskRecursive, timeoutMs, ours: true, clock});
+  const recursive = createRecursiveDirectory(recursives, transport);
   const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Directory} = {};
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
   if (config.mode !== 'authoritative') directories.fallback = recursive;

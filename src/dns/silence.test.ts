@@ -65,3 +65,10 @@ describe('a server that answers others', () => {
     expect(silence.holds(SERVER, 'shop.victim.com')).toBe(true);
   });
 });
+
+test('a resolver of ours is asked about others, though it has answered nobody yet', () => {
+  silence = new Silence({...systemClock, monotonic: () => now}, true);
+  unanswered(100, 'shop.attacker.com');
+  expect(silence.holds(SERVER, 'www.attacker.com')).toBe(true);
+  expect(silence.holds(SERVER, 'shop.victim.com')).toBe(false);
+});

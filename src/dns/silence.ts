@@ -16,10 +16,16 @@ const ENTRIES = 10_000;
  * server that makes a resolver wait, would make it seem dead to everybody.
  */
 export class Silence {
+  readonly #ours: boolean;
   readonly #alive: TtlCache<true>;
   readonly #unanswered: TtlCache<number>;
 
-  constructor(clock: Clock) {
+  /**
+   * `ours`: the servers are our own resolvers. They answer for everybody, so their silence is laid to the domain alone: after
+   * a start, when they have answered nobody yet, whoever comes first with silent domains would cut all others off.
+   */
+  constructor(clock: Clock, ours = false) {
+    this.#ours = ours;
     this.#alive = new TtlCache<true>(clock, ENTRIES);
     this.#unanswered = new TtlCache<number>(clock, ENTRIES);
   }
@@ -43,6 +49,6 @@ export class Silence {
   }
 
   #key(server: string, name: string): string {
-    return this.#alive.get(server) ? `${server} ${registrableDomain(name) ?? ''}` : server;
+    return this.#ours || this.#alive.get(server) ? `${server} ${registrableDomain(name) ?? ''}` : server;
   }
 }

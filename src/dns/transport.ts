@@ -39,6 +39,8 @@ export interface TransportOptions {
   readonly timeoutMs: number;
   /** Questions in flight to one address; others wait in line. Default 16. */
   readonly perServer?: number;
+  /** The servers are our own resolvers, and no stranger's. */
+  readonly ours?: boolean;
   readonly clock: Clock;
 }
 
@@ -47,7 +49,7 @@ const NOTIMP = 4;
 
 export function createTransport(options: TransportOptions): Transport {
   const lines = new Map<string, Semaphore>();
-  const silence = new Silence(options.clock);
+  const silence = new Silence(options.clock, options.ours);
 
   async function askUnlessSilent(server: string, query: Query, signal: AbortSignal): Promise<Reply> {
     if (silence.holds(server, query.name)) {
