@@ -19,11 +19,10 @@ test.each([
   expect(bearerKey(header)).toBe(key);
 });
 
+// One that goes back for each space takes minutes.
 test('a header that is long and wrong is judged as fast as it is read', () => {
-  const start = performance.now();
-  expect(bearerKey(`Bearer ${'='.repeat(16_000)}${' '.repeat(16_000)}!`)).toBeUndefined();
-  expect(bearerKey(`Bearer ${' '.repeat(32_000)}!`)).toBeUndefined();
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(bearerKey(`Bearer ${'='.repeat(300_000)}${' '.repeat(300_000)}!`)).toBeUndefined();
+  expect(bearerKey(`Bearer ${' '.repeat(300_000)}!`)).toBeUndefined();
 });
 
 test('a table knows keys by their hash, whatever its case, and no others', () => {

@@ -157,16 +157,11 @@ test('in whatever order keys are added, taken and finished: none is worked on tw
   expect(wanted).toEqual(new Set());
 });
 
-test('ten times as many keys take about ten times as long', async () => {
-  const worked = async (keys: number): Promise<number> => {
-    const startedAt = performance.now();
-    for (let i = 0; i < keys; i++) queue.add(`key-${i}`, {lowPriority: i % 2 === 0});
-    while (queue.depth > 0) queue.done((await queue.take()) ?? '');
-    return performance.now() - startedAt;
-  };
-  await worked(20_000);
-  expect(await worked(200_000)).toBeLessThan(40 * (await worked(20_000)));
-}, 30_000);
+// Takes 2 s, and more than a minute when the place of a key in the queue is looked for from the front.
+test('a key is found as soon in a long queue as in a short one', async () => {
+  for (let i = 0; i < 800_000; i++) queue.add(`key-${i}`, {lowPriority: i % 2 === 0});
+  while (queue.depth > 0) queue.done((await queue.take()) ?? '');
+}, 40_000);
 
 test('tells how long a key waited', async () => {
   queue.add('a');
