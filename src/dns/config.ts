@@ -3,12 +3,12 @@ export interface DnsConfig {
   /**
    * `authoritative`: only the zone's own servers are asked.
    * `recursive`: only the recursives are asked (a cluster whose egress to port 53 is closed).
-   * `auto`: the zone's own servers; the recursives when no authoritative server on the way can be reached at all,
-   * and, where `recursives` is set, a confirmation that they too have the new answer. What the recursives say in place of
-   * the authoritative servers verifies a name, but it never counts as drift and moves no claim.
+   * `auto`: the zone's own servers; the recursives when no authoritative server on the way can be reached at all, and to
+   * confirm that DNSSEC is in order and, where `recursives` is set, that they too have the new answer. What the recursives
+   * say in place of the authoritative servers verifies a name, but it never counts as drift and moves no claim.
    */
   readonly mode: 'auto' | 'authoritative' | 'recursive';
-  /** `ip`, `ip:port` or `[ip]:port`. Empty: those of the system's resolv.conf, never used to confirm. */
+  /** `ip`, `ip:port` or `[ip]:port`. Empty: those of the system's resolv.conf, whose old answers hold nothing back. */
   readonly recursives: readonly string[];
   /** Addresses of the root servers. Absent: the IANA root hints. */
   readonly rootServers?: readonly string[];

@@ -14,7 +14,7 @@ import {createTargets} from './targets.ts';
 import {createTransport} from './transport.ts';
 import {TtlCache} from './ttl-cache.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
-import {type VerifyDependencies, verifyQuestion} from './verify.ts';
+import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verify.ts';
 
 /** Public suffixes whose CAA sets are kept. */
 const REGISTRIES = 1_000;
@@ -76,10 +76,10 @@ function verifierOf(
   const mayAskRecursive = among(recursives);
   const transport = createTransport({mayAsk: mayAskRecursive, timeoutMs, ours: true, clock});
   const recursive = createRecursiveDirectory(recursives, transport);
-  const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Directory} = {};
+  const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Confirmation} = {};
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
   if (config.mode !== 'authoritative') directories.fallback = recursive;
-  if (config.mode === 'auto' && configured.length > 0) directories.confirm = recursive;
+  if (config.mode === 'auto') directories.confirm = {directory: recursive, answer: configured.length > 0};
   const caches = {
     targets: createTargets(clock),
     blocked: new TtlCache<true>(clock, 1),

@@ -127,7 +127,10 @@ function pathIn(records: readonly ResourceRecord[], start: string, zone: string)
   return path;
 }
 
-/** A validating resolver that fails is asked again without validation: if that works, the zone's DNSSEC is broken. */
+/**
+ * A validating resolver that fails is asked again without validation: if that works, and the other way still does not, the
+ * zone's DNSSEC is broken.
+ */
 async function askOne(
   authority: Authority,
   endpoint: Endpoint,
@@ -141,5 +144,7 @@ async function askOne(
   const heard = await ask(false);
   if (!recursive || heard.ok || heard.silence !== 'servfail') return heard;
   const unchecked = await ask(true);
-  return unchecked.ok ? {ok: false, silence: 'bogus', detail: 'DNSSEC validation fails'} : heard;
+  if (!unchecked.ok) return heard;
+  const again = await ask(false);
+  return again.ok ? again : {ok: false, silence: 'bogus', detail: 'DNSSEC validation fails'};
 }

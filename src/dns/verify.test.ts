@@ -118,6 +118,12 @@ describe('a validating resolver that fails', () => {
     });
   });
 
+  test('only once has found none', async () => {
+    let failures = 0;
+    const deps = recursive(query => (failures++ === 0 ? message(query, {rcode: 2}) : right(query)));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
+  });
+
   test('either way has found nothing', async () => {
     const deps = recursive(query => message(query, {rcode: 2}));
     expect(await verifyQuestion(question, deps, never)).toMatchObject({

@@ -22,14 +22,21 @@ const CONFIRM_BUDGET = 32;
 const BLOCKED_MS = 60_000;
 const EGRESS = 'egress';
 
+/** Recursives that see what the zone's own servers do not show. */
+export interface Confirmation {
+  readonly directory: Directory;
+  /** Whether they must have the new answer too; else they are asked only whether the zone's DNSSEC is broken. */
+  readonly answer: boolean;
+}
+
 export interface VerifyDependencies extends CaaDependencies {
   readonly targets: Targets;
   /** Absent in mode `recursive`. */
   readonly authoritative?: Directory;
   /** Answers instead of the authoritative servers: in mode `recursive`, and in `auto` where none can be reached. */
   readonly fallback?: Directory;
-  /** Must have the new answer too before a name is verified: configured recursives in mode `auto`. */
-  readonly confirm?: Directory;
+  /** Asked before a name is verified, in mode `auto`. */
+  readonly confirm?: Confirmation;
   /** Remembers that the way to the authoritative servers is closed. */
   readonly blocked: TtlCache<true>;
   readonly timeoutMs: number;
@@ -44,7 +51,7 @@ export async function verifyQuestion(
   const question = canonicalQuestion(asked);
   return within(deps.timeoutMs, signal, async deadline => {
     const attempt = await tryInOrder(question, deps, deadline);
-    const judgement = await confirmed(question, attempt.judgement, deps, deadline);
+    const judgement = await confirmed(question, attempt, deps, deadline);
     const caa = await caaOf(question, attempt, deps);
     signal.throwIfAborted();
     return {...judgement, ...observe(attempt.evidence), caa};
@@ -108,22 +115,23 @@ async function tryDirectory(
 }
 
 /**
- * A verified name is held back while a configured recursive still has an old answer, or finds its DNSSEC broken: the CA
- * would see the same. A recursive that is silent holds nothing back.
+ * A verified name is held back while a recursive finds its DNSSEC broken, or one that was configured still has an old
+ * answer: the CA would see the same. A recursive that is silent holds nothing back.
  */
 async function confirmed(
   question: ProofQuestion,
-  judgement: Judgement,
+  {directory, judgement}: Attempt,
   deps: VerifyDependencies,
   signal: AbortSignal,
 ): Promise<Judgement> {
-  if (!judgement.verified || deps.confirm === undefined) return judgement;
-  const {evidence, judgement: second} = await tryDirectory(question, deps.confirm, deps, signal, CONFIRM_BUDGET);
+  const {confirm} = deps;
+  if (!judgement.verified || confirm === undefined || confirm.directory === directory) return judgement;
+  const {evidence, judgement: second} = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
   if (second.verified || evidence.kind === 'fault') return judgement;
   const {proof: _, ...rest} = judgement;
   const heldBack = {...rest, verified: false, agreed: false};
   if (second.reason === 'Bogus') return {...heldBack, reason: 'Bogus', message: second.message};
-  if (second.reason === 'NameServersUnreachable') return judgement;
+  if (!confirm.answer || second.reason === 'NameServersUnreachable') return judgement;
   const {minTtlSeconds} = observe(evidence);
   const message = cachedElsewhere(question, heardIn(evidence.answers), minTtlSeconds);
   return {...heldBack, reason: 'Propagating', message};

@@ -167,7 +167,7 @@ const dns = section('How the DNS of custom domains is checked.', {
   mode: choice(
     ['auto', 'authoritative', 'recursive'],
     defaultDnsConfig.mode,
-    "Who is asked. authoritative: the zones' own servers; recursive: the recursives below, for a cluster that cannot reach port 53 of the internet; auto: the zones' own servers, and the recursives when none of those can be reached.",
+    "Who is asked. authoritative: the zones' own servers; recursive: the recursives below, for a cluster that cannot reach port 53 of the internet; auto: the zones' own servers, and the recursives when none of those can be reached, and to find broken DNSSEC.",
   ),
   recursives: {
     type: 'array',
@@ -179,7 +179,7 @@ const dns = section('How the DNS of custom domains is checked.', {
     },
     default: [...defaultDnsConfig.recursives],
     description:
-      "Recursive resolvers, as ip, ip:port or [ip]:port. Empty: those of the system's resolv.conf. Those listed here also confirm a new answer in mode auto.",
+      "Recursive resolvers, as ip, ip:port or [ip]:port. Empty: those of the system's resolv.conf. In mode auto, those listed here also hold a new record back until they have it.",
   },
   rootServers: {
     type: 'array',

@@ -1,6 +1,6 @@
 /**
  * A small Internet in a network namespace of its own (internet/plan.ts), where the verifier runs with the configuration
- * as it is shipped: real addresses, port 53, real servers. Linux; root, or user namespaces.
+ * as it is shipped: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Linux; root, or user namespaces.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {openSync} from 'node:fs';
@@ -45,7 +45,7 @@ function enter(folder: string): ChildProcess {
   const log = openSync(join(folder, 'inside.log'), 'a');
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   const program = [process.execPath, join(import.meta.dirname, 'internet/inside.ts')];
-  return spawn('unshare', ['--net', ...user, ...program], {stdio: ['ignore', log, log, 'ipc']});
+  return spawn('unshare', ['--net', '--mount', ...user, ...program], {stdio: ['ignore', log, log, 'ipc']});
 }
 
 function clientOf(inside: ChildProcess, log: string): Calls {

@@ -43,6 +43,7 @@ const calls: Calls = {
   async start(given) {
     options = given;
     await addAddresses();
+    await replaceSystemResolver(given.folder);
     const held = await writeZones(given);
     daemons = await startDaemons(given.folder, held, given.zones, given.programs);
     await Promise.all([...SILENT.map(listenInSilence), ...FAULTS.map(startFault)]);
@@ -94,6 +95,13 @@ async function addAddresses(): Promise<void> {
   }
   for (const line of lines.slice(0, 3)) await run(['ip', ...line.split(' ')]);
   await run(['ip', '-batch', '-'], {input: `${lines.slice(3).join('\n')}\n`});
+}
+
+/** For the programs of this namespace alone. */
+async function replaceSystemResolver(folder: string): Promise<void> {
+  const file = join(folder, 'resolv.conf');
+  await writeFile(file, `nameserver ${RESOLVER}\n`);
+  await run(['mount', '--bind', file, '/etc/resolv.conf']);
 }
 
 async function writeZones({folder, zones}: StartOptions): Promise<Map<string, string[]>> {

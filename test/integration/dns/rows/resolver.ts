@@ -54,6 +54,17 @@ export const resolverRows: readonly Row[] = [
     says: ['DS record at your registrar'],
   },
   {
+    case: "broken DNSSEC, as the system's resolver sees what the zone has",
+    zone: {at: ALL, records: CNAME, bogus: true},
+    want: {reason: 'Bogus', verified: false, agreed: false},
+    says: ['DNSSEC validation of HOST fails at 9.9.9.9', 'DS record at your registrar'],
+  },
+  {
+    case: "a right record that the system's resolver does not have yet",
+    zone: {at: ALL, records: CNAME, resolverSays: OLD},
+    want: {reason: 'Verified', agreed: true},
+  },
+  {
     case: 'a right record that a resolver does not have yet',
     zone: {at: ALL, records: CNAME, resolverSays: OLD},
     config: CONFIRMED,
