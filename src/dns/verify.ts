@@ -25,7 +25,7 @@ const EGRESS = 'egress';
 /** Recursives that see what the zone's own servers do not show. */
 export interface Confirmation {
   readonly directory: Directory;
-  /** Whether they must have the new answer too; else they are asked only whether the zone's DNSSEC is broken. */
+  /** Whether they must have the new answer too; else all that counts is whether they find the zone's DNSSEC broken. */
   readonly answer: boolean;
 }
 

@@ -1,6 +1,7 @@
 /**
  * A small Internet in a network namespace of its own (internet/plan.ts), where the verifier runs with the configuration
- * as it is shipped: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Linux; root, or user namespaces.
+ * as it is shipped: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Linux; root, or user
+ * namespaces.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {openSync} from 'node:fs';
