@@ -21,6 +21,7 @@ import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/w
 import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';
+import {shippedFlags} from './shipped-flags.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 10_000);
 const ROUNDS = Number(process.argv[3] ?? 5);
@@ -71,11 +72,12 @@ async function preparePeers(): Promise<Map<string, string[]>> {
   await goBuild({module, package: '.', output: reference, ldflags: '', cache});
   const peers = join(import.meta.dirname, 'peers');
   await run(['npm', 'ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {cwd: peers});
+  const flags = await shippedFlags();
   const node = async (name: string, input: string) => {
     const file = join(folder, name, 'main.mjs');
     const output = {file, format: 'esm', codeSplitting: false} as const;
     await build({...ONE_FILE, input: join(peers, input), output});
-    return [process.execPath, '--no-warnings', '--max-semi-space-size=4', file]; // as in the Dockerfile
+    return [process.execPath, '--no-warnings', ...flags, file];
   };
   return new Map([
     ['ours', await node('ours', 'ours.ts')],

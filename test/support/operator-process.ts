@@ -5,7 +5,7 @@ import {type Child, failOnExit, startChild} from '../cluster/children.ts';
 import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
 
-const PROGRAM = join(import.meta.dirname, '../../src/bin/operator.ts');
+const SOURCE = [join(import.meta.dirname, '../../src/bin/operator.ts')];
 
 export interface OperatorOptions {
   /** For its configuration file and its log. */
@@ -18,8 +18,8 @@ export interface OperatorOptions {
   readonly kubeconfig: string;
   /** Of health and metrics; default: a free one. 0: nobody will ask. */
   readonly port?: number;
-  /** Default: the source. */
-  readonly program?: string;
+  /** What Node is given: its flags, and the file. Default: the source. */
+  readonly program?: readonly string[];
 }
 
 export interface OperatorProcess {
@@ -53,12 +53,12 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
 
 /** Starts it and waits for nothing: for one that is to fail. */
 export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
-  const {folder, name, config, kubeconfig, program = PROGRAM} = options;
+  const {folder, name, config, kubeconfig, program = SOURCE} = options;
   const {port = (await freePorts(1))[0]} = options;
   const configFile = join(folder, `${name}.json`);
   const logFile = join(folder, `${name}.log`);
   await writeFile(configFile, JSON.stringify({...config, server: {port}}, null, 2)); // JSON is YAML
-  const argv = [process.execPath, program, '--config', configFile, '--kubeconfig', kubeconfig];
+  const argv = [process.execPath, ...program, '--config', configFile, '--kubeconfig', kubeconfig];
   const child = startChild(name, argv, {log: logFile, env: {...process.env, POD_NAME: name}});
   const address = `http://127.0.0.1:${port}`;
   const metrics = async () => (await fetch(`${address}/metrics`)).text();

@@ -74,8 +74,8 @@ export interface WorldOptions {
   readonly operatorApproves?: boolean;
   /** For thousands of domains: the history keeps the newest version only, and cert-manager's client has no rate limit. */
   readonly atScale?: boolean;
-  /** The operator's; default: the source. */
-  readonly program?: string;
+  /** The operator's flags of Node and its file; default: the source. */
+  readonly program?: readonly string[];
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {

@@ -1,6 +1,9 @@
 /**
  * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS [deaf]`.
  * Says on stdout when it is ready and why it ended. Deaf, it does not listen to being told to stop.
+ *
+ * At SIGUSR2 it stops itself as SIGSTOP would, but never between the check of the gate and the sending: what is stopped
+ * there sends one write when it goes on, and no program can help that (see the runtime's README).
  */
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/runtime/clock.ts';
@@ -44,6 +47,7 @@ for (const writer of ['a', 'b', 'c', 'd']) {
 
 const stop = new AbortController();
 process.on('SIGTERM', () => stop.abort());
+process.on('SIGUSR2', () => process.kill(process.pid, 'SIGSTOP'));
 store.settled().then(
   () => process.stdout.write('ready\n'),
   () => undefined,
