@@ -90,9 +90,9 @@ async function becomeLive(world: World): Promise<void> {
     return domains.every(isLive);
   };
   await until('all are live', allLive, {timeoutMs: 300_000 + DOMAINS * 1_000});
-  const writes = await world.audit.writes();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   console.log(`${domains.length} domains live after ${seconds} s`);
+  const writes = await quiet(world);
   report('becoming live', writes);
   console.log(`  ${(writes.length / domains.length).toFixed(1)} a domain`);
 }
@@ -116,6 +116,21 @@ async function makeTenants({client, dns, history}: World): Promise<string[]> {
     ]);
   }
   return domains;
+}
+
+/** The writes so far, once there are no more: events are told after the fact, one after another. */
+async function quiet(world: World): Promise<AuditEvent[]> {
+  let before = -1;
+  return until(
+    'nothing is written any more',
+    async () => {
+      const writes = await world.audit.writes();
+      const isQuiet = writes.length === before;
+      before = writes.length;
+      return isQuiet ? writes : undefined;
+    },
+    {timeoutMs: 120_000, intervalMs: 3_000},
+  );
 }
 
 async function idle(world: World, when: string): Promise<void> {
