@@ -25,7 +25,7 @@ export default defineConfig({
         // The full cluster; run inside it by test/run.ts.
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', ...(process.env.SOAK ? ['test/e2e/**/*.soak.ts'] : [])],
           globalSetup: 'test/e2e/setup.ts',
           testTimeout: 240_000,
           hookTimeout: 300_000,

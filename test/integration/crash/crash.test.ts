@@ -1,154 +1,22 @@
-/**
- * The operator is killed just before and just after each write of a whole domain life. Started again, it must end where
- * a life without a death ends, having made and deleted everything as often.
- */
+/** The operator killed at each of its writes; its certificates come from a CA that answers at once. */
 import {join} from 'node:path';
-import {isDeepStrictEqual} from 'node:util';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {until} from '../../cluster/wait.ts';
+import {afterAll, beforeAll, describe} from 'vitest';
 import {invariantRows} from '../operator/disturbance.rows.ts';
-import {newTenant} from '../operator/tenant.ts';
 import {installIngressClass, startWorld, type World} from '../operator/world.ts';
-import {liveThrough, type State, type Traces} from './life.ts';
-import {type Moment, MortalOperator, type Plan} from './mortal-operator.ts';
+import {crashRows} from './rows.ts';
 
-/** An operator takes a core for a second when it starts. */
-const LIVES_AT_ONCE = 6;
-const TIMEOUT_MS = 15 * 60_000;
-/** An operator that dies at each of its writes starts some thirty times until all is live. */
-const PATIENCE_MS = 180_000;
-
-interface Life {
-  readonly traces: Traces;
-  readonly writes: readonly string[];
-  readonly deaths: readonly number[];
-}
+const MINUTE_MS = 60_000;
 
 let world: World;
-/** A life in which nobody dies. */
-let undisturbed: Life;
-
 beforeAll(async () => {
   world = await startWorld();
   // Node keeps what it has compiled: an operator then starts in half the time.
   process.env.NODE_COMPILE_CACHE = join(world.folder, 'compiled');
   await world.certManager.install();
   await installIngressClass(world.client);
-  undisturbed = await live(() => undefined);
 }, 240_000);
 afterAll(() => world?.stop());
 
-/** A life under a plan of deaths, in a namespace and under an operator of its own. */
-async function live(plan: Plan, want?: Traces): Promise<Life> {
-  const tenant = await newTenant(world, 'crash', {timeoutMs: PATIENCE_MS});
-  const operator = await MortalOperator.start(world, tenant.namespace, plan);
-  try {
-    const traces = await liveThrough(tenant, (name, state) => settled(operator, state, want?.[name]));
-    const {writes, deaths} = operator;
-    return {traces, writes: [...writes], deaths: [...deaths]};
-  } catch (error) {
-    throw new Error(`${(error as Error).message}; the operator's last words: ${await operator.lastWords()}`);
-  } finally {
-    await operator.stop();
-  }
-}
-
-/** The state once it is as wanted, or, where nothing is known yet, once it has not changed for a while. */
-async function settled(operator: MortalOperator, state: () => State, want: State | undefined): Promise<State> {
-  if (want) {
-    await until('the state is as it should be', () => isDeepStrictEqual(state(), want)).catch(() => undefined);
-    return state();
-  }
-  let last = {writes: -1, state: {} as State, sameFor: 0};
-  await until(
-    'nothing changes any more',
-    () => {
-      const now = {writes: operator.writes.length, state: state()};
-      const isSame = now.writes === last.writes && isDeepStrictEqual(now.state, last.state);
-      last = {...now, sameFor: isSame ? last.sameFor + 1 : 0};
-      return last.sameFor >= 30;
-    },
-    {intervalMs: 100},
-  );
-  return last.state;
-}
-
-/** Lives under each of the plans, some at once; what went wrong, by the name of the plan. */
-async function failuresOf(plans: ReadonlyMap<string, Plan>): Promise<{failures: string[]; deaths: number}> {
-  const failures: string[] = [];
-  const waiting = [...plans];
-  let deaths = 0;
-  const worker = async (): Promise<void> => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const [name, plan] = next;
-      try {
-        const life = await live(plan, undisturbed.traces);
-        deaths += life.deaths.length;
-        expect(life.traces).toEqual(undisturbed.traces);
-      } catch (error) {
-        const failure = `killed ${name}: ${(error as Error).message}`;
-        console.error(failure); // at once: the other lives take minutes
-        failures.push(failure);
-      }
-    }
-  };
-  await Promise.all(Array.from({length: LIVES_AT_ONCE}, worker));
-  return {failures, deaths};
-}
-
-function once(moment: Moment): Map<string, Plan> {
-  const at = (death: number): [string, Plan] => [
-    `${moment} write ${death} (${undisturbed.writes[death - 1]})`,
-    n => (n === death ? moment : undefined),
-  ];
-  return new Map(undisturbed.writes.map((_, index) => at(index + 1)));
-}
-
-test('a life without a death writes as little as it must', () => {
-  // The default host: 2 objects, annotation, 2 statuses. Each host: Domain, 4 statuses or more, claim, Certificate, route.
-  expect(undisturbed.writes.length).toBeGreaterThan(25);
-  expect(undisturbed.writes.length).toBeLessThan(80);
-  console.log(`A whole life makes ${undisturbed.writes.length} writes: ${undisturbed.writes.join(', ')}`);
-});
-
-test.each<Moment>(['before', 'after'])(
-  'killed just %s each write, the operator ends where it would have ended',
-  async moment => {
-    const {failures, deaths} = await failuresOf(once(moment));
-    expect(failures).toEqual([]);
-    // Two writes of one status may become one; then a life is over before the last of its deaths.
-    expect(deaths).toBeGreaterThan(0.9 * undisturbed.writes.length);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'killed after every write that it makes, it ends there, too',
-  async () => {
-    const {failures, deaths} = await failuresOf(new Map([['after every write', () => 'after' as const]]));
-    expect(failures).toEqual([]);
-    expect(deaths).toBeGreaterThan(25);
-  },
-  TIMEOUT_MS,
-);
-
-if (process.env.SOAK) {
-  test(
-    'killed at 50 pairs of writes, it ends there, too',
-    async () => {
-      const plans = new Map<string, Plan>();
-      const {length} = undisturbed.writes;
-      const random = () => 1 + Math.floor(Math.random() * length);
-      while (plans.size < 50) {
-        const [first, second] = [random(), random()];
-        const moments: Moment[] = ['before', 'after'];
-        const plan: Plan = n => (n === first ? moments[second % 2] : n === second ? moments[first % 2] : undefined);
-        plans.set(`at writes ${first} and ${second}`, plan);
-      }
-      expect((await failuresOf(plans)).failures).toEqual([]);
-    },
-    4 * TIMEOUT_MS,
-  );
-}
+crashRows(() => world, {patienceMs: 3 * MINUTE_MS, timeoutMs: 15 * MINUTE_MS});
 
 describe('in all these lives', () => invariantRows(() => world));

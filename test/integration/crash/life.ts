@@ -71,9 +71,9 @@ function stateOf(tenant: Tenant): State {
   return state;
 }
 
-/** cert-manager's own Secrets hold a key while it is at work; they are none of ours. */
-function isOurs({metadata}: KubeObject): boolean {
-  return !metadata.labels?.['cert-manager.io/next-private-key'];
+/** cert-manager's own Secrets hold a key while it is at work, its Ingresses the answer to a challenge; they are none of ours. */
+function isOurs({metadata: {labels = {}}}: KubeObject): boolean {
+  return !labels['cert-manager.io/next-private-key'] && !labels['acme.cert-manager.io/http01-solver'];
 }
 
 /** Left out: the status of a Certificate and annotations, which are cert-manager's; evidence, which is written in its own time. */
@@ -115,6 +115,7 @@ function namesOf(tenant: Tenant): readonly (readonly [string | RegExp, string])[
     [namespace, 'namespace'],
     [/[a-z2-7]{20}(?=\.edge\.)/g, 'target'],
     [/nameplate-proof=[a-z2-7]{32}/g, 'proof'],
+    [/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'uid'],
     [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'time'],
   ];
 }

@@ -20,10 +20,15 @@ export type Plan = (n: number) => Moment | undefined;
 /** Kinds without a namespace that every operator may see. */
 const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers']);
 
+/** Of a world, what an operator needs. */
+export interface OperatorWorld extends Pick<World, 'kubeconfig' | 'config' | 'folder'> {
+  readonly api: Pick<World['api'], 'url' | 'ca' | 'kubeconfig'>;
+}
+
 type Process = Awaited<ReturnType<typeof spawnOperator>>;
 
 export class MortalOperator {
-  readonly #world: World;
+  readonly #world: OperatorWorld;
   readonly #namespace: string;
   readonly #plan: Plan;
   readonly #proxy: FaultProxy;
@@ -35,7 +40,7 @@ export class MortalOperator {
   #running: Promise<Process>;
   #stopped = false;
 
-  static async start(world: World, namespace: string, plan: Plan): Promise<MortalOperator> {
+  static async start(world: OperatorWorld, namespace: string, plan: Plan): Promise<MortalOperator> {
     const rewrite = (method: string, url: URL): void => {
       if (method === 'GET') narrow(url, namespace);
     };
@@ -43,7 +48,7 @@ export class MortalOperator {
     return new MortalOperator(world, namespace, plan, proxy);
   }
 
-  private constructor(world: World, namespace: string, plan: Plan, proxy: FaultProxy) {
+  private constructor(world: OperatorWorld, namespace: string, plan: Plan, proxy: FaultProxy) {
     this.#world = world;
     this.#namespace = namespace;
     this.#plan = plan;

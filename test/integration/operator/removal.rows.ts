@@ -19,7 +19,7 @@ import type {World} from './world.ts';
 
 interface Row {
   readonly case: string;
-  given(tenant: Tenant, host: string): Promise<unknown>;
+  given(tenant: Tenant, host: string, world: World): Promise<unknown>;
 }
 
 /** The states from which a Domain can be removed. */
@@ -27,8 +27,8 @@ const states: readonly Row[] = [
   {case: 'Unverified', given: (tenant, host) => tenant.becomes(host, {state: 'Unverified'})},
   {
     case: 'Verified',
-    given: async (tenant, host) => {
-      tenant.world.certManager.approvals().hold(host);
+    given: async (tenant, host, world) => {
+      world.certManager.approvals().hold(host);
       await tenant.createRecords(host);
       await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Issuing'});
     },
@@ -100,7 +100,7 @@ export function removalRows(world: () => World): void {
     const host = tenant.host('shop');
     await tenant.deployedProject();
     await tenant.apply(host);
-    await given(tenant, host);
+    await given(tenant, host, world());
     await tenant.delete(DOMAIN, host);
     await tenant.until('nothing is left', () => isGone(tenant, host));
   });

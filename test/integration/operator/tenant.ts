@@ -14,6 +14,11 @@ import * as objects from '../../support/objects.ts';
 import type {Version} from './history.ts';
 import {INGRESS_ADDRESS, type World} from './world.ts';
 
+/** What a tenant's doings need of the world. */
+export interface TenantWorld extends Pick<World, 'client' | 'history'> {
+  readonly dns: Pick<World['dns'], 'addZone' | 'set'>;
+}
+
 export interface TenantOptions {
   readonly plan?: string;
   readonly account?: string;
@@ -28,7 +33,7 @@ const TIMEOUT_MS = 40_000;
 let count = 0;
 
 export async function newTenant(
-  world: World,
+  world: TenantWorld,
   name: string,
   {plan = 'pro', account, timeoutMs = TIMEOUT_MS}: TenantOptions = {},
 ): Promise<Tenant> {
@@ -39,12 +44,12 @@ export async function newTenant(
 }
 
 export class Tenant {
-  readonly world: World;
+  readonly world: TenantWorld;
   readonly namespace: string;
   readonly zone: string;
   readonly #timeoutMs: number;
 
-  constructor(world: World, name: string, timeoutMs: number) {
+  constructor(world: TenantWorld, name: string, timeoutMs: number) {
     this.world = world;
     this.#timeoutMs = timeoutMs;
     this.namespace = name;

@@ -59,7 +59,10 @@ export interface FaultProxyOptions {
   readonly rewrite?: (method: string, url: URL) => void;
 }
 
-export async function startFaultProxy(api: ApiServer, options: FaultProxyOptions = {}): Promise<FaultProxy> {
+export async function startFaultProxy(
+  api: Pick<ApiServer, 'url' | 'ca' | 'kubeconfig'>,
+  options: FaultProxyOptions = {},
+): Promise<FaultProxy> {
   const {kubeconfig: base = api.kubeconfig, rewrite} = options;
   const agent = new Agent({keepAlive: true, ca: api.ca});
   const server = createServer((incoming, answer) => {

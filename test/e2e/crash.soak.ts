@@ -1,0 +1,82 @@
+/**
+ * The operator killed at each of its writes, as in integration/crash, but on the full cluster: certificates by ACME, DNS
+ * from the root down, the chart's policies in force. Its lives take minutes, so `make soak` alone runs them.
+ */
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, beforeAll} from 'vitest';
+import {parse} from 'yaml';
+import * as kinds from '../../src/operator/resources.ts';
+import {MIDDLEWARE} from '../../src/operator/routing/traefik.ts';
+import type {OperatorWorld} from '../integration/crash/mortal-operator.ts';
+import {crashRows} from '../integration/crash/rows.ts';
+import {History} from '../integration/operator/history.ts';
+import type {Tenant, TenantWorld} from '../integration/operator/tenant.ts';
+import {RELEASE} from '../support/install.ts';
+import {issuerObjects} from '../support/issuers.ts';
+import {scale} from '../support/pods.ts';
+import {TENANT_LABEL} from '../support/workload.ts';
+import {client, cluster} from './world.ts';
+
+const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
+const MINUTE_MS = 60_000;
+
+let folder: string;
+let history: History;
+let world: TenantWorld & OperatorWorld;
+
+beforeAll(async () => {
+  await scale(client, OPERATOR, 0); // those that die take its place
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-crash-'));
+  history = new History(client);
+  const followed = [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE];
+  for (const kind of [...followed, kinds.NAMESPACE]) await history.follow(kind);
+  await history.follow(kinds.SECRET, {metadataOnly: true});
+  const {addZone, set} = cluster.zones;
+  const dns: TenantWorld['dns'] = {addZone, set: (name, type, values) => set(name, type, values)}; // at both servers
+  world = {client, history, dns, folder, ...(await access()), config: await installedConfig()};
+  // Node keeps what it has compiled: an operator then starts in half the time.
+  process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
+});
+
+afterAll(async () => {
+  await history?.stop();
+  await scale(client, OPERATOR, 2);
+  await rm(folder, {recursive: true, force: true});
+});
+
+crashRows(() => world, {prepare, patienceMs: 10 * MINUTE_MS, timeoutMs: 60 * MINUTE_MS});
+
+/** The way to the API server, and a kubeconfig of the chart's service account. */
+async function access(): Promise<Pick<OperatorWorld, 'api' | 'kubeconfig'>> {
+  const config = JSON.parse(await cluster.kubectl('config', 'view', '--raw', '--minify', '--output', 'json'));
+  const {server, 'certificate-authority-data': ca = ''} = config.clusters[0].cluster;
+  const token = ['create', 'token', OPERATOR.name, '--namespace', OPERATOR.namespace, '--duration', '24h'];
+  config.users[0].user = {token: (await cluster.kubectl(...token)).trim()};
+  const kubeconfig = join(folder, 'operator.kubeconfig');
+  await writeFile(kubeconfig, JSON.stringify(config), {mode: 0o600});
+  const api = {url: server, ca: Buffer.from(ca, 'base64').toString(), kubeconfig: cluster.info.kubeconfig};
+  return {api, kubeconfig};
+}
+
+/** As the chart has configured the operator; the key of the platform becomes a file. */
+async function installedConfig(): Promise<OperatorWorld['config']> {
+  const get = async (...what: string[]) =>
+    JSON.parse(await cluster.kubectl('get', ...what, '--namespace', OPERATOR.namespace, '--output', 'json')).data;
+  const {'nameplate.yaml': text} = await get('configmap', OPERATOR.name);
+  const [key] = Object.values<string>(await get('secret', `${OPERATOR.name}-platform-key`));
+  const keyFile = join(folder, 'platform.key');
+  await writeFile(keyFile, Buffer.from(key ?? '', 'base64'), {mode: 0o600});
+  const config = parse(text);
+  // Released claims must still be there when the end of a life is looked at.
+  const claims = {...config.claims, lingerSeconds: 3600};
+  return {...config, claims, platform: {...config.platform, keyFile}};
+}
+
+async function prepare({namespace}: Tenant): Promise<void> {
+  await client.patch(kinds.NAMESPACE, {name: namespace}, {metadata: {labels: {[TENANT_LABEL]: 'true'}}});
+  for (const {resource, object} of await issuerObjects(client, cluster.info, namespace, 'acme')) {
+    await client.apply(resource, object);
+  }
+}
