@@ -36,8 +36,6 @@ beforeAll(async () => {
   const {addZone, set} = cluster.zones;
   const dns: TenantWorld['dns'] = {addZone, set: (name, type, values) => set(name, type, values)}; // at both servers
   world = {client, history, dns, folder, ...(await access()), config: await installedConfig()};
-  // Node keeps what it has compiled: an operator then starts in half the time.
-  process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
 });
 
 afterAll(async () => {

@@ -1,3 +1,4 @@
+/** How long a pass lasts and rests: by a client whose requests take their time on a clock that stands still otherwise. */
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

@@ -1,5 +1,4 @@
 /** The operator killed at each of its writes; its certificates come from a CA that answers at once. */
-import {join} from 'node:path';
 import {afterAll, beforeAll, describe} from 'vitest';
 import {invariantRows} from '../operator/disturbance.rows.ts';
 import {installIngressClass, startWorld, type World} from '../operator/world.ts';
@@ -10,8 +9,6 @@ const MINUTE_MS = 60_000;
 let world: World;
 beforeAll(async () => {
   world = await startWorld();
-  // Node keeps what it has compiled: an operator then starts in half the time.
-  process.env.NODE_COMPILE_CACHE = join(world.folder, 'compiled');
   await world.certManager.install();
   await installIngressClass(world.client);
 }, 240_000);

@@ -3,6 +3,7 @@
  * a life without a death ends, having made and deleted everything as often.
  */
 import {randomBytes} from 'node:crypto';
+import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
@@ -34,6 +35,8 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
   let undisturbed: Life;
 
   beforeAll(async () => {
+    // Node keeps what it has compiled: an operator then starts in half the time.
+    process.env.NODE_COMPILE_CACHE = join(world().folder, 'compiled');
     undisturbed = await live(() => undefined);
   }, patienceMs);
 
