@@ -128,8 +128,8 @@ function pathIn(records: readonly ResourceRecord[], start: string, zone: string)
 }
 
 /**
- * A validating resolver that fails is asked again without validation: if that works, and the other way still does not, the
- * zone's DNSSEC is broken.
+ * A validating resolver that fails is asked again without validation: if that works, and the other way fails once more, the
+ * zone's DNSSEC is broken. One that falls silent has not said so.
  */
 async function askOne(
   authority: Authority,
@@ -146,5 +146,6 @@ async function askOne(
   const unchecked = await ask(true);
   if (!unchecked.ok) return heard;
   const again = await ask(false);
-  return again.ok ? again : {ok: false, silence: 'bogus', detail: 'DNSSEC validation fails'};
+  const failsAgain = !again.ok && again.silence === 'servfail';
+  return failsAgain ? {ok: false, silence: 'bogus', detail: 'DNSSEC validation fails'} : again;
 }

@@ -124,6 +124,17 @@ describe('a validating resolver that fails', () => {
     expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
   });
 
+  test('and is silent when it is asked once more has found nothing', async () => {
+    let failures = 0;
+    const failing = (query: Query): Reply =>
+      failures++ === 0 ? message(query, {rcode: 2}) : {ok: false, failure: 'timeout', detail: 'no answer'};
+    const deps = recursive(query => (query.checkingDisabled ? right(query) : failing(query)));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({
+      reason: 'NameServersUnreachable',
+      agreed: false,
+    });
+  });
+
   test('either way has found nothing', async () => {
     const deps = recursive(query => message(query, {rcode: 2}));
     expect(await verifyQuestion(question, deps, never)).toMatchObject({
