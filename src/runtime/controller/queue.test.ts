@@ -37,6 +37,29 @@ test('keys come in the order in which they were added, each once', async () => {
   expect(depth).toBe(0);
 });
 
+test('namespaces take turns, so that one with much to do holds up no other', async () => {
+  for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'c/1', 'b/2']) queue.add(key);
+  expect(await drain(6)).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'b/2', 'a/3']);
+  for (const key of ['a/1', 'a/2', 'a/3', 'b/1']) queue.add(key, {lowPriority: true});
+  expect(await drain(4)).toEqual(['a/1', 'b/1', 'a/2', 'a/3']);
+});
+
+test('a namespace whose turn comes late is not passed over by one that comes again and again', async () => {
+  for (const key of ['a/1', 'a/2', 'b/1']) queue.add(key);
+  const first = await queue.take();
+  queue.add('a/3');
+  queue.done(first ?? '');
+  expect(await drain(3)).toEqual(['b/1', 'a/2', 'a/3']);
+});
+
+test('a namespace whose only key became urgent has no turn among the low ones', async () => {
+  for (const key of ['a/1', 'b/1', 'c/1']) queue.add(key, {lowPriority: true});
+  queue.add('b/1');
+  expect(await drain(3)).toEqual(['b/1', 'a/1', 'c/1']);
+  queue.add('b/1', {lowPriority: true});
+  expect(await drain(1)).toEqual(['b/1']);
+});
+
 test('a taker that came first gets the key that comes later', async () => {
   const taken = queue.take();
   queue.add('a');
@@ -129,7 +152,7 @@ describe('delay', () => {
 
 test('in whatever order keys are added, taken and finished: none is worked on twice at once, and none is lost', async () => {
   const random = (count: number) => Math.floor(Math.random() * count);
-  const keys = ['a', 'b', 'c', 'd', 'e'];
+  const keys = ['a/1', 'a/2', 'a/3', 'b/1', 'c'];
   const wanted = new Set<string>();
   const working: string[] = [];
   const take = async () => {
@@ -158,10 +181,17 @@ test('in whatever order keys are added, taken and finished: none is worked on tw
 });
 
 // Takes 2 s, and more than a minute when the place of a key in the queue is looked for from the front.
-test('a key is found as soon in a long queue as in a short one', async () => {
-  for (let i = 0; i < 800_000; i++) queue.add(`key-${i}`, {lowPriority: i % 2 === 0});
-  while (queue.depth > 0) queue.done((await queue.take()) ?? '');
-}, 40_000);
+test.each([
+  ['of one namespace', (i: number) => `a/${i}`],
+  ['of as many namespaces', (i: number) => `${i}/a`],
+])(
+  'a key is found as soon in a long queue as in a short one: %s',
+  async (_, keyOf) => {
+    for (let i = 0; i < 800_000; i++) queue.add(keyOf(i), {lowPriority: i % 2 === 0});
+    while (queue.depth > 0) queue.done((await queue.take()) ?? '');
+  },
+  40_000,
+);
 
 test('tells how long a key waited', async () => {
   queue.add('a');

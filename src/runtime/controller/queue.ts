@@ -1,5 +1,6 @@
 import type {Clock} from '../clock.ts';
 import {DelayHeap} from './delay-heap.ts';
+import {Lines} from './lines.ts';
 
 export interface QueueObserver {
   depth(depth: number): void;
@@ -20,15 +21,15 @@ const MAX_SLEEP_MS = 3_600_000;
 
 /**
  * A work queue of keys, after client-go's: a key is in it once however often it is added; a key that is being worked on
- * and is added again comes back when the work is done, so that no key is ever worked on twice at once. First come,
- * first served, in two priorities.
+ * and is added again comes back when the work is done, so that no key is ever worked on twice at once. There are two
+ * priorities; in each the namespaces take turns, and within one, first come is first served.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #observer: QueueObserver;
   /** Waiting keys. No key is in both. */
-  readonly #high = new Line();
-  readonly #low = new Line();
+  readonly #high = new Lines();
+  readonly #low = new Lines();
   /** Keys handed out; true when added again meanwhile. */
   readonly #working = new Map<string, AddOptions | undefined>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
@@ -128,45 +129,5 @@ export class WorkQueue {
     this.#alarm = undefined;
     for (const key of this.#delayed.takeDue(this.#clock.monotonic())) this.add(key);
     this.#setAlarm();
-  }
-}
-
-/** Keys and since when they wait, in the order of their adding. */
-class Line {
-  readonly #since = new Map<string, number>();
-  /**
-   * Stands before the first key: all before it have been taken. A Map's iterator sees what is added later. A new one for
-   * each key would be slow, since it has to step over the places of those already taken.
-   */
-  #front = this.#since.entries();
-
-  get size(): number {
-    return this.#since.size;
-  }
-
-  has(key: string): boolean {
-    return this.#since.has(key);
-  }
-
-  add(key: string, since: number): void {
-    this.#since.set(key, since);
-  }
-
-  /** Returns since when it waited. */
-  remove(key: string): number | undefined {
-    const since = this.#since.get(key);
-    this.#since.delete(key);
-    return since;
-  }
-
-  takeFirst(): [string, number] {
-    let first = this.#front.next();
-    if (first.done) {
-      this.#front = this.#since.entries();
-      first = this.#front.next();
-    }
-    if (first.done) throw new Error('the queue is empty');
-    this.#since.delete(first.value[0]);
-    return first.value;
   }
 }
