@@ -5,6 +5,7 @@ import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import type {Delta, ReadonlyStore} from '../runtime/kube/store.ts';
+import {accountId} from './account.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import type {Operator} from './context.ts';
@@ -15,7 +16,7 @@ import {caAccountOf} from './orders/ca-account.ts';
 import {reconcileOrders} from './orders/reconcile.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import type {CertificateRequest, Domain, Project} from './resources.ts';
+import type {CertificateRequest, DomainClaim, Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
@@ -56,13 +57,9 @@ function addProjectController(manager: Manager, operator: Operator): void {
 function addManagedDomainController(manager: Manager, operator: Operator): void {
   const {stores, config} = operator;
   const {workers} = config.controller;
-  const hostsOf = (project: DeepReadonly<Project> | undefined) =>
-    project ? listedHosts(project).map(({host}) => inNamespace(project, host)) : [];
   manager
     .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
-    .watch(stores.projects, delta =>
-      isOwnSummary(delta) ? [] : new Set([...hostsOf(delta.object), ...hostsOf(delta.old)]),
-    )
+    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
     .watch(stores.domains, self);
 }
 
@@ -72,16 +69,26 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const waitingFor = (...reasons: string[]) =>
     new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  const placesInPlan = () => waitingFor('Accepted/PlanLimitReached');
   const issuers = () =>
     waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
-    .watch(stores.domains, delta => domainAndWhoWaits(stores, delta, waitingFor))
-    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : ofProject(keyOf(delta.object))))
-    .watch(stores.namespaces, ({object}) => stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf))
-    .watch(stores.claims, ({object, old}) => [
-      ...stores.domains.byIndex(INDEX.host, object.metadata.name).map(keyOf),
-      ...[object, old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
+    .watch(stores.domains, delta => [
+      ...withRedirectsTo(stores, [keyOf(delta.object)]),
+      ...(delta.type === 'deleted' ? placesInPlan() : []),
+    ])
+    .watch(stores.projects, delta =>
+      isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
+    )
+    .watch(stores.namespaces, ({object, old}) => [
+      ...stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf),
+      ...(old && accountId(old) !== accountId(object) ? placesInPlan() : []),
+    ])
+    .watch(stores.claims, delta => [
+      ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
+      ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
+      ...(isLetGo(delta) ? placesInPlan() : []),
     ])
     .watch(stores.services, ({object}) =>
       stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
@@ -159,6 +166,22 @@ function isOwnSummary({object, old}: Delta<Project>): boolean {
   );
 }
 
+/** The hosts that a Project lists, or listed before: other Projects and Domains may want them. */
+function hostKeysOf({object, old}: Delta<Project>): Set<string> {
+  const hosts = [object, old].flatMap(version => (version ? listedHosts(version) : []));
+  return new Set(hosts.map(({host}) => inNamespace(object, host)));
+}
+
+/** Whoever held the host has it no longer, and with it a place in a plan. */
+function isLetGo({type, object, old}: Delta<DomainClaim>): boolean {
+  if (type === 'deleted') return true;
+  return old !== undefined && !isDeepStrictEqual(placeOf(old), placeOf(object));
+}
+
+function placeOf({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
+  return {account, namespace, isFree: releasedAt !== undefined};
+}
+
 /** A change of the one class that routes refer to concerns them all; of another class, none. */
 function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
   return object.metadata.name === config.routing.ingressClassName ? all() : [];
@@ -180,17 +203,6 @@ function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
 function withRedirectsTo({domains}: Stores, hosts: Iterable<string>): Set<string> {
   const keys = new Set(hosts);
   for (const at of keys) for (const redirect of domains.byIndex(INDEX.redirectTo, at)) keys.add(keyOf(redirect));
-  return keys;
-}
-
-/** The Domain, the redirects that lead to it, and, when a place in a plan became free, those that waited for one. */
-function domainAndWhoWaits(
-  stores: Stores,
-  {type, object}: Delta<Domain>,
-  waitingFor: (reason: string) => Iterable<string>,
-): Set<string> {
-  const keys = withRedirectsTo(stores, [keyOf(object)]);
-  if (type === 'deleted') for (const waiting of waitingFor('Accepted/PlanLimitReached')) keys.add(waiting);
   return keys;
 }
 

@@ -1,7 +1,7 @@
 /** Every reason for which a Domain cannot start, what it says, and that it goes on by itself once mended. */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {DOMAIN, PROJECT, SECRET} from '../../../src/operator/resources.ts';
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from '../../../src/operator/resources.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './world.ts';
@@ -57,6 +57,7 @@ const rows: readonly Row[] = [
       await tenant.deployedProject({primary: host}, 'elder');
       await tenant.becomesOlder('elder');
       await tenant.deployedProject({primary: host}, 'younger');
+      await tenant.projectBecomes('younger', {Deployed: 'Deployed'}); // nothing else happens from here on
       return host;
     },
     says: ['Project elder, which is older, lists', 'Take the host out of one of the two'],
@@ -203,6 +204,34 @@ export function acceptRows(world: () => World): void {
         .filter(({note}) => note?.startsWith(refused));
     await tenant.until('an event says so', () => events().length > 0);
     expect(events(), 'the second counts into the first').toHaveLength(1);
+  });
+
+  test('a place in a plan is free when a namespace goes over to another account', async () => {
+    const account = 'accept-moving';
+    const tenants = await Promise.all(
+      ['first', 'second'].map(name => newTenant(world(), name, {plan: 'starter', account})),
+    );
+    for (const tenant of tenants) {
+      await byHand(tenant, tenant.host('a'));
+      await tenant.becomes(tenant.host('a'), {Accepted: tenant === tenants[0] ? 'Accepted' : 'PlanLimitReached'});
+    }
+    const [first, second] = tenants;
+    await first?.label({[LABEL.account]: 'accept-moved'});
+    await second?.becomes(second.host('a'), {state: 'Unverified', Accepted: 'Accepted'});
+  });
+
+  test('a place in a plan is free when a host is held no longer', async () => {
+    const tenant = await newTenant(world(), 'places');
+    const [waits, held] = [tenant.host('a'), tenant.host('b')];
+    await byHand(tenant, waits);
+    await tenant.becomes(waits, {state: 'Unverified'});
+    await tenant.apply(held);
+    await tenant.createRecords(held);
+    await tenant.becomes(held, {state: 'Live'});
+    await tenant.label({[LABEL.plan]: 'starter'});
+    await tenant.becomes(waits, {state: 'Blocked', Accepted: 'PlanLimitReached'});
+    await world().client.delete(DOMAIN_CLAIM, {name: held});
+    await tenant.becomes(waits, {state: 'Unverified', Accepted: 'Accepted'});
   });
 
   test('one deploy is enough: an outage later refuses no new host', async () => {
