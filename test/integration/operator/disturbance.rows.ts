@@ -15,10 +15,16 @@ import {LEASE_NAME, NAMESPACE, type World} from './world.ts';
 const PATIENCE = {timeoutMs: 60_000};
 
 export function disturbanceRows(world: () => World): void {
-  test('a steady state writes nothing', async () => {
-    // A new process also writes evidence that the one before would have written later: it paces that.
+  test('a new process comes to the conclusions of the one before: no change went unnoticed', async () => {
+    await quiet(world());
+    const before = conclusions(world());
     await restart(world(), 'second');
     await quiet(world());
+    expect(conclusions(world())).toEqual(before);
+    expect(before.size).toBeGreaterThan(50);
+  });
+
+  test('a steady state writes nothing', async () => {
     expect(await writesInOneRound(world())).toEqual([]);
   });
 
@@ -246,6 +252,18 @@ async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
 function states(world: World): Map<string, string | undefined> {
   const domains = world.history.list(kinds.DOMAIN);
   return new Map(domains.map(({metadata, status}) => [`${metadata.namespace}/${metadata.name}`, status?.state]));
+}
+
+/** What was found out about each object, without what time alone changes. */
+function conclusions({history}: World): Map<string, string> {
+  const objects = [...history.list(kinds.DOMAIN), ...history.list(kinds.PROJECT)];
+  return new Map(
+    objects.map(({kind, metadata, status}) => {
+      const steps = (status?.conditions ?? []).filter(({type}) => type !== 'Reconciling' && type !== 'Stalled');
+      const shown = steps.map(({type, status: state, reason}) => `${type} ${state} ${reason}`);
+      return [`${kind} ${metadata.namespace}/${metadata.name}`, shown.join(', ')];
+    }),
+  );
 }
 
 /** By SIGTERM; returns the exit code of the one that was stopped. */
