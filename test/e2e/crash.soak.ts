@@ -31,7 +31,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nameplate-crash-'));
   history = new History(client);
   const followed = [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE];
-  for (const kind of [...followed, kinds.NAMESPACE]) await history.follow(kind);
+  for (const kind of [...followed, kinds.CERTIFICATE_REQUEST, kinds.NAMESPACE]) await history.follow(kind);
   await history.follow(kinds.SECRET, {metadataOnly: true});
   const {addZone, set} = cluster.zones;
   const dns: TenantWorld['dns'] = {addZone, set: (name, type, values) => set(name, type, values)}; // at both servers

@@ -45,6 +45,25 @@ export async function liveThrough(
   return {live, removed: await settle('removed', state)};
 }
 
+/** How the certificates came about, a line for each change: for the message of a test that fails. */
+export function issuances({namespace, world: {history}}: Tenant): string {
+  const certificates = history.versions(kinds.CERTIFICATE).map(({type, object, at}) => {
+    const {revision, conditions = []} = object.status ?? {};
+    const said = conditions.map(({type: name, status, reason, message}) => `${name} ${status} ${reason}: ${message}`);
+    return {at, type, object, said: `generation ${object.metadata.generation} revision ${revision} ${said.join('; ')}`};
+  });
+  const requests = history.versions(kinds.CERTIFICATE_REQUEST).map(({type, object, at}) => {
+    const said = object.status?.conditions?.map(({type: name, status, reason}) => `${name} ${status} ${reason}`) ?? [];
+    return {at, type, object, said: `${object.metadata.uid} ${said.join('; ')}`};
+  });
+  const secrets = history.versions(kinds.SECRET).map(({type, object, at}) => ({at, type, object, said: ''}));
+  return [...certificates, ...requests, ...secrets]
+    .filter(({object}) => object.metadata.namespace === namespace)
+    .sort((a, b) => a.at - b.at)
+    .map(({at, type, object, said}) => `${at} ${type} ${object.kind ?? 'Secret'} ${object.metadata.name} ${said}`)
+    .join('\n');
+}
+
 /** Everything that the operator has made or written to, and how often each thing was made and deleted. */
 function stateOf(tenant: Tenant): State {
   const {history} = tenant.world;

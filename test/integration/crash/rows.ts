@@ -8,7 +8,7 @@ import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
 import {newTenant, type Tenant, type TenantWorld} from '../operator/tenant.ts';
-import {liveThrough, type State, type Traces} from './life.ts';
+import {issuances, liveThrough, type State, type Traces} from './life.ts';
 import {type Moment, MortalOperator, type OperatorWorld, type Plan} from './mortal-operator.ts';
 
 /** An operator takes a core for a second when it starts. */
@@ -27,6 +27,7 @@ interface Life {
   readonly traces: Traces;
   readonly writes: readonly string[];
   readonly deaths: readonly number[];
+  readonly tenant: Tenant;
 }
 
 export function crashRows(world: () => TenantWorld & OperatorWorld, options: CrashOptions): void {
@@ -48,7 +49,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
     try {
       const traces = await liveThrough(tenant, (name, state) => settled(operator, state, want?.[name]));
       const {writes, deaths} = operator;
-      return {traces, writes: [...writes], deaths: [...deaths]};
+      return {traces, writes: [...writes], deaths: [...deaths], tenant};
     } catch (error) {
       throw new Error(`${(error as Error).message}; the operator's last words: ${await operator.lastWords()}`);
     } finally {
@@ -68,7 +69,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
           const life = await live(plan, undisturbed.traces);
           deaths += life.deaths.length;
           const found = differences(life.traces, undisturbed.traces);
-          if (found.length > 0) throw new Error(found.join('\n'));
+          if (found.length > 0) throw new Error([...found, issuances(life.tenant)].join('\n'));
         } catch (error) {
           const failure = `killed ${name}: ${(error as Error).message}`;
           console.error(failure); // at once: the other lives take minutes
