@@ -36,7 +36,7 @@ audit: $(INSTALLED) ## known vulnerabilities of what is shipped, as the npm regi
 	@node tools/audit.ts
 
 .PHONY: soak
-soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, and those in *.soak.ts, as long as it takes
+soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, and those in *.soak.ts (forty minutes)
 	@SOAK=1 node test/run.ts integration e2e
 
 .PHONY: bench-loop
