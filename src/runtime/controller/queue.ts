@@ -1,6 +1,6 @@
 import type {Clock} from '../clock.ts';
+import {Lines} from '../lines.ts';
 import {DelayHeap} from './delay-heap.ts';
-import {Lines} from './lines.ts';
 
 export interface QueueObserver {
   depth(depth: number): void;
@@ -27,9 +27,9 @@ const MAX_SLEEP_MS = 3_600_000;
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #observer: QueueObserver;
-  /** Waiting keys. No key is in both. */
-  readonly #high = new Lines();
-  readonly #low = new Lines();
+  /** Waiting keys, each with the time since when. No key is in both. */
+  readonly #high = new Lines<number>();
+  readonly #low = new Lines<number>();
   /** Keys handed out; true when added again meanwhile. */
   readonly #working = new Map<string, AddOptions | undefined>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
@@ -96,8 +96,10 @@ export class WorkQueue {
   }
 
   #serve(): void {
-    while (this.#takers.length > 0 && this.depth > 0) {
-      const [key, since] = this.#next();
+    while (this.#takers.length > 0) {
+      const next = this.#next();
+      if (!next) break;
+      const [key, since] = next;
       this.#working.set(key, undefined);
       this.#observer.waited(this.#clock.monotonic() - since);
       this.#takers.shift()?.(key);
@@ -105,7 +107,7 @@ export class WorkQueue {
     this.#observer.depth(this.depth);
   }
 
-  #next(): [string, number] {
+  #next(): [string, number] | undefined {
     this.#turn += 1;
     const low = this.#high.size === 0 || (this.#low.size > 0 && this.#turn % LOW_TURN === 0);
     return (low ? this.#low : this.#high).takeFirst();

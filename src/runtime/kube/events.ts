@@ -2,10 +2,11 @@ import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../clock.ts';
+import {Lines} from '../lines.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';
-import {type DeepReadonly, type KubeObject, microTime, type ResourceType} from './object.ts';
+import {type DeepReadonly, type KubeObject, keyOf, microTime, type ResourceType} from './object.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
 export interface KubeEvent extends KubeObject {
@@ -73,8 +74,6 @@ interface Series {
   readonly event: KubeEvent;
   count: number;
   created: boolean;
-  /** Whether it waits to be sent. */
-  queued: boolean;
   lastSeenAt: number;
   lastSentAt: number;
 }
@@ -91,7 +90,11 @@ const SERIES_UPDATE_MS = 60_000;
 /** Of one object: this many at once, then one in five minutes (client-go's spam filter). */
 const BURST = 25;
 const REFILL_MS = 300_000;
-const MAX_WAITING = 1_000;
+/**
+ * Of all namespaces. One may have as many events waiting as there are places left, so that one in a storm never fills more
+ * than half of them (dynamic queue length thresholds, Choudhury and Hahne 1998).
+ */
+const MAX_WAITING = 2_000;
 const MAX_SERIES = 4_000;
 /** The API's limit, in bytes. */
 const NOTE_BYTES = 1_024;
@@ -103,7 +106,8 @@ class Recorder implements EventRecorder {
   /** Least recently seen first. */
   readonly #series = new Map<string, Series>();
   readonly #buckets = new Map<string, Bucket>();
-  readonly #waiting: Series[] = [];
+  /** To be sent; the namespaces take turns. */
+  #waiting = new Lines<Series>();
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -123,29 +127,28 @@ class Recorder implements EventRecorder {
           event: this.#describe(regarding, type, reason, action, note),
           count: 0,
           created: false,
-          queued: false,
           lastSeenAt: now,
           lastSentAt: Number.NEGATIVE_INFINITY,
         };
     series.count += 1;
     series.lastSeenAt = now;
     remember(this.#series, key, series, MAX_SERIES);
-    if (now - series.lastSentAt < SERIES_UPDATE_MS || series.queued) return this.#count('merged');
-    if (this.#waiting.length >= MAX_WAITING) return this.#count('dropped');
-    series.queued = true;
-    this.#waiting.push(series);
+    const name = keyOf(series.event);
+    if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(name)) return this.#count('merged');
+    if (this.#waiting.lengthFor(name) >= MAX_WAITING - this.#waiting.size) return this.#count('dropped');
+    this.#waiting.add(name, series);
     this.#sending ??= this.#send();
   }
 
   async flush(signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) this.#waiting.length = 0;
+    if (signal?.aborted) this.#waiting = new Lines();
     await this.#sending;
   }
 
   /** One after another, until none waits. Never rejects. */
   async #send(): Promise<void> {
-    for (let series = this.#waiting.shift(); series; series = this.#waiting.shift()) {
-      series.queued = false;
+    for (let next = this.#waiting.takeFirst(); next; next = this.#waiting.takeFirst()) {
+      const [, series] = next;
       series.lastSentAt = this.#options.clock.monotonic();
       try {
         await this.#write(series);

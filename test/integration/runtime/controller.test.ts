@@ -286,3 +286,16 @@ test('events: the first is created, repetitions are merged into its series, a fl
   expect(notes).toHaveLength(25);
   expect(await metric('event_recorder_events_total')).toContain('{result="merged"} 4');
 });
+
+test('events: a namespace in a storm neither keeps the event of another waiting nor takes its place', async () => {
+  const {manager} = run(async () => done());
+  const about = (where: string, n: number) => configMap(where, `x${n}`);
+  for (let n = 0; n < 1_200; n++) manager.events.event(about(namespace, n), 'Normal', 'Storm', 'Test', 'once more');
+  manager.events.event(about('default', 0), 'Normal', 'Calm', 'Test', 'once');
+  const sent = () => proxy.seen.filter(({method, path}) => method === 'POST' && path.endsWith('/events'));
+  await until('three are sent', () => sent().length >= 3);
+  await manager.events.flush(AbortSignal.abort());
+  const places = sent().map(({path}) => path.includes('/namespaces/default/'));
+  expect([places.indexOf(true) < 3, places.filter(Boolean).length]).toEqual([true, 1]);
+  expect(await metric('event_recorder_events_total')).toContain('{result="dropped"} 199'); // 1,000 wait, one is on its way
+});
