@@ -69,26 +69,34 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const waitingFor = (...reasons: string[]) =>
     new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
-  const placesInPlan = () => waitingFor('Accepted/PlanLimitReached');
+  const accountIn = (namespace: string) => {
+    const found = stores.namespaces.get(namespace);
+    return found && accountId(found);
+  };
+  const waitingForPlace = (account: string | undefined) =>
+    stores.domains
+      .byIndex(INDEX.waitsFor, 'Accepted/PlanLimitReached')
+      .filter(({metadata}) => accountIn(metadata.namespace ?? '') === account)
+      .map(keyOf);
   const issuers = () =>
     waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
       ...withRedirectsTo(stores, [keyOf(delta.object)]),
-      ...(delta.type === 'deleted' ? placesInPlan() : []),
+      ...(delta.type === 'deleted' ? waitingForPlace(accountIn(delta.object.metadata.namespace ?? '')) : []),
     ])
     .watch(stores.projects, delta =>
       isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
     )
-    .watch(stores.namespaces, ({object, old}) => [
+    .watch(stores.namespaces, ({type, object, old = object}) => [
       ...stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf),
-      ...(old && accountId(old) !== accountId(object) ? placesInPlan() : []),
+      ...(type === 'deleted' || accountId(old) !== accountId(object) ? waitingForPlace(accountId(old)) : []),
     ])
     .watch(stores.claims, delta => [
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
-      ...(isLetGo(delta) ? placesInPlan() : []),
+      ...(isLetGo(delta) ? waitingForPlace((delta.old ?? delta.object).spec.account) : []),
     ])
     .watch(stores.services, ({object}) =>
       stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
@@ -172,14 +180,15 @@ function hostKeysOf({object, old}: Delta<Project>): Set<string> {
   return new Set(hosts.map(({host}) => inNamespace(object, host)));
 }
 
-/** Whoever held the host has it no longer, and with it a place in a plan. */
-function isLetGo({type, object, old}: Delta<DomainClaim>): boolean {
-  if (type === 'deleted') return true;
-  return old !== undefined && !isDeepStrictEqual(placeOf(old), placeOf(object));
+/** Whoever held the host has it no longer, and with it a place in the plan. */
+function isLetGo({type, object, old = object}: Delta<DomainClaim>): boolean {
+  if (old.spec.releasedAt !== undefined) return false;
+  return type === 'deleted' || !isDeepStrictEqual(holderOf(old), holderOf(object));
 }
 
-function placeOf({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
-  return {account, namespace, isFree: releasedAt !== undefined};
+/** Undefined once the claim is released. */
+function holderOf({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
+  return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
 /** A change of the one class that routes refer to concerns them all; of another class, none. */

@@ -67,9 +67,11 @@ async function installedConfig(): Promise<OperatorWorld['config']> {
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, Buffer.from(key ?? '', 'base64'), {mode: 0o600});
   const config = parse(text);
-  // Released claims must still be there when the end of a life is looked at.
+  // Released claims, with all orders of a life, must still be there when its end is looked at.
   const claims = {...config.claims, lingerSeconds: 3600};
-  return {...config, claims, platform: {...config.platform, keyFile}};
+  const orderBudget = {orders: 10_000, windowSeconds: 3600, newHostsPerDomain: 10_000, domainWindowSeconds: 3600};
+  const certificates = {...config.certificates, orderBudget};
+  return {...config, claims, certificates, platform: {...config.platform, keyFile}};
 }
 
 async function prepare({namespace}: Tenant): Promise<void> {

@@ -1,7 +1,7 @@
 /** Every reason for which a Domain cannot start, what it says, and that it goes on by itself once mended. */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from '../../../src/operator/resources.ts';
+import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/resources.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './world.ts';
@@ -206,19 +206,25 @@ export function acceptRows(world: () => World): void {
     expect(events(), 'the second counts into the first').toHaveLength(1);
   });
 
-  test('a place in a plan is free when a namespace goes over to another account', async () => {
-    const account = 'accept-moving';
-    const tenants = await Promise.all(
-      ['first', 'second'].map(name => newTenant(world(), name, {plan: 'starter', account})),
-    );
-    for (const tenant of tenants) {
-      await byHand(tenant, tenant.host('a'));
-      await tenant.becomes(tenant.host('a'), {Accepted: tenant === tenants[0] ? 'Accepted' : 'PlanLimitReached'});
-    }
-    const [first, second] = tenants;
-    await first?.label({[LABEL.account]: 'accept-moved'});
-    await second?.becomes(second.host('a'), {state: 'Unverified', Accepted: 'Accepted'});
-  });
+  test.each([
+    ['goes over to another account', tenant => tenant.label({[LABEL.account]: 'accept-moved'})],
+    ['is deleted', tenant => tenant.world.client.delete(NAMESPACE, {name: tenant.namespace})],
+  ] satisfies [string, (tenant: Tenant) => Promise<unknown>][])(
+    'a place in a plan is free when a namespace %s',
+    async (way, act) => {
+      const account = `accept-${way.replaceAll(' ', '-')}`;
+      const tenants = await Promise.all(
+        ['first', 'second'].map(name => newTenant(world(), name, {plan: 'starter', account})),
+      );
+      for (const tenant of tenants) {
+        await byHand(tenant, tenant.host('a'));
+        await tenant.becomes(tenant.host('a'), {Accepted: tenant === tenants[0] ? 'Accepted' : 'PlanLimitReached'});
+      }
+      const [first, second] = tenants;
+      if (first) await act(first);
+      await second?.becomes(second.host('a'), {state: 'Unverified', Accepted: 'Accepted'});
+    },
+  );
 
   test('a place in a plan is free when a host is held no longer', async () => {
     const tenant = await newTenant(world(), 'places');
