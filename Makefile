@@ -48,7 +48,7 @@ bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady sta
 
 .PHONY: bench-loop-large
 bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (forty minutes)
-	node bench/loop/compare.ts 50000 3
+	node bench/loop/compare.ts 50000
 	node bench/loop/idle.ts 2 10000
 
 .PHONY: bench-dns

@@ -1,6 +1,6 @@
 /** The operator killed at each of its writes; its certificates come from a CA that answers at once. */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {invariantRows} from '../operator/disturbance.rows.ts';
+import {invariantRows} from '../operator/invariant.rows.ts';
 import {installIngressClass, startWorld, type World} from '../operator/world.ts';
 import {crashRows} from './rows.ts';
 

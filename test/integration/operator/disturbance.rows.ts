@@ -4,7 +4,6 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import * as kinds from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
@@ -205,38 +204,6 @@ export function disturbanceRows(world: () => World): void {
   });
 }
 
-export function invariantRows(world: () => World): void {
-  test('no custom host was ever routed before its claim and its certificate stood', () => {
-    const {history} = world();
-    const added = history.versions(kinds.INGRESS).filter(({type, object}) => type === 'ADDED' && isCustom(object));
-    for (const {object, at} of added) {
-      const {namespace = '', annotations = {}} = object.metadata;
-      const host = annotations[ANNOTATION.host] ?? '';
-      const isBefore = (version: {type: string; at: number}) => version.type === 'ADDED' && version.at < at;
-      const claims = history.versions(kinds.DOMAIN_CLAIM, host).filter(isBefore);
-      const secrets = history.versions(kinds.SECRET, `${namespace}/${routeName(namespace, host)}`).filter(isBefore);
-      expect([claims.length > 0, secrets.length > 0], `${namespace}/${host} at ${at}`).toEqual([true, true]);
-    }
-    expect(added.length).toBeGreaterThan(50);
-  });
-
-  test('no redirect was ever published to a host that was not served', () => {
-    const {history} = world();
-    const redirects = history
-      .versions(MIDDLEWARE)
-      .filter(({object}) => object.metadata.annotations?.[ANNOTATION.redirectTo]);
-    for (const {object, at, type} of redirects) {
-      const {namespace = '', annotations = {}} = object.metadata;
-      const target = routeName(namespace, annotations[ANNOTATION.redirectTo] ?? '');
-      const standing = history.versions(kinds.INGRESS, `${namespace}/${target}`).filter(version => version.at < at);
-      if (type === 'ADDED')
-        expect(standing.at(-1)?.type, `${namespace}/${object.metadata.name} at ${at}`).not.toBe('DELETED');
-      expect(standing.length).toBeGreaterThan(0);
-    }
-    expect(redirects.length).toBeGreaterThan(5);
-  });
-}
-
 /** As a backup leaves it: without status, and without the claims. Returns the last resourceVersion before. */
 async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
   const {client, history} = tenant.world;
@@ -298,8 +265,4 @@ function shown(writes: Awaited<ReturnType<World['audit']['writes']>>): string[] 
   return writes.map(({verb, objectRef: {resource, namespace, name, subresource} = {resource: ''}}) =>
     [verb, resource, subresource, `${namespace ?? ''}/${name ?? ''}`].filter(Boolean).join(' '),
   );
-}
-
-function isCustom({metadata}: kinds.Ingress): boolean {
-  return metadata.namespace !== NAMESPACE && metadata.labels?.['nameplate.dev/project'] === undefined;
 }
