@@ -130,6 +130,11 @@ function addIndexes(stores: Stores): void {
   }
 }
 
+/** Nothing can be made in it any more, and its deletion takes along what is in it. */
+export function isEnding({namespaces}: Stores, namespace: string): boolean {
+  return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
+}
+
 /** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];

@@ -37,6 +37,8 @@ export interface ApiServer {
   installCrds(folder: string): Promise<void>;
   /** Path of a kubeconfig that acts as a service account, for testing RBAC. */
   kubeconfigFor(namespace: string, serviceAccount: string): Promise<string>;
+  /** Nothing ends and nothing is collected from now on, until the function that is returned is called. */
+  pauseControllers(): () => void;
   /** Kills the API server at once; the data stays. */
   crash(): Promise<void>;
   /** Starts it again, at the same address and with the same data, and waits until it is ready. */
@@ -85,10 +87,14 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     await writeKubeconfig(kubeconfig, plane, plane.token);
     const client = clientOf(programs.path('kubectl'), plane, kubeconfig);
     for (const crds of options.crds ?? []) await client.installCrds(crds);
-    start('kube-controller-manager', [...controllerFlags(plane, kubeconfig), ...FEW_CONTROLLERS]);
+    const {pid} = start('kube-controller-manager', [...controllerFlags(plane, kubeconfig), ...FEW_CONTROLLERS]);
+    const pauseControllers = () => {
+      process.kill(pid, 'SIGSTOP');
+      return () => void process.kill(pid, 'SIGCONT');
+    };
     const made = () => client.kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
     await until('the controllers have made the default service account', made);
-    return {...client, ...server, stop, [Symbol.asyncDispose]: stop};
+    return {...client, ...server, pauseControllers, stop, [Symbol.asyncDispose]: stop};
   } catch (error) {
     await stop();
     throw error;
@@ -140,7 +146,7 @@ async function startServer(
   };
 }
 
-type Client = Omit<ApiServer, 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose>;
+type Client = Omit<ApiServer, 'pauseControllers' | 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose>;
 
 function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {
   const kubectl = (...args: string[]) => run([program, '--kubeconfig', kubeconfig, ...args]);

@@ -7,7 +7,7 @@ import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {type DesiredDomain, desiredDomain} from '../project/hosts.ts';
 import {DOMAIN, type Domain} from '../resources.ts';
-import {INDEX} from '../stores.ts';
+import {INDEX, isEnding} from '../stores.ts';
 import {ownerOf} from './owner.ts';
 
 /**
@@ -26,9 +26,8 @@ export function reconcileManagedDomain({stores}: Operator): Reconcile {
       if (existing) await client.delete(DOMAIN, objectKey(existing), {...(uid && {preconditions: {uid}}), signal});
       return done();
     }
-    const isEnding = stores.namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
     if (!existing) {
-      if (!isEnding) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
+      if (!isEnding(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
       return done();
     }
     const wanted = withDesired(existing, desired);

@@ -19,7 +19,7 @@ import {routeKeyOf, routeName} from '../identity.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
 import {findBackend} from '../routing/backend.ts';
 import {deleteRoutes, publishRoute} from '../routing/publish.ts';
-import {INDEX} from '../stores.ts';
+import {INDEX, isEnding} from '../stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
 
@@ -35,6 +35,7 @@ export function reconcileProject(operator: Operator): Reconcile {
       return done();
     }
     const {name, namespace = ''} = project.metadata;
+    if (isEnding(stores, namespace)) return done();
     const defaultHost = identity.defaultHost(name, namespace);
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
     const ready = await publishDefaultHost(operator, project, defaultHost, client, signal);

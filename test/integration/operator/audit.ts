@@ -13,7 +13,7 @@ export interface AuditEvent {
     readonly name?: string;
     readonly apiGroup?: string;
   };
-  readonly responseStatus?: {readonly code?: number};
+  readonly responseStatus?: {readonly code?: number; readonly message?: string};
   readonly requestURI: string;
   readonly stage: string;
   readonly userAgent?: string;

@@ -8,6 +8,7 @@ import {
   type DomainClaim,
   INGRESS,
   type Ingress,
+  NAMESPACE,
   PROJECT,
   SECRET,
 } from '../../../src/operator/resources.ts';
@@ -115,6 +116,40 @@ export function removalRows(world: () => World): void {
     await tenant.until('nothing is left', () => isGone(tenant, managed) && isGone(tenant, byHand));
     const routes = () => world().history.list(INGRESS, tenant.namespace);
     await tenant.until('the default host is gone too', () => routes().length === 0);
+  });
+
+  test('in a namespace that ends nothing is put back', async () => {
+    const tenant = await newTenant(world(), 'ending');
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host});
+    await tenant.live(host);
+    const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
+    const resume = world().api.pauseControllers(); // else it may end before the operator has looked at it
+    try {
+      await world().client.delete(NAMESPACE, {name: tenant.namespace});
+      const ends = () => world().history.get(NAMESPACE, tenant.namespace)?.metadata.deletionTimestamp;
+      await tenant.until('its namespace ends', ends);
+      const metric = (name: string, labels: Record<string, string>) => world().operator().metric(name, labels);
+      const lookedAt = () => metric('controller_runtime_reconcile_total', {controller: 'project'});
+      const before = await lookedAt();
+      for (const {metadata} of [host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))) {
+        await tenant.delete(INGRESS, metadata.name);
+      }
+      await tenant.until('the Project was looked at, whose Ingress went last', async () => (await lookedAt()) > before);
+      const busy = async () =>
+        (await metric('workqueue_depth', {name: 'domain'})) +
+        (await metric('controller_runtime_active_workers', {controller: 'domain'}));
+      await tenant.until('the Domain was looked at, too', async () => (await busy()) === 0);
+    } finally {
+      resume();
+    }
+    await releaseOf(tenant, host);
+    const refused = (await world().audit.events())
+      .filter(
+        ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,
+      )
+      .map(({verb, objectRef}) => `${verb} ${objectRef?.resource}`);
+    expect(refused.filter(request => request !== 'create events')).toEqual([]); // an Event of what was before may come late
   });
 
   test('a finalizer of somebody else keeps no route: its rules are emptied before anything else, and it is told', async () => {
