@@ -40,14 +40,14 @@ soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, and those in *
 	@SOAK=1 node test/run.ts integration e2e
 
 .PHONY: bench-loop
-bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (forty minutes)
+bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (fifty minutes)
 	node bench/loop/compare.ts 1000
 	node bench/loop/compare.ts 10000
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
 
 .PHONY: bench-loop-large
-bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (forty minutes)
+bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (forty-five minutes)
 	node bench/loop/compare.ts 50000
 	node bench/loop/idle.ts 2 10000
 
