@@ -17,7 +17,7 @@ LABEL org.opencontainers.image.title="Nameplate" \
       org.opencontainers.image.description="A Kubernetes operator for custom domains" \
       org.opencontainers.image.licenses="Apache-2.0"
 
-COPY LICENSE dist/operator.mjs dist/check.mjs dist/messages.mjs dist/messages-store.mjs dist/*.cdx.json /app/
+COPY LICENSE dist/operator.mjs dist/check.mjs dist/review.mjs dist/messages.mjs dist/messages-store.mjs dist/*.cdx.json /app/
 
 ENV NODE_ENV=production
 # A number, because the kubelet cannot tell that a name is not root's (runAsNonRoot).

@@ -1,4 +1,4 @@
-# The front door. `make` lists what there is; every target does its own set-up.
+# Start here. `make` lists the targets; each one sets up what it needs.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
@@ -9,16 +9,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 leaves it up)
+demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 leaves it running)
 	@node test/demo/demo.ts
 
 .PHONY: test
-test: $(INSTALLED) ## everything that is right or wrong: check, integration, end to end
+test: $(INSTALLED) ## everything that has a right or wrong answer: static checks, unit, integration, end to end
 	@$(MAKE) --no-print-directory static
 	@node test/run.ts
 
 .PHONY: check
-check: $(INSTALLED) static ## the loop of every day: format, lint, types, generated files, licences, unit tests, npm audit
+check: $(INSTALLED) static ## every day: format, lint, types, generated files, licenses, commit subjects, unit tests, npm audit
+	@node tools/check-commits.ts
 	@vitest run --project unit
 	@$(MAKE) --no-print-directory audit
 
@@ -30,38 +31,42 @@ static: $(INSTALLED)
 	node tools/generate-values-schema.ts --check
 	node tools/check-packages.ts
 
-# Not in `make test`: what is known about a package changes without a commit, and no commit should fail for it.
+# Not in `make test`: what is known about a package changes without a commit, and should fail no commit.
 .PHONY: audit
-audit: $(INSTALLED) ## known vulnerabilities of what is shipped, as the npm registry knows them
+audit: $(INSTALLED) ## known vulnerabilities of what is shipped, according to the npm registry
 	@node tools/audit.ts
 
 .PHONY: soak
-soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1, and those in *.soak.ts (forty minutes)
-	@SOAK=1 node test/run.ts integration e2e
+soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1 and those in *.soak.ts (an hour; ONLY=hostile: one of these)
+	@SOAK=1 node test/run.ts $(if $(ONLY),,integration) e2e
 
 .PHONY: bench-loop
-bench-loop: $(INSTALLED) ## the runtime against its peers, and what a steady state of 100 domains costs (fifty minutes)
+bench-loop: $(INSTALLED) ## the runtime and its peers, and the cost of a steady state of 100 domains (50 minutes)
 	node bench/loop/compare.ts 1000
 	node bench/loop/compare.ts 10000
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
 
 .PHONY: bench-loop-large
-bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (forty-five minutes)
+bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (45 minutes)
 	node bench/loop/compare.ts 50000
 	node bench/loop/idle.ts 2 10000
 
 .PHONY: bench-dns
-bench-dns: $(INSTALLED) ## DNS verdicts beside node:dns and cert-manager's own check, over the fault zones of the tests
+bench-dns: $(INSTALLED) ## DNS verdicts, compared with node:dns and cert-manager's own check (15 minutes)
 	@node bench/dns/bench.ts
 
 .PHONY: bench-messages
-bench-messages: $(INSTALLED) ## durable messages a second, beside what bounds them; needs wrk
+bench-messages: $(INSTALLED) ## durable messages per second, compared with what bounds them; needs wrk
 	@node bench/messages/bench.ts
 
 .PHONY: bench-admission
-bench-admission: $(INSTALLED) ## what the admission policies cost a create, and an idle minute
+bench-admission: $(INSTALLED) ## what the admission policies cost per create, and in an idle minute
 	@node bench/admission/bench.ts
+
+.PHONY: bench-hostile
+bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in milliseconds and bytes
+	@node bench/hostile/run.ts
 
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
@@ -69,7 +74,7 @@ generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from 
 	node tools/generate-values-schema.ts
 
 .PHONY: format
-format: $(INSTALLED) ## format, and mend what the linter can
+format: $(INSTALLED) ## format, and fix what the linter can fix
 	biome check --write .
 
 .PHONY: bundle
@@ -77,7 +82,7 @@ bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them, each
 	rolldown --config tools/bundle.config.ts
 
 .PHONY: cluster-up
-cluster-up: $(INSTALLED) ## a cluster to work with by hand: see test/cluster/README.md
+cluster-up: $(INSTALLED) ## a cluster to try things in: see test/cluster/README.md
 	@node test/cluster/cli.ts up
 
 .PHONY: cluster-shell
@@ -89,10 +94,10 @@ cluster-down: $(INSTALLED) ## remove it without a trace
 	@node test/cluster/cli.ts down
 
 .PHONY: clean
-clean: ## node_modules and dist; the programs of the cluster stay in their cache
+clean: ## remove node_modules and dist; the cluster's programs stay in their cache
 	rm -rf node_modules dist coverage
 
-# Node 26 comes as an npm package, so whatever Node the machine has (20 or later) is enough to begin with.
+# Node 26 comes as an npm package, so any Node from 20 on is enough to begin with.
 $(INSTALLED): package.json package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later (https://nodejs.org)" >&2; exit 1; }
 	npm ci --no-audit --no-fund --loglevel=error

@@ -6,7 +6,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster}/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster,e2e/hostile}/**/*.test.ts'],
         },
       },
       {
@@ -26,6 +26,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts', ...(process.env.SOAK ? ['test/e2e/**/*.soak.ts'] : [])],
+          exclude: ['test/e2e/hostile/*.test.ts'], // of the generator alone: unit tests
           globalSetup: 'test/e2e/setup.ts',
           testTimeout: 240_000,
           hookTimeout: 300_000,

@@ -1,7 +1,7 @@
 /**
  * The tests, tier after tier: `node test/run.ts [unit|integration|e2e ...]`, all by default. It brings a cluster up for
  * e2e and takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
- * failed, when there was none, and, where CI=true, when one was skipped.
+ * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
@@ -18,6 +18,7 @@ const CLI = join(import.meta.dirname, 'cluster/cli.ts');
 const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const DIAGNOSE = join(import.meta.dirname, 'e2e/diagnose.ts');
 const keep = Boolean(process.env.KEEP);
+const only = process.env.ONLY ? [`/${process.env.ONLY}.soak.ts`] : [];
 
 let running: ChildProcess | undefined;
 let stopped = false;
@@ -52,7 +53,7 @@ function inside(...command: readonly string[]): Promise<number> {
 async function runTier(tier: Tier, folder: string, start: (...args: readonly string[]) => Promise<number>) {
   const report = join(folder, `${tier}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const code = await start(VITEST, 'run', '--project', tier, ...reporters);
+  const code = await start(VITEST, 'run', '--project', tier, ...only, ...reporters);
   const tally = existsSync(report) ? tallyOf(JSON.parse(await readFile(report, 'utf8'))) : NOTHING;
   return code !== 0 && tally.failures.length === 0 ? add(tally, failure(`${tier}: vitest exited with ${code}`)) : tally;
 }

@@ -45,6 +45,7 @@ function program(name: string, source = `src/bin/${name}.ts`): RolldownOptions {
 export default defineConfig([
   program('operator'),
   program('check'),
+  program('review'),
   program('messages'),
   // The thread of the store: a thread starts from a file of its own.
   program('messages-store', 'src/messages/store/sqlite/worker.ts'),

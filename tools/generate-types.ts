@@ -31,6 +31,7 @@ function closed(schema: JSONSchema): JSONSchema {
     copy.properties = Object.fromEntries(Object.entries(copy.properties).map(([key, value]) => [key, closed(value)]));
     copy.additionalProperties = false;
   }
+  if (typeof copy.additionalProperties === 'object') copy.additionalProperties = closed(copy.additionalProperties);
   if (copy.items && !Array.isArray(copy.items)) copy.items = closed(copy.items as JSONSchema);
   return copy;
 }

@@ -45,6 +45,7 @@ describe('the schema', () => {
     ['a misspelt value', {replica: 2}],
     ['a misspelt option', {config: {dns: {chekcs: {}}}}],
     ['a value of another type', {replicas: 'two'}],
+    ['a mode that does not exist', {admission: {mode: 'warn'}}],
     ['an option out of range', {config: {controller: {workers: 0}}}],
     ['a domain that is none', {config: {platform: {baseDomain: 'https://example.net'}}}],
     ['what the chart sets itself', {config: {platform: {keyFile: '/key'}}}],

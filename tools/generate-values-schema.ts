@@ -30,7 +30,12 @@ interface Schema {
 
 /** Options that the chart sets itself, because they follow from the release or the pod. */
 const setByTheChart = {
-  operator: ['platform.keyFile', 'controller.leaderElection.leaseName', 'controller.leaderElection.namespace'],
+  operator: [
+    'admission',
+    'platform.keyFile',
+    'controller.leaderElection.leaseName',
+    'controller.leaderElection.namespace',
+  ],
   messages: ['server.port', 'operations', 'keys.file', 'store.folder'],
 };
 
@@ -145,6 +150,8 @@ function valueSchema({value}: Pair, description: string | undefined): Schema {
   if (isSeq(value)) return {type: 'array'};
   if (isMap(value)) return value.items.length === 0 || description !== undefined ? {type: 'object'} : mapSchema(value);
   const scalar: unknown = isScalar(value) ? value.value : undefined;
+  const choices = / One of ([\w, -]+)\.$/.exec(description ?? '')?.[1]?.split(', ');
+  if (choices !== undefined) return {type: 'string', enum: choices};
   return {type: typeof scalar === 'number' ? 'integer' : typeof scalar};
 }
 

@@ -160,7 +160,7 @@ function ingressSpec(ingressClassName: string) {
 }
 
 async function renderChart(helm: string): Promise<string> {
-  const shown = ['admission', 'rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
+  const shown = ['admission*', 'rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const values = ['--values', join(ROOT, 'examples/values.yaml')];
   return run([
     helm,

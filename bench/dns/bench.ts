@@ -11,7 +11,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {cpus, tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import type {ProofQuestion} from '../../src/dns/verdict.ts';
+import type {ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';

@@ -1,5 +1,5 @@
 /** The fault zones of the tests as questions, each with the answers that are right. */
-import type {DnsReason, ProofQuestion} from '../../src/dns/verdict.ts';
+import type {DnsReason, ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
 import {apexRows} from '../../test/integration/dns/rows/apex.ts';
 import {recordRows} from '../../test/integration/dns/rows/records.ts';

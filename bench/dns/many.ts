@@ -8,10 +8,10 @@ import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {systemClock} from '../../src/base/clock.ts';
 import {defaultDnsConfig} from '../../src/dns/config.ts';
 import {createDns} from '../../src/dns/dns.ts';
-import type {Subject} from '../../src/dns/scheduler.ts';
-import {systemClock} from '../../src/runtime/clock.ts';
+import type {WatchedHost} from '../../src/dns/schedule/scheduler.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {questionAbout} from '../../test/integration/dns/rows/row.ts';
 import {manyHosts} from './zones.ts';
@@ -36,7 +36,7 @@ const deps = {logger: pino({level: 'silent'}), registry: new Registry(), clock: 
 const {scheduler} = createDns(defaultDnsConfig, deps);
 const verified = new Set<string>();
 const subjects = new Map(
-  hosts.map((host, n): [string, Subject] => {
+  hosts.map((host, n): [string, WatchedHost] => {
     const account = `account ${n % ACCOUNTS}`;
     return [host, {account, uid: host, question: questionAbout(host), urgency: 'pending'}];
   }),

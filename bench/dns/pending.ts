@@ -7,9 +7,9 @@
  */
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {systemClock} from '../../src/base/clock.ts';
 import {type DnsConfig, defaultDnsConfig} from '../../src/dns/config.ts';
 import {createDns} from '../../src/dns/dns.ts';
-import {systemClock} from '../../src/runtime/clock.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {questionAbout, RECURSIVE} from '../../test/integration/dns/rows/row.ts';
 

@@ -1,5 +1,5 @@
 import type {Resolver} from 'node:dns/promises';
-import type {ProofQuestion} from '../../src/dns/verdict.ts';
+import type {ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import type {Answer} from './cases.ts';
 
 const MAX_HOPS = 8;

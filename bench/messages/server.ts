@@ -6,14 +6,17 @@ import {join} from 'node:path';
 import Fastify from 'fastify';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {systemClock} from '../../src/base/clock.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
+import {Holdings} from '../../src/messages/holdings.ts';
 import {createApp} from '../../src/messages/http/app.ts';
 import {createHandlers} from '../../src/messages/http/handlers.ts';
 import {startApiServer} from '../../src/messages/http/server.ts';
 import {createKeyTable, keyHash} from '../../src/messages/key-table.ts';
 import {AccountLimiter} from '../../src/messages/limiter.ts';
 import {requestMetrics, storeMetrics} from '../../src/messages/metrics.ts';
+import {holdLimits} from '../../src/messages/service.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
 import type {EngineThread} from '../../src/messages/store/sqlite/engine-thread.ts';
@@ -21,14 +24,19 @@ import type {BatchResult} from '../../src/messages/store/sqlite/operations.ts';
 import {openSqliteStore, SqliteStore, type SqliteStoreOptions} from '../../src/messages/store/sqlite/sqlite-store.ts';
 import type {AppendOutcome, MessageStore} from '../../src/messages/store/store.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
-import {systemClock} from '../../src/runtime/clock.ts';
 import {KEY, type Kind} from './kinds.ts';
 
 const [kind, folder] = process.argv.slice(2) as [Kind, string];
 const logger = pino({level: 'silent'});
 const registry = new Registry();
 const config = parseConfig<MessagesConfig>('server: {port: 0}', 'the benchmark', messagesConfigDefinition);
-const unlimited = {requestsPerSecond: 1e9, bytesPerSecond: 1e12, burstSeconds: 5, storedBytes: 1e12};
+const unlimited = {
+  requestsPerSecond: 1e9,
+  bytesPerSecond: 1e12,
+  answerBytesPerSecond: 1e12,
+  burstSeconds: 5,
+  storedBytes: 1e12,
+};
 const ids = new MessageIds(undefined);
 const SINGLE_COMMITS = new URL('./single-commits.ts', import.meta.url);
 
@@ -59,7 +67,9 @@ function onThisThread(options: SqliteStoreOptions): SqliteStore {
   const engine = new Engine(options.engine);
   let answer: (result: BatchResult) => void = () => undefined;
   const thread: EngineThread = {
-    post: ({operations, now}) => answer(engine.apply(operations, now)),
+    post: ({operations, now}) => {
+      for (const result of engine.applyAll(operations, now)) answer(result);
+    },
     onResult: listener => {
       answer = listener;
     },
@@ -98,8 +108,10 @@ async function serveStore(store: MessageStore): Promise<number> {
   const limiter = new AccountLimiter(unlimited);
   const handlers = createHandlers({store, limiter, clock: systemClock, bodyBytes: config.limits.bodyBytes});
   const authenticator = createKeyTable({keys: [entry]});
-  const metrics = requestMetrics(registry);
-  const app = createApp({authenticator, handlers, description: {}, metrics, logger});
+  const holdings = new Holdings(holdLimits(config.limits));
+  const metrics = requestMetrics(registry, holdings);
+  const monotonic = () => systemClock.monotonic();
+  const app = createApp({authenticator, handlers, holdings, limiter, monotonic, description: {}, metrics, logger});
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 

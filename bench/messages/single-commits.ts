@@ -5,6 +5,8 @@ import type {Chunk, EngineOptions} from '../../src/messages/store/sqlite/operati
 
 const engine = new Engine(workerData as EngineOptions);
 parentPort?.on('message', ({operations, now}: Chunk) => {
-  for (const operation of operations) parentPort?.postMessage(engine.apply([operation], now));
+  for (const operation of operations) {
+    for (const result of engine.applyAll([operation], now)) parentPort?.postMessage(result);
+  }
 });
 parentPort?.postMessage('open');

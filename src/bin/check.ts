@@ -2,11 +2,16 @@
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {type DnsConfig, defaultDnsConfig} from '../dns/config.ts';
-import {createDns, type Dns} from '../dns/dns.ts';
-import {parseHost} from '../dns/names.ts';
-import type {ProofQuestion, Verdict} from '../dns/verdict.ts';
-import {systemClock} from '../runtime/clock.ts';
+import {systemClock} from '../base/clock.ts';
+import {
+  createDns,
+  type Dns,
+  type DnsConfig,
+  defaultDnsConfig,
+  type ProofQuestion,
+  parseHost,
+  type Verdict,
+} from '../dns/dns.ts';
 
 const USAGE = `Usage: nameplate check HOST --target TARGET [options]
 

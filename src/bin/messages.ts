@@ -5,6 +5,7 @@
  */
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
+import {systemClock} from '../base/clock.ts';
 import {watchKeys} from '../keys/authority.ts';
 import type {Authenticator} from '../messages/auth.ts';
 import type {MessagesConfig} from '../messages/config.ts';
@@ -18,7 +19,6 @@ import {startOperationsServer} from '../process/http.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
 import {handleShutdown} from '../process/shutdown.ts';
-import {systemClock} from '../runtime/clock.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 
 const USAGE = 'usage: messages --config FILE [--kubeconfig FILE]\n  messages backup --config FILE TARGET';

@@ -3,6 +3,7 @@
 import {hostname} from 'node:os';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import {FIELD_MANAGER} from '../api/names.ts';
+import {systemClock} from '../base/clock.ts';
 import {assembleOperator} from '../operator/assemble.ts';
 import type {OperatorConfig} from '../operator/config.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
@@ -12,7 +13,6 @@ import {readKeyFile} from '../process/key-file.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
 import {handleShutdown} from '../process/shutdown.ts';
-import {systemClock} from '../runtime/clock.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 

@@ -1,27 +1,33 @@
 import {readFileSync} from 'node:fs';
 import type {Logger} from 'pino';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
-import {type Endpoint, formatEndpoint, mayAskAddress, parseEndpoint, rangesOf} from './addresses.ts';
-import type {CaaRecord} from './caa.ts';
-import type {Clock} from './clock.ts';
-import {canonicalAddress} from './codec.ts';
+import type {Clock} from '../base/clock.ts';
+import {TtlCache} from '../base/ttl-cache.ts';
 import type {DnsConfig} from './config.ts';
-import {createDelegations} from './delegation.ts';
-import {createRecursiveDirectory, type Directory} from './directory.ts';
-import {rootServers} from './root-hints.ts';
-import {createScheduler, type DnsScheduler} from './scheduler.ts';
-import {createTargets} from './targets.ts';
-import {createTransport} from './transport.ts';
-import {TtlCache} from './ttl-cache.ts';
-import type {ProofQuestion, Verdict} from './verdict.ts';
-import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verify.ts';
+import {createDelegations} from './resolve/delegation.ts';
+import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
+import {rootServers} from './resolve/root-hints.ts';
+import {createScheduler, type DnsScheduler} from './schedule/scheduler.ts';
+import type {CaaRecord} from './verdict/caa.ts';
+import {createTargets} from './verdict/targets.ts';
+import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
+import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
+import {type Endpoint, formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './wire/addresses.ts';
+import {canonicalAddress} from './wire/codec.ts';
+import {createTransport} from './wire/transport.ts';
 
-/** Public suffixes whose CAA sets are kept. */
+// biome-ignore lint/performance/noBarrelFile: the only file of src/dns that the rest of src imports.
+export {type DnsConfig, defaultDnsConfig} from './config.ts';
+export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
+export type {CheckResult, DnsScheduler} from './schedule/scheduler.ts';
+export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
+
+/** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;
 
 export interface Dns {
   readonly scheduler: DnsScheduler;
-  /** Never rejects but when the signal aborts: faults of DNS are verdicts. */
+  /** Faults of DNS are verdicts. Rejects only if the signal aborts. */
   verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict>;
 }
 
@@ -29,11 +35,11 @@ export interface DnsDependencies {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly clock: Clock;
-  /** The port of authoritative servers; another one than 53 in tests only. */
+  /** The port of authoritative servers. Not 53 only in tests. */
   readonly port?: number;
 }
 
-/** Throws a RangeError that names the entry of the configuration that is no address or no CIDR. */
+/** Throws a RangeError that names the entry of the configuration that is not an address or not a CIDR. */
 export function createDns(config: DnsConfig, {logger, registry, clock, port = 53}: DnsDependencies): Dns {
   const recursives = config.recursives.map(text => parseEndpoint(text));
   const deps = verifierOf(config, recursives, clock, port);
@@ -73,8 +79,8 @@ function verifierOf(
 ): VerifyDependencies {
   const timeoutMs = config.queryTimeoutMs;
   const recursives = configured.length > 0 ? configured : systemRecursives();
-  const mayAskRecursive = among(recursives);
-  const transport = createTransport({mayAsk: mayAskRecursive, timeoutMs, ours: true, clock});
+  const mayQueryRecursive = among(recursives);
+  const transport = createTransport({mayQuery: mayQueryRecursive, timeoutMs, ours: true, clock});
   const recursive = createRecursiveDirectory(recursives, transport);
   const directories: {authoritative?: Directory; fallback?: Directory; confirm?: Confirmation} = {};
   if (config.mode !== 'recursive') directories.authoritative = authoritative(config, clock, port);
@@ -88,14 +94,14 @@ function verifierOf(
   return {...caches, ...directories, clock, timeoutMs: config.verdictTimeoutMs};
 }
 
-/** The platform's own root servers are asked wherever they are; what strangers' records name must be allowed. */
+/** The platform's own root servers may have any address. Servers that strangers' records name must be allowed. */
 function authoritative(config: DnsConfig, clock: Clock, port: number): Directory {
   const roots = rootServers(config.rootServers, port);
   const isRoot = among(roots.flatMap(root => root.endpoints));
   const allowed = rangesOf(config.allowAddresses);
-  const mayAsk = (endpoint: Endpoint) =>
-    isRoot(endpoint) || (endpoint.port === port && mayAskAddress(endpoint.address, allowed));
-  const transport = createTransport({mayAsk, timeoutMs: config.queryTimeoutMs, clock});
+  const mayQuery = (endpoint: Endpoint) =>
+    isRoot(endpoint) || (endpoint.port === port && mayQueryAddress(endpoint.address, allowed));
+  const transport = createTransport({mayQuery, timeoutMs: config.queryTimeoutMs, clock});
   return createDelegations({transport, roots, port, clock});
 }
 

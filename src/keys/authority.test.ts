@@ -1,10 +1,10 @@
 import {describe, expect, test} from 'vitest';
 import {API_VERSION} from '../api/names.ts';
-import {Store} from '../runtime/kube/store.ts';
-import {ManualClock} from '../runtime/manual-clock.ts';
-import type {APIKey} from './apikey.ts';
+import {ManualClock} from '../base/manual-clock.ts';
+import {Store} from '../runtime/cache/store.ts';
 import {KeyAuthority} from './authority.ts';
 import {digestOf, mintKey} from './format.ts';
+import {COMPLETE, type KeyClaim} from './keyclaim.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const GRACE_MS = 30_000;
@@ -14,39 +14,42 @@ const [KEY, OLD, UNKNOWN] = [1, 2, 3].map(fill => mintKey(count => new Uint8Arra
   string,
 ];
 
-function apiKey(name: string, spec: Partial<APIKey['spec']> = {}, status: APIKey['status'] = {}): APIKey {
+function keyClaim(sha256: string, spec: Partial<KeyClaim['spec']> = {}): KeyClaim {
   return {
     apiVersion: API_VERSION,
-    kind: 'APIKey',
-    metadata: {name, namespace: 'a', uid: name, resourceVersion: '1'},
-    spec: {scopes: ['messages:write'], ...spec},
-    status: {account: 'acme', sha256: digestOf(KEY), ...status},
+    kind: 'KeyClaim',
+    metadata: {name: sha256, uid: sha256, resourceVersion: '1'},
+    spec: {account: 'acme', namespace: 'a', name: 'shop', uid: 'u', scopes: ['messages:write'], ...spec},
   };
 }
+const held = (spec: Partial<KeyClaim['spec']> = {}) => keyClaim(digestOf(KEY), spec);
+const replaced = (spec: Partial<KeyClaim['spec']> = {}) =>
+  keyClaim(digestOf(OLD), {validUntil: '2026-06-01T00:01:00Z', ...spec});
+const ALL = {...keyClaim(COMPLETE), spec: {}};
 
 class Given {
   readonly clock = new ManualClock(NOW);
-  readonly store = new Store<APIKey>({
+  readonly store = new Store<KeyClaim>({
     onHandlerError: error => {
       throw error;
     },
   });
   lostSince: number | undefined;
   readonly authority = new KeyAuthority({
-    apiKeys: this.store,
+    keyClaims: this.store,
     lostSince: () => this.lostSince,
     clock: this.clock,
     graceMs: GRACE_MS,
   });
 
-  constructor(...apiKeys: APIKey[]) {
-    this.store.replace(new Map(apiKeys.map(each => [`a/${each.metadata.name}`, each])), '1');
+  constructor(...claims: KeyClaim[]) {
+    this.store.replace(new Map([ALL, ...claims].map(each => [each.metadata.name, each])), '1');
   }
 }
 
 describe('a key', () => {
-  test('that an APIKey holds is its account’s', () => {
-    const {authority} = new Given(apiKey('shop', {scopes: ['messages:read', 'messages:process']}));
+  test('with a record belongs to the account that the record names', () => {
+    const {authority} = new Given(held({scopes: ['messages:read', 'messages:process']}));
     expect(authority.authenticate(KEY)).toEqual({
       account: 'acme',
       keyId: 'a/shop',
@@ -54,68 +57,61 @@ describe('a key', () => {
     });
   });
 
-  const overlap = {previous: {sha256: digestOf(OLD), validUntil: '2026-06-01T00:01:00Z'}};
   test.each([
-    ['before it expires', apiKey('k', {expiresAt: '2026-06-01T00:00:01Z'}), KEY],
-    ['in another time zone', apiKey('k', {expiresAt: '2026-06-01T02:00:01+02:00'}), KEY],
-    ['the one before, in the overlap', apiKey('k', {}, overlap), OLD],
-    ['the new one, in the overlap', apiKey('k', {}, overlap), KEY],
-  ])('works %s', (_, held, key) => {
-    expect(new Given(held).authority.authenticate(key)).toHaveProperty('account', 'acme');
+    ['before it expires', held({expiresAt: '2026-06-01T00:00:01Z'}), KEY],
+    ['in another time zone', held({expiresAt: '2026-06-01T02:00:01+02:00'}), KEY],
+    ['the previous key, in the overlap', replaced(), OLD],
+  ])('works %s', (_, claim, key) => {
+    expect(new Given(claim).authority.authenticate(key)).toHaveProperty('account', 'acme');
   });
 
   test.each([
-    ['unknown', apiKey('k'), UNKNOWN, undefined],
-    ['malformed', apiKey('k'), KEY.slice(0, -1), 'This is not an API key of this service.'],
-    [
-      'with a wrong check, though an APIKey claims its hash',
-      apiKey('k', {}, {sha256: digestOf('npk_x')}),
-      'npk_x',
-      /not an API key/,
-    ],
-    ['revoked', apiKey('k', {revoked: true}), KEY, 'This key was revoked.'],
-    ['revoked, the one before', apiKey('k', {revoked: true}, overlap), OLD, 'This key was revoked.'],
-    ['expired', apiKey('k', {expiresAt: '2026-06-01T00:00:00Z'}), KEY, 'This key expired at 2026-06-01T00:00:00Z.'],
-    ['with an expiry that cannot be read', apiKey('k', {expiresAt: 'soon'}), KEY, /expired/],
-    [
-      'replaced',
-      apiKey('k', {}, {previous: {...overlap.previous, validUntil: '2026-06-01T00:00:00Z'}}),
-      OLD,
-      /replaced/,
-    ],
-    ['replaced, the overlap set to nothing', apiKey('k', {rotation: {overlapSeconds: 0}}, overlap), OLD, /replaced/],
-    ['without an account', apiKey('k', {}, {account: ''}), KEY, undefined],
-  ] as const)('is refused: %s', (_, held, key, detail) => {
-    const answer = new Given(held).authority.authenticate(key);
+    ['unknown', held(), UNKNOWN, undefined],
+    ['malformed', held(), KEY.slice(0, -1), 'This is not an API key of this service.'],
+    ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not an API key/],
+    ['revoked', held({revoked: true}), KEY, 'This key was revoked.'],
+    ['revoked, as the previous key', replaced({revoked: true}), OLD, 'This key was revoked.'],
+    ['expired', held({expiresAt: '2026-06-01T00:00:00Z'}), KEY, 'This key expired at 2026-06-01T00:00:00Z.'],
+    ['with an expiry that cannot be read', held({expiresAt: 'soon'}), KEY, /expired/],
+    ['replaced', replaced({validUntil: '2026-06-01T00:00:00Z'}), OLD, /replaced/],
+    ['replaced, the overlap ended early', replaced({releasedAt: '2026-05-31T00:00:00Z'}), OLD, /replaced/],
+    ['released with its APIKey', held({releasedAt: '2026-05-31T00:00:00Z'}), KEY, undefined],
+    ['released in the future of a clock that is ahead', held({releasedAt: '2026-07-01T00:00:00Z'}), KEY, undefined],
+    ['without an account', held({account: ''}), KEY, undefined],
+  ] as const)('is refused: %s', (_, claim, key, detail) => {
+    const answer = new Given(claim).authority.authenticate(key);
     expect(answer).toEqual({refused: 'invalid', ...(detail && {detail: expect.stringMatching(detail)})});
   });
 
-  test('that two APIKeys claim is refused to both, until one lets it go', () => {
-    const thief = apiKey('thief', {}, {account: 'other'});
-    const {authority, store} = new Given(apiKey('shop'), thief);
-    expect(authority.authenticate(KEY)).toEqual({refused: 'invalid'});
-    store.remove(thief);
-    expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
-  });
-
-  test('ends by the clock, without any change of its APIKey', async () => {
-    const {authority, clock} = new Given(apiKey('k', {expiresAt: '2026-06-01T00:00:10Z'}, overlap));
+  test('ends by the clock, without a change to its record', async () => {
+    const {authority, clock} = new Given(held({expiresAt: '2026-06-01T00:00:10Z'}));
     await clock.advance(9_999);
     expect(authority.authenticate(KEY)).toHaveProperty('account');
     await clock.advance(1);
     expect(authority.authenticate(KEY)).toHaveProperty('refused', 'invalid');
   });
 
-  test('is forgotten with its APIKey', () => {
-    const {authority, store} = new Given(apiKey('shop'));
-    store.remove(apiKey('shop'));
+  test('is forgotten with its record', () => {
+    const {authority, store} = new Given(held());
+    store.remove(held());
     expect(authority.authenticate(KEY)).toEqual({refused: 'invalid'});
+  });
+
+  test('is neither accepted nor refused before the operator has recorded all keys', () => {
+    const {authority, store} = new Given(held());
+    store.remove(ALL);
+    for (const key of [KEY, UNKNOWN]) expect(authority.authenticate(key)).toEqual({refused: 'unavailable'});
+    expect(authority.problem()).toMatch(/not recorded all API keys yet/);
+    store.upsert(ALL);
+    expect(authority.problem()).toBeUndefined();
+    expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
+    expect(authority.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
   });
 });
 
 describe('while the API server is away', () => {
   test('known keys work for the grace and not a moment longer, and again when it is back', async () => {
-    const given = new Given(apiKey('shop'));
+    const given = new Given(held());
     const {authority, clock} = given;
     given.lostSince = clock.monotonic();
     await clock.advance(GRACE_MS);
@@ -134,8 +130,13 @@ describe('while the API server is away', () => {
     const {store, authority} = new Given();
     store.markMissing();
     expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
-    const syncing = new Store<APIKey>({onHandlerError: () => undefined});
-    const fresh = new KeyAuthority({apiKeys: syncing, lostSince: () => 0, clock: new ManualClock(), graceMs: GRACE_MS});
+    const syncing = new Store<KeyClaim>({onHandlerError: () => undefined});
+    const fresh = new KeyAuthority({
+      keyClaims: syncing,
+      lostSince: () => 0,
+      clock: new ManualClock(),
+      graceMs: GRACE_MS,
+    });
     expect(fresh.authenticate(KEY)).toEqual({refused: 'unavailable'});
     expect(fresh.problem()).toMatch(/not been read yet/);
   });

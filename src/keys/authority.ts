@@ -1,19 +1,19 @@
 /**
- * Says whose an API key is, from a cache of the APIKeys: no request waits for the API server, and no Secret is read.
- * It fits what the messages API wants of an authenticator (src/messages/auth.ts).
+ * Finds the account of an API key in a cache of the KeyClaims, which only the operator writes. No request waits for the
+ * API server, and it reads no Secret and trusts nothing that a tenant's role may write.
+ * It is an authenticator as the messages API requires one (src/messages/auth.ts).
  */
-import {timingSafeEqual} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {APIKeySpec} from '../api/generated/apikey.ts';
-import type {Clock} from '../runtime/clock.ts';
+import type {Clock} from '../base/clock.ts';
+import {Reflector} from '../runtime/cache/reflector.ts';
+import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
-import {Reflector} from '../runtime/kube/reflector.ts';
-import type {ReadonlyStore} from '../runtime/kube/store.ts';
-import {API_KEY, type APIKey, hashesOf} from './apikey.ts';
+import type {DeepReadonly} from '../runtime/kube/object.ts';
 import {digestOf, isKey} from './format.ts';
-import {endOf, isOverlapOver} from './validity.ts';
+import {COMPLETE, KEY_CLAIM, type KeyClaim} from './keyclaim.ts';
+import {endOf, letGoMs} from './validity.ts';
 
 export type KeyScope = APIKeySpec['scopes'][number];
 
@@ -31,73 +31,67 @@ export interface KeyRefusal {
 }
 
 export interface KeyAuthorityOptions {
-  readonly apiKeys: ReadonlyStore<APIKey>;
+  /** Keyed by the hash of the key. */
+  readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Since when (monotonic milliseconds) the cache may be behind the API server; undefined while it follows. */
   readonly lostSince: () => number | undefined;
   readonly clock: Clock;
-  /** How long what was known last is trusted while the API server is away: a key revoked meanwhile works on for as long. */
+  /**
+   * How long the last known records are trusted while the API server is unavailable; a key revoked meanwhile works
+   * until then.
+   */
   readonly graceMs: number;
 }
-
-const BY_HASH = 'sha256';
 
 export class KeyAuthority {
   readonly #options: KeyAuthorityOptions;
 
   constructor(options: KeyAuthorityOptions) {
     this.#options = options;
-    options.apiKeys.addIndex(BY_HASH, hashesOf);
   }
 
   /** Decides at once, from memory. */
   authenticate(key: string): KeyHolder | KeyRefusal {
     if (!isKey(key)) return {refused: 'invalid', detail: 'This is not an API key of this service.'};
-    const problem = this.problem();
-    if (problem !== undefined) return {refused: 'unavailable'};
-    // By its hash, which nobody can steer: how long the look-up takes says nothing about the keys that there are.
-    const sha256 = digestOf(key);
-    const [holder, ...rivals] = this.#options.apiKeys.byIndex(BY_HASH, sha256);
-    // The operator lets one APIKey have a key; where two show it all the same, neither is believed.
-    if (!holder || rivals.length > 0) return {refused: 'invalid'};
-    return this.#judge(holder, sha256);
+    if (this.problem() !== undefined) return {refused: 'unavailable'};
+    // By its hash, which nobody can control: the time of the lookup reveals nothing about the keys that exist.
+    const claim = this.#options.keyClaims.get(digestOf(key));
+    return claim ? judge(claim, this.#options.clock.now()) : {refused: 'invalid'};
   }
 
   /** Why no key can be judged now; undefined when all is well. */
   problem(): string | undefined {
-    const {apiKeys, lostSince, clock, graceMs} = this.#options;
-    if (apiKeys.state === 'syncing') return 'the API keys have not been read yet';
-    if (apiKeys.state === 'missing') return 'the kind APIKey is not installed';
+    const {keyClaims, lostSince, clock, graceMs} = this.#options;
+    if (keyClaims.state === 'syncing') return 'the API keys have not been read yet';
+    if (keyClaims.state === 'missing') return 'the kind KeyClaim is not installed';
+    // Until then, a key without a record may be valid, and must not be refused.
+    if (!keyClaims.get(COMPLETE))
+      return 'the operator has not recorded all API keys yet (KeyClaim complete does not exist)';
     const lostMs = clock.monotonic() - (lostSince() ?? clock.monotonic());
     if (lostMs <= graceMs) return undefined;
     return `the API server has been away for ${Math.round(lostMs / 1000)} s, longer than known keys are trusted`;
   }
-
-  #judge(holder: DeepReadonly<APIKey>, sha256: string): KeyHolder | KeyRefusal {
-    const {spec, status} = holder;
-    const nowMs = this.#options.clock.now();
-    switch (endOf(holder, nowMs)) {
-      case 'revoked':
-        return {refused: 'invalid', detail: 'This key was revoked.'};
-      case 'expired':
-        return {refused: 'invalid', detail: `This key expired at ${spec.expiresAt}.`};
-      case undefined:
-        break;
-    }
-    const {previous, account} = status ?? {};
-    if (!isSame(status?.sha256, sha256) && (!previous || isOverlapOver(holder, previous.validUntil, nowMs))) {
-      return {refused: 'invalid', detail: 'This key was replaced by a new one.'};
-    }
-    if (!account) return {refused: 'invalid'};
-    return {account, keyId: keyOf(holder), scopes: new Set(spec.scopes)};
-  }
 }
 
-function isSame(held: string | undefined, sha256: string): boolean {
-  return held?.length === sha256.length && timingSafeEqual(Buffer.from(held), Buffer.from(sha256));
+function judge({spec}: DeepReadonly<KeyClaim>, nowMs: number): KeyHolder | KeyRefusal {
+  switch (endOf({spec}, nowMs)) {
+    case 'revoked':
+      return {refused: 'invalid', detail: 'This key was revoked.'};
+    case 'expired':
+      return {refused: 'invalid', detail: `This key expired at ${spec.expiresAt}.`};
+    case undefined:
+      break;
+  }
+  if (letGoMs(spec, nowMs) !== undefined) {
+    return {refused: 'invalid', ...(spec.validUntil && {detail: 'This key was replaced by a new one.'})};
+  }
+  const {account, namespace, name, scopes} = spec;
+  if (!account || !namespace || !name || !scopes) return {refused: 'invalid'};
+  return {account, keyId: `${namespace}/${name}`, scopes: new Set(scopes)};
 }
 
 export interface WatchKeysOptions {
-  /** Needs the rights list and watch on APIKeys, and no other. */
+  /** Needs only the rights to list and watch KeyClaims. */
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -110,32 +104,24 @@ const IDLE_TIMEOUT_MS = 90_000;
 /** An API server that is back should be followed again soon: a revocation may have been missed. */
 const BACKOFF = {initialMs: 200, maxMs: 2_000, factor: 2, jitter: 0.5};
 
-/** An authority over all APIKeys of the cluster; `run` follows them until the signal aborts, and never rejects. */
+/** An authority over all keys of the cluster; `run` follows them until the signal aborts, and never rejects. */
 export function watchKeys({graceMs, ...options}: WatchKeysOptions): {
   readonly authority: KeyAuthority;
   run(signal: AbortSignal): Promise<void>;
 } {
-  const reflector = new Reflector<APIKey>({
+  const reflector = new Reflector<KeyClaim>({
     ...options,
-    resource: API_KEY,
+    resource: KEY_CLAIM,
     transform: slim,
     idleTimeoutMs: IDLE_TIMEOUT_MS,
     backoff: BACKOFF,
   });
   const lostSince = () => reflector.lostSince;
-  const authority = new KeyAuthority({apiKeys: reflector.store, lostSince, clock: options.clock, graceMs});
+  const authority = new KeyAuthority({keyClaims: reflector.store, lostSince, clock: options.clock, graceMs});
   return {authority, run: signal => reflector.run(signal)};
 }
 
-/** What is asked of an APIKey at each request. */
-function slim({apiVersion, kind, metadata, spec, status = {}}: APIKey): APIKey {
-  const {name, namespace = '', uid = '', resourceVersion = ''} = metadata;
-  const {account, sha256, previous} = status;
-  return {
-    apiVersion,
-    kind,
-    metadata: {name, namespace, uid, resourceVersion},
-    spec,
-    status: {...(account && {account}), ...(sha256 && {sha256}), ...(previous && {previous})},
-  };
+/** What a request needs of a record. */
+function slim({apiVersion, kind, metadata: {name, uid = '', resourceVersion = ''}, spec}: KeyClaim): KeyClaim {
+  return {apiVersion, kind, metadata: {name, uid, resourceVersion}, spec};
 }

@@ -1,9 +1,16 @@
-/** When a key of an APIKey ends: one rule for the operator, which shows it, and for the messages API, which enforces it. */
+/**
+ * When a key ends: according to its APIKey, which the operator records, and according to the record, which the messages
+ * API enforces.
+ */
+import type {KeyClaimSpec} from '../api/generated/keyclaim.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 import type {APIKey} from './apikey.ts';
 
 /** Why the spec wants no key of this APIKey to work; undefined where it may. A time that cannot be read is over. */
-export function endOf({spec}: DeepReadonly<APIKey>, nowMs: number): 'revoked' | 'expired' | undefined {
+export function endOf(
+  {spec}: {readonly spec: Pick<DeepReadonly<APIKey>['spec'], 'revoked' | 'expiresAt'>},
+  nowMs: number,
+): 'revoked' | 'expired' | undefined {
   if (spec.revoked) return 'revoked';
   return spec.expiresAt !== undefined && isOver(spec.expiresAt, nowMs) ? 'expired' : undefined;
 }
@@ -11,6 +18,15 @@ export function endOf({spec}: DeepReadonly<APIKey>, nowMs: number): 'revoked' | 
 /** Whether the key before the current one has ended. An overlap that is set to nothing ends at once. */
 export function isOverlapOver({spec}: DeepReadonly<APIKey>, validUntil: string, nowMs: number): boolean {
   return spec.rotation?.overlapSeconds === 0 || isOver(validUntil, nowMs);
+}
+
+/**
+ * The time (in milliseconds) since which no APIKey holds the key of a record; undefined while one does. A revoked or
+ * expired key is still held: its APIKey exists.
+ */
+export function letGoMs({releasedAt, validUntil}: DeepReadonly<KeyClaimSpec>, nowMs: number): number | undefined {
+  if (releasedAt !== undefined) return Date.parse(releasedAt);
+  return validUntil !== undefined && isOver(validUntil, nowMs) ? Date.parse(validUntil) : undefined;
 }
 
 function isOver(time: string, nowMs: number): boolean {

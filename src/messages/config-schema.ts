@@ -12,9 +12,26 @@ const YEAR = 365 * DAY;
 
 const server = section('The API.', {
   port: integer(8080, 0, 65_535, 'Port to listen on; 0 for any free one.'),
-  maxConnections: integer(4096, 1, 1_000_000, 'Connections at a time; more are closed at once.'),
+  maxConnections: integer(
+    4096,
+    1,
+    1_000_000,
+    'Connections at a time. When there are more, the one that has been idle longest is closed, of the address that has most.',
+  ),
+  maxConnectionsPerAddress: integer(
+    0,
+    0,
+    1_000_000,
+    'Connections of one address (IPv6: of one /64) at a time; 0: no limit of its own. Set it only where clients connect directly: behind a proxy or an ingress, all connections come from its addresses.',
+  ),
   headersTimeoutSeconds: integer(10, 1, 600, 'How long the headers of a request may take.'),
   requestTimeoutSeconds: integer(30, 1, 3600, 'How long a request may take to arrive, body included.'),
+  answerTimeoutSeconds: integer(
+    30,
+    1,
+    3600,
+    'How long a client may take to read an answer; then its connection is closed.',
+  ),
   keepAliveSeconds: integer(
     120,
     1,
@@ -49,11 +66,30 @@ const retention = section('How long what is finished is kept.', {
 
 const limits = section('What is refused.', {
   bodyBytes: integer(256 * KIB, 1, 64 * MIB, 'Longest body of a request.'),
+  heldBytes: integer(
+    64 * MIB,
+    MIB,
+    64 * GIB,
+    'Bytes of bodies and answers that all requests together may hold in memory. Objects of the program come on top: allow the process about four times as much. It is raised to what two accounts may hold.',
+  ),
   account: section('Of each account by itself.', {
     requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests a second, in the long run.'),
     bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies a second, in the long run.'),
+    answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of answers a second, in the long run.'),
     burstSeconds: integer(5, 1, 3600, "How many seconds' worth may come at once. It must hold one longest body."),
-    storedBytes: integer(GIB, 1, 1024 * GIB, 'Bytes of messages that may be stored.'),
+    requestsAtOnce: integer(512, 1, 1_000_000, 'Requests that may be in progress, until their answers are read.'),
+    heldBytes: integer(
+      8 * MIB,
+      MIB,
+      64 * GIB,
+      'Bytes of bodies and answers that these requests may hold in memory. It is raised to hold two longest bodies.',
+    ),
+    storedBytes: integer(
+      GIB,
+      1,
+      1024 * GIB,
+      'Bytes that may be stored: of messages, with 512 and four times the account name for each; of idempotency keys, with 256 and twice the account name for each; and of reasons. The database takes at most twice as much.',
+    ),
   }),
 });
 

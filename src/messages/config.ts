@@ -15,8 +15,11 @@ export interface MessagesConfig {
 export interface ServerConfig {
   readonly port: number;
   readonly maxConnections: number;
+  /** 0: as many as maxConnections. */
+  readonly maxConnectionsPerAddress: number;
   readonly headersTimeoutSeconds: number;
   readonly requestTimeoutSeconds: number;
+  readonly answerTimeoutSeconds: number;
   /** Longer than that of the proxy in front, which must be the one to close. */
   readonly keepAliveSeconds: number;
 }
@@ -48,6 +51,8 @@ export interface RetentionConfig {
 
 export interface LimitsConfig {
   readonly bodyBytes: number;
+  /** Bytes of bodies and answers in memory. */
+  readonly heldBytes: number;
   readonly account: AccountLimits;
 }
 
@@ -55,7 +60,10 @@ export interface LimitsConfig {
 export interface AccountLimits {
   readonly requestsPerSecond: number;
   readonly bytesPerSecond: number;
+  readonly answerBytesPerSecond: number;
   /** How many seconds' worth may come at once. */
   readonly burstSeconds: number;
+  readonly requestsAtOnce: number;
+  readonly heldBytes: number;
   readonly storedBytes: number;
 }

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {AccountLimiter} from './limiter.ts';
 
-const limits = {requestsPerSecond: 10, bytesPerSecond: 1000, burstSeconds: 2, storedBytes: 1};
+const limits = {requestsPerSecond: 10, bytesPerSecond: 1000, answerBytesPerSecond: 100, burstSeconds: 2};
 
 /** How many of `count` requests at `now` pass. */
 function passing(limiter: AccountLimiter, account: string, count: number, bytes: number, now: number): number {
@@ -21,6 +21,21 @@ test('bytes have a bucket of their own', () => {
   expect(passing(limiter, 'a', 100, 400, 0)).toBe(5);
   expect(limiter.take('a', 400, 0)).toEqual({ok: false, limit: 'bytes', perSecond: 1000, retryAfterMs: 400});
   expect(limiter.take('a', 0, 0)).toEqual({ok: true});
+});
+
+test('bytes of a body that are counted as they come count like those that were announced', () => {
+  const limiter = new AccountLimiter(limits);
+  expect(limiter.take('a', 0, 0)).toEqual({ok: true});
+  expect(limiter.takeBytes('a', 1500, 0)).toEqual({ok: true});
+  expect(limiter.takeBytes('a', 600, 0)).toEqual({ok: false, limit: 'bytes', perSecond: 1000, retryAfterMs: 100});
+  expect(limiter.take('a', 501, 0).ok).toBe(false);
+});
+
+test('an answer passes whatever its length; requests after it wait', () => {
+  const limiter = new AccountLimiter(limits);
+  limiter.answered('a', 500, 0);
+  expect(limiter.take('a', 0, 0)).toEqual({ok: false, limit: 'answer bytes', perSecond: 100, retryAfterMs: 3000});
+  expect(limiter.take('a', 0, 3000)).toEqual({ok: true});
 });
 
 test('a refusal says when to come back, and then it passes', () => {

@@ -11,7 +11,15 @@ export interface StoreMetrics {
 }
 
 /** No metric bears an account: there are too many of them, and they are nobody else's business. */
-export function requestMetrics(registry: Registry): RequestMetrics {
+export function requestMetrics(registry: Registry, holdings: {readonly bytes: number}): RequestMetrics {
+  new Gauge({
+    name: 'nameplate_messages_held_bytes',
+    help: 'Bytes of bodies and answers that requests in progress hold.',
+    registers: [registry],
+    collect() {
+      this.set(holdings.bytes);
+    },
+  });
   const seconds = new Histogram({
     name: 'nameplate_messages_request_duration_seconds',
     help: 'Requests by operation and status, from the end of the headers to the answer.',

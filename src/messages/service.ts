@@ -2,13 +2,15 @@
 import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
+import type {Clock} from '../base/clock.ts';
 import type {HealthCheck} from '../process/http.ts';
-import type {Clock} from '../runtime/clock.ts';
 import type {Authenticator} from './auth.ts';
-import type {MessagesConfig} from './config.ts';
+import type {LimitsConfig, MessagesConfig} from './config.ts';
+import {Holdings, type HoldLimits} from './holdings.ts';
 import {createApp} from './http/app.ts';
-import {createHandlers} from './http/handlers.ts';
+import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
+import {LIST_LIMIT} from './http/parameters.ts';
 import {startApiServer} from './http/server.ts';
 import {AccountLimiter} from './limiter.ts';
 import {requestMetrics, storeMetrics} from './metrics.ts';
@@ -45,9 +47,18 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const {config, authenticator, clock, logger, registry} = options;
   const store = await openStore(options);
   const {account, bodyBytes} = config.limits;
-  const handlers = createHandlers({store, limiter: new AccountLimiter(account), clock, bodyBytes});
-  const description = describeApi(config);
-  const app = createApp({authenticator, handlers, description, metrics: requestMetrics(registry), logger});
+  const limiter = new AccountLimiter(account);
+  const holdings = new Holdings(holdLimits(config.limits));
+  const app = createApp({
+    authenticator,
+    handlers: createHandlers({store, limiter, clock, bodyBytes}),
+    holdings,
+    limiter,
+    monotonic: () => clock.monotonic(),
+    description: describeApi(config),
+    metrics: requestMetrics(registry, holdings),
+    logger,
+  });
   const server = await startApiServer(config.server, app).catch(async (error: unknown) => {
     await store.close();
     throw error;
@@ -66,6 +77,21 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
       await server.close(graceMs);
       await store.close();
     },
+  };
+}
+
+/** Requests of all accounts that may be in progress: what their objects take is bounded too. */
+const TOTAL_REQUESTS = 8192;
+
+/** As configured, but never so little that the longest body or answer would not pass, or one account would take all. */
+export function holdLimits({bodyBytes, heldBytes, account}: LimitsConfig): HoldLimits {
+  const longest = answerBytes(LIST_LIMIT.max, {bodyBytes});
+  const accountBytes = Math.max(account.heldBytes, 2 * longest);
+  return {
+    accountBytes,
+    totalBytes: Math.max(heldBytes, 2 * accountBytes),
+    accountRequests: account.requestsAtOnce,
+    totalRequests: Math.max(TOTAL_REQUESTS, 2 * account.requestsAtOnce),
   };
 }
 

@@ -1,16 +1,18 @@
 /** Puts the operator together: caches, controllers and the DNS scheduler under one manager. */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
+import type {Clock} from '../base/clock.ts';
 import {createDns} from '../dns/dns.ts';
-import type {Clock} from '../runtime/clock.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign.ts';
+import {Reservations} from './approval/slots.ts';
 import type {OperatorConfig} from './config.ts';
 import type {Operator} from './context.ts';
 import {addControllers} from './controllers.ts';
 import {Identity} from './identity.ts';
 import {OrderBoard} from './orders/board.ts';
+import {checkPromises} from './promises.ts';
 import {traefik} from './routing/traefik.ts';
 import {createStores} from './stores.ts';
 
@@ -53,6 +55,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     stores: createStores(manager, config, flavour.resources),
     scheduler,
     orders: new OrderBoard(),
+    reservations: new Reservations(),
     flavour,
     events: manager.events,
     logger,
@@ -63,10 +66,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {certificateRequests} = operator.stores;
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
-  return {
-    manager,
-    warning: certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined,
-  };
+  const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
+  const promises = checkPromises({config, client, registry, logger});
+  const warning = () => [foreign(), promises()].filter(Boolean).join(' ') || undefined;
+  return {manager, warning};
 }
 
 function leaderElection({controller}: OperatorConfig, namespace: string) {

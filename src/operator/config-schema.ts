@@ -2,7 +2,7 @@
  * JSON schema (draft 7) of the operator's configuration file: the one place of its defaults, limits and descriptions.
  * A `pattern` goes with a `title` that says in words what is allowed, and with `examples`: error messages use both.
  */
-import {defaultDnsConfig} from '../dns/config.ts';
+import {defaultDnsConfig} from '../dns/dns.ts';
 import {checkOperatorConfig} from './config.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -71,25 +71,65 @@ const platform = section(
   ['baseDomain', 'targetDomain', 'keyFile'],
 );
 
-const certificates = section('Certificates of custom domains, made by cert-manager.', {
-  issuerRef: section(
-    'The cert-manager issuer of new certificates; a certificate keeps its issuer for life.',
-    {
-      name: {...kubernetesName, examples: ['letsencrypt'], description: 'Name of the issuer.'},
-      kind: choice(
-        ['ClusterIssuer', 'Issuer'],
-        'ClusterIssuer',
-        "An Issuer is looked up in each project's own namespace.",
-      ),
-      group: {
-        ...host,
-        examples: ['cert-manager.io'],
-        default: 'cert-manager.io',
-        description: 'API group of the issuer.',
-      },
+const issuerRefProperties = {
+  name: {...kubernetesName, examples: ['letsencrypt'], description: 'Name of the issuer.'},
+  kind: choice(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', "An Issuer is looked up in each project's own namespace."),
+  group: {
+    ...host,
+    examples: ['cert-manager.io'],
+    default: 'cert-manager.io',
+    description: 'API group of the issuer.',
+  },
+} satisfies Record<string, Schema>;
+
+function issuerRefs(description: string): Schema {
+  return {type: 'array', default: [], description, items: object('An issuer.', issuerRefProperties, ['name'])};
+}
+
+const listedServer = object(
+  'A server.',
+  {
+    url: {
+      type: 'string',
+      minLength: 1,
+      title: 'the address of a server, as an Issuer names it',
+      examples: ['https://acme-v02.api.letsencrypt.org/directory'],
+      description: 'The whole address, as the Issuer names it.',
     },
-    ['name'],
+    caBundle: {
+      type: 'string',
+      minLength: 1,
+      title: 'base64 of PEM certificates',
+      examples: ['LS0tLS1CRUdJTi…'],
+      description: 'The caBundle that an Issuer of this server may set, in base64. Absent: none.',
+    },
+  },
+  ['url'],
+);
+
+const certificates = section('Certificates of custom domains, issued by cert-manager.', {
+  issuerRef: section('The cert-manager issuer of new certificates.', issuerRefProperties, ['name']),
+  formerIssuerRefs: issuerRefs(
+    'Issuers that issuerRef named before. A certificate keeps such an issuer for its lifetime; issuerRef replaces any other issuer.',
   ),
+  certManagerUser: {
+    type: 'string',
+    minLength: 1,
+    title: 'a user name of Kubernetes',
+    examples: ['system:serviceaccount:cert-manager:cert-manager'],
+    default: 'system:serviceaccount:cert-manager:cert-manager',
+    description:
+      "The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces, and what it writes for a challenge is checked against the hosts that the namespace holds.",
+  },
+  tenantIssuers: section('Issuers that tenants create in their own namespaces.', {
+    servers: {
+      type: 'array',
+      default: [],
+      items: listedServer,
+      description:
+        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. Empty: none. Every server on this list can delay the certificates of all tenants.',
+    },
+  }),
   caaIdentities: {
     type: 'array',
     items: {...host, examples: ['letsencrypt.org']},
@@ -104,7 +144,7 @@ const certificates = section('Certificates of custom domains, made by cert-manag
         type: 'boolean',
         default: true,
         description:
-          'Approve requests of one host that its namespace holds, and deny all others. Off: somebody else must approve, and keep tenants from certificates for hosts that are not theirs.',
+          "Approve the operator's own requests, each for one host that its namespace holds, and deny all others. Off: somebody else must approve, and keep tenants from certificates for hosts that are not theirs.",
       },
       exemptNamespaces: {
         type: 'array',
@@ -112,9 +152,43 @@ const certificates = section('Certificates of custom domains, made by cert-manag
         default: ['cert-manager', 'kube-system'],
         description: "Namespaces whose requests are all approved: the platform's own, never a tenant's.",
       },
+      tenantCertificates: section(
+        "Certificates that tenants create themselves. By default, only the operator's own are approved.",
+        {
+          hosts: issuerRefs(
+            'Issuers from which a namespace may get a certificate for one host that it holds. Each such certificate is a separate order.',
+          ),
+          services: issuerRefs(
+            'Issuers from which a namespace may get a certificate for names of its own Services (x.NAMESPACE.svc), for TLS within the cluster.',
+          ),
+        },
+      ),
     },
   ),
   overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
+  challenges: section(
+    'How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time, and one that is never solved would occupy its slot permanently.',
+    {
+      inProgress: count(
+        50,
+        2,
+        1000,
+        "Requests in progress in the whole cluster. Stay below cert-manager's own limit, --max-concurrent-challenges.",
+      ),
+      inProgressPerAccount: count(
+        4,
+        1,
+        1000,
+        "Requests in progress of one account. A self check can hold one of cert-manager's workers for most of a minute, so stay below their number, --concurrent-workers (5 by default).",
+      ),
+      renewalReserve: count(10, 0, 1000, 'How many of inProgress are kept for renewals; less than inProgress.'),
+      timeoutSeconds: seconds(
+        900,
+        10,
+        'Nameplate withdraws a request whose challenge is not solved after this time, and counts it as a failed attempt.',
+      ),
+    },
+  ),
   failureBudget: section(
     'How often a host may fail to get a certificate and, while approval is enabled, how often one is ordered for it at all. Stay at or below the limit of the CA.',
     {
@@ -160,6 +234,12 @@ const routing = section('How traffic reaches projects.', {
   traefik: section('Names in the static configuration of Traefik.', {
     httpEntryPoint: entryPoint('web', 'Entry point of port 80.'),
     httpsEntryPoint: entryPoint('websecure', 'Entry point of port 443.'),
+    version: {
+      type: 'string',
+      default: '',
+      description:
+        'Its version, for example 3.6.12. Nameplate warns if it is too old for the promises of the threat model. Empty: unknown.',
+    },
   }),
 });
 
@@ -276,12 +356,21 @@ export const operatorConfigSchema: Schema = {
     certificates,
     routing,
     dns,
-    claims: section('Which account holds a host.', {
+    claims: section('Which account holds a host or a key.', {
       lingerSeconds: seconds(
         day,
         0,
-        'How long the record of a released claim is kept, at the least. It blocks nobody; it remembers failed certificate attempts, and orders for as long as they count.',
+        'How long Nameplate keeps the record of a released host or key, at least. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. The record of a key prevents other accounts from taking the key.',
       ),
+    }),
+    admission: section("The chart's admission policies, as it has installed them.", {
+      notEnforced: {
+        type: 'array',
+        items: {type: 'string', title: 'the name of a policy', examples: ['routes']},
+        default: [],
+        description:
+          'Policies that are off or only audit. The chart fills this in from admission.*; the operator reports it.',
+      },
     }),
     controller: section('How the operator works.', {
       workers: count(4, 1, 64, 'Reconciles of one controller at the same time.'),

@@ -22,8 +22,16 @@ const complete: OperatorConfig = {
   certificates: {
     issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io'},
     caaIdentities: [],
-    approval: {enabled: true, exemptNamespaces: ['cert-manager', 'kube-system']},
+    formerIssuerRefs: [],
+    certManagerUser: 'system:serviceaccount:cert-manager:cert-manager',
+    tenantIssuers: {servers: []},
+    approval: {
+      enabled: true,
+      exemptNamespaces: ['cert-manager', 'kube-system'],
+      tenantCertificates: {hosts: [], services: []},
+    },
     overdueAfterSeconds: 1800,
+    challenges: {inProgress: 50, inProgressPerAccount: 4, renewalReserve: 10, timeoutSeconds: 900},
     failureBudget: {failures: 5, windowSeconds: 3600},
     orderBudget: {
       orders: 300,
@@ -37,7 +45,7 @@ const complete: OperatorConfig = {
   routing: {
     flavour: 'traefik',
     ingressClassName: 'traefik',
-    traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure'},
+    traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   },
   dns: {
     mode: 'auto',
@@ -50,6 +58,7 @@ const complete: OperatorConfig = {
     apexProof: 'txt',
     propagationSeconds: 172_800,
   },
+  admission: {notEnforced: []},
   claims: {lingerSeconds: 86_400},
   controller: {
     workers: 4,

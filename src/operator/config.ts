@@ -5,7 +5,7 @@
  * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
  */
 import {isIP, isIPv4, isIPv6} from 'node:net';
-import type {DnsConfig} from '../dns/config.ts';
+import type {DnsConfig} from '../dns/dns.ts';
 
 export interface OperatorConfig {
   readonly platform: PlatformConfig;
@@ -17,6 +17,8 @@ export interface OperatorConfig {
   readonly routing: RoutingConfig;
   readonly dns: OperatorDnsConfig;
   readonly claims: {readonly lingerSeconds: number};
+  /** Names of the chart's admission policies that refuse nothing. */
+  readonly admission: {readonly notEnforced: readonly string[]};
   readonly controller: ControllerConfig;
   /** Port 0 asks the system for any free port. */
   readonly server: {readonly port: number};
@@ -40,12 +42,37 @@ export interface PlanConfig {
   readonly maxDomains: number;
 }
 
+export interface IssuerRef {
+  readonly name: string;
+  readonly kind: 'ClusterIssuer' | 'Issuer';
+  readonly group: string;
+}
+
 export interface CertificatesConfig {
-  readonly issuerRef: {readonly name: string; readonly kind: 'ClusterIssuer' | 'Issuer'; readonly group: string};
+  readonly issuerRef: IssuerRef;
+  /** Former issuers: a certificate that names one keeps it. */
+  readonly formerIssuerRefs: readonly IssuerRef[];
+  /** The user name of cert-manager's controller. */
+  readonly certManagerUser: string;
+  /** Servers that Issuers of tenants may name; `caBundle`: base64 of PEM, as cert-manager has it. */
+  readonly tenantIssuers: {readonly servers: readonly {readonly url: string; readonly caBundle?: string}[]};
   /** The CA's domains as CAA records name them; empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
-  readonly approval: {readonly enabled: boolean; readonly exemptNamespaces: readonly string[]};
+  readonly approval: {
+    readonly enabled: boolean;
+    readonly exemptNamespaces: readonly string[];
+    /** Issuers from which tenants may request certificates with their own Certificates. */
+    readonly tenantCertificates: {readonly hosts: readonly IssuerRef[]; readonly services: readonly IssuerRef[]};
+  };
   readonly overdueAfterSeconds: number;
+  /** How many certificates may be issued at the same time, and for how long; enforced if `approval` is enabled. */
+  readonly challenges: {
+    readonly inProgress: number;
+    readonly inProgressPerAccount: number;
+    /** Part of `inProgress`, and less than it. */
+    readonly renewalReserve: number;
+    readonly timeoutSeconds: number;
+  };
   readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
   /** Limits of the issuer's account at the CA; kept where `approval` is enabled. */
   readonly orderBudget: {
@@ -62,7 +89,12 @@ export interface CertificatesConfig {
 export interface RoutingConfig {
   readonly flavour: 'traefik';
   readonly ingressClassName: string;
-  readonly traefik: {readonly httpEntryPoint: string; readonly httpsEntryPoint: string};
+  readonly traefik: {
+    readonly httpEntryPoint: string;
+    readonly httpsEntryPoint: string;
+    /** '' if unknown. */
+    readonly version: string;
+  };
 }
 
 export interface OperatorDnsConfig extends DnsConfig {
@@ -99,6 +131,7 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
     ...checkPlatform(config.platform),
     ...checkPlans(config),
     ...checkOrderBudget(config.certificates.orderBudget),
+    ...checkChallenges(config.certificates.challenges),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
   ];
@@ -118,6 +151,10 @@ function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProble
 
 function checkOrderBudget({orders, renewalReserve}: CertificatesConfig['orderBudget']): readonly ConfigProblem[] {
   return mustBeLess(['certificates', 'orderBudget', 'renewalReserve'], renewalReserve, 'orders', orders);
+}
+
+function checkChallenges({inProgress, renewalReserve}: CertificatesConfig['challenges']): readonly ConfigProblem[] {
+  return mustBeLess(['certificates', 'challenges', 'renewalReserve'], renewalReserve, 'inProgress', inProgress);
 }
 
 function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {

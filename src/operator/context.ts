@@ -1,7 +1,8 @@
 import type {Logger} from 'pino';
-import type {DnsScheduler} from '../dns/scheduler.ts';
-import type {Clock} from '../runtime/clock.ts';
+import type {Clock} from '../base/clock.ts';
+import type {DnsScheduler} from '../dns/dns.ts';
 import type {EventRecorder} from '../runtime/kube/events.ts';
+import type {Reservations} from './approval/slots.ts';
 import type {OperatorConfig} from './config.ts';
 import type {Identity} from './identity.ts';
 import type {OrderBoard} from './orders/board.ts';
@@ -15,6 +16,7 @@ export interface Operator {
   readonly stores: Stores;
   readonly scheduler: DnsScheduler;
   readonly orders: OrderBoard;
+  readonly reservations: Reservations;
   readonly flavour: Flavour;
   readonly events: EventRecorder;
   readonly logger: Logger;

@@ -2,21 +2,29 @@
 import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
+import {COMPLETE, type KeyClaim} from '../keys/keyclaim.ts';
+import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
-import type {Delta, ReadonlyStore} from '../runtime/kube/store.ts';
 import {accountId} from './account.ts';
+import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
+import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
+import {reconcileChallenge} from './approval/challenge.ts';
+import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
+import {isInProgress, requestedHost} from './approval/request.ts';
 import type {Operator} from './context.ts';
 import {reconcileManagedDomain} from './domain/managed.ts';
+import {leavesLine, nextInLine} from './domain/places.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
+import {mattersToRedirects, withRedirectsTo} from './domain/redirects-to.ts';
 import {routeKeyOf} from './identity.ts';
 import {caAccountOf} from './orders/ca-account.ts';
 import {reconcileOrders} from './orders/reconcile.ts';
 import {listedHosts} from './project/hosts.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import type {CertificateRequest, DomainClaim, Project} from './resources.ts';
+import type {CertificateRequest, DomainClaim, HeldHosts, Project} from './resources.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './retention.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
 
@@ -26,6 +34,7 @@ export function addControllers(manager: Manager, operator: Operator): void {
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
+  addHeldHostsControllers(manager, operator);
   const {certificateRequests} = operator.stores;
   if (certificateRequests) addApprovalControllers(manager, operator, certificateRequests);
 }
@@ -74,17 +83,22 @@ function addDomainController(manager: Manager, operator: Operator): void {
     return found && accountId(found);
   };
   const waitingForPlace = (account: string | undefined) =>
-    stores.domains
-      .byIndex(INDEX.waitsFor, 'Accepted/PlanLimitReached')
-      .filter(({metadata}) => accountIn(metadata.namespace ?? '') === account)
-      .map(keyOf);
+    nextInLine(
+      stores.domains
+        .byIndex(INDEX.waitsFor, 'Accepted/PlanLimitReached')
+        .filter(({metadata}) => accountIn(metadata.namespace ?? '') === account),
+    ).map(keyOf);
+  const ofHosts = (hosts: readonly string[]) =>
+    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
   const issuers = () =>
     waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
-      ...withRedirectsTo(stores, [keyOf(delta.object)]),
-      ...(delta.type === 'deleted' ? waitingForPlace(accountIn(delta.object.metadata.namespace ?? '')) : []),
+      ...(mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta)),
+      ...(delta.type === 'deleted' || leavesLine(delta)
+        ? waitingForPlace(accountIn(delta.object.metadata.namespace ?? ''))
+        : []),
     ])
     .watch(stores.projects, delta =>
       isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
@@ -107,9 +121,17 @@ function addDomainController(manager: Manager, operator: Operator): void {
     .watch(stores.issuers, issuers)
     .watch(stores.clusterIssuers, issuers)
     .watch(stores.certificates, domainKeysOf)
-    .watch(stores.secrets, domainKeysOf);
+    .watch(stores.secrets, domainKeysOf)
+    .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
+    .watch(stores.challenges, ({type, object}) => (type === 'deleted' ? ofHosts([object.spec.dnsName]) : []));
+  if (stores.certificateRequests) {
+    // A request that ends may have delayed a new holder.
+    controller.watch(stores.certificateRequests, ({type, object, old = object}) =>
+      isInProgress(old) && (type === 'deleted' || !isInProgress(object)) ? ofHosts([requestedHost(old) ?? '']) : [],
+    );
+  }
   for (const {store} of stores.routes) {
-    controller.watch(store, delta => withRedirectsTo(stores, domainKeysOf(delta))); // a redirect waits for its target's route
+    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
   }
   scheduler.subscribe(key => controller.enqueue(key));
   orders.subscribe(key => controller.enqueue(key));
@@ -134,8 +156,47 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
   manager
     .controller({name: 'apikey', reconcile: reconcileApiKey(operator), workers: config.controller.workers})
     .watch(stores.apiKeys, delta => apiKeyAndWhoShares(stores, delta))
+    .watch(stores.keyClaims, delta => holdersOf(stores, delta))
     .watch(stores.secrets, ({object, old}) => [object, old].flatMap(secret => (secret ? apiKeyKeysOf(secret) : [])))
     .watch(stores.namespaces, ({object}) => stores.apiKeys.byIndex(INDEX.namespace, object.metadata.name).map(keyOf));
+  manager
+    .controller({name: 'key-claim', reconcile: reconcileKeyClaim(operator), workers: 1})
+    .watch(stores.keyClaims, ({object}) => [
+      keyOf(object),
+      ...[crowdedOut(stores, object, operator.clock.now()) ?? []].flat(),
+    ])
+    .watch(stores.apiKeys, ({object: {metadata}}) => stores.keyClaims.byIndex(INDEX.uid, metadata.uid ?? '').map(keyOf))
+    .watch(stores.namespaces, ({object: {metadata}}) =>
+      metadata.deletionTimestamp
+        ? [...stores.keyClaims.list()].filter(({spec}) => spec.namespace === metadata.name).map(keyOf)
+        : [],
+    );
+  manager
+    .controller({name: 'key-claims-complete', reconcile: completeKeyClaims(operator), workers: 1})
+    .watch(stores.keyClaims, ({object}) => (object.metadata.name === COMPLETE ? [COMPLETE] : []))
+    .enqueue(COMPLETE);
+}
+
+function addHeldHostsControllers(manager: Manager, operator: Operator): void {
+  const {stores, config} = operator;
+  const {workers} = config.controller;
+  manager
+    .controller({name: 'held-hosts', reconcile: reconcileHeldHosts(operator), workers})
+    .watch(stores.claims, ({object, old}) => [object, ...(old ? [old] : [])].map(({spec}) => spec.namespace))
+    .watch(stores.namespaces, ({object}) => [object.metadata.name])
+    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : [delta.object.metadata.namespace ?? '']))
+    .watch(stores.heldHosts, ({object}) => [object.metadata.namespace ?? '']);
+  const challengesOf = (host: string) => stores.challenges.byIndex(INDEX.host, host).map(keyOf);
+  const controller = manager
+    .controller({name: 'challenge', reconcile: reconcileChallenge(operator), workers})
+    .watch(stores.challenges, self)
+    .watch(stores.claims, ({object}) => challengesOf(object.metadata.name))
+    .watch(stores.namespaces, delta => (changesAccount(delta) ? inside(delta, [...stores.challenges.list()]) : []));
+  if (stores.certificateRequests) {
+    controller.watch(stores.certificateRequests, ({object, old}) =>
+      old && isInProgress(old) && !isInProgress(object) ? challengesOf(requestedHost(old) ?? '') : [],
+    );
+  }
 }
 
 function addApprovalControllers(
@@ -150,7 +211,15 @@ function addApprovalControllers(
       reconcile: reconcileCertificateRequest(operator),
       workers: config.controller.workers,
     })
-    .watch(requests, self); // a request waits for nothing but its grace
+    .watch(requests, self) // a request waits for nothing but its grace
+    .watch(stores.claims, ({object}) => requests.byIndex(INDEX.host, object.metadata.name).map(keyOf))
+    .watch(stores.namespaces, delta =>
+      changesAccount(delta) || delta.object.metadata.deletionTimestamp
+        ? inside(delta, requests.byIndex(INDEX.inProgress, 'all'))
+        : [],
+    )
+    .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
+    .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
   // Claims say who has a host and remember orders; Certificates say that a renewal is due.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
@@ -174,6 +243,12 @@ function isOwnSummary({object, old}: Delta<Project>): boolean {
   );
 }
 
+/** The hosts that a namespace gained or lost with this change. */
+function changedHosts({object, old}: Delta<HeldHosts>): string[] {
+  const [now, before] = [object.spec.hosts, old?.spec.hosts ?? {}];
+  return [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(host => now[host] !== before[host]);
+}
+
 /** The hosts that a Project lists, or listed before: other Projects and Domains may want them. */
 function hostKeysOf({object, old}: Delta<Project>): Set<string> {
   const hosts = [object, old].flatMap(version => (version ? listedHosts(version) : []));
@@ -189,6 +264,15 @@ function isLetGo({type, object, old = object}: Delta<DomainClaim>): boolean {
 /** Undefined once the claim is released. */
 function holderOf({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
   return releasedAt === undefined ? {account, namespace} : undefined;
+}
+
+/** Its claims are another account's from now on. */
+function changesAccount({object, old}: Delta<KubeObject>): boolean {
+  return old !== undefined && accountId(old) !== accountId(object);
+}
+
+function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<KubeObject>[]): string[] {
+  return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
 /** A change of the one class that routes refer to concerns them all; of another class, none. */
@@ -208,11 +292,15 @@ function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
 }
 
-/** The hosts and those that redirect to them, however long the chain. */
-function withRedirectsTo({domains}: Stores, hosts: Iterable<string>): Set<string> {
-  const keys = new Set(hosts);
-  for (const at of keys) for (const redirect of domains.byIndex(INDEX.redirectTo, at)) keys.add(keyOf(redirect));
-  return keys;
+/** The APIKeys of the record, now and before, and, if a key may have become free, those that were refused a key. */
+function holdersOf({apiKeys}: Stores, {type, object, old}: Delta<KeyClaim>): Set<string> {
+  if (type === 'added') return new Set(); // the reconcile of its APIKey added it
+  const holders = [object, old].flatMap(claim =>
+    claim?.spec.name === undefined ? [] : [`${claim.spec.namespace}/${claim.spec.name}`],
+  );
+  const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
+  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse').map(keyOf) : [];
+  return new Set([...holders, ...refused]);
 }
 
 /** The APIKey, those that show the same key, and, when a key became free, those that were refused one. */

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {hostLabel, Identity, ROUTE_NAME_LENGTH, routeKeyOf, routeName} from './identity.ts';
+import {hostLabel, Identity, ROUTE_NAME_LENGTH, routeKeyOf, routeName, routeNameIn} from './identity.ts';
 
 const KEY = new Uint8Array(32).fill(7);
 const domains = {baseDomain: 'apps.platform.test', targetDomain: 'edge.platform.test'};
@@ -47,6 +47,21 @@ test('names of routes have one length, whatever the host, and differ by namespac
   expect(new Set(names).size).toBe(names.length);
   for (const name of names) expect(name).toMatch(new RegExp(`^np-[a-z2-7]{${ROUTE_NAME_LENGTH - 3}}$`));
   expect(routeKeyOf('a/b.c')).toBe(`a/${routeName('a', 'b.c')}`);
+});
+
+test('a name that only begins like the name of a route belongs to none', () => {
+  const route = routeName('a', 'b.c');
+  for (const ours of [route, `${route}-https`, `${route}-`]) expect(routeNameIn(ours)).toBe(route);
+  for (const other of [
+    `${route}x`,
+    `${route}.example`,
+    route.slice(0, -1),
+    `a${route}`,
+    route.toUpperCase(),
+    'np-shop',
+  ]) {
+    expect(routeNameIn(other), other).toBeUndefined();
+  }
 });
 
 test.each([63, 64, 253])('the label of a host of %d characters is a valid label value', length => {

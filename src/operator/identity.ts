@@ -29,6 +29,14 @@ export function routeName(namespace: string, host: string): string {
   return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
 }
 
+/**
+ * The name of the route that an object of this name belongs to; the object's name is that name, with or without a
+ * suffix after a dash.
+ */
+export function routeNameIn(objectName: string): string | undefined {
+  return /^(np-[a-z2-7]{20})(?:-.*)?$/.exec(objectName)?.[1];
+}
+
 /** "namespace/np-…", the key of a host's Certificate and Secret, and of its route. `key`: "namespace/host". */
 export function routeKeyOf(key: string): string {
   const slash = key.indexOf('/');

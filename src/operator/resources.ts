@@ -1,6 +1,7 @@
 /** The kinds the operator reads and writes, each with its descriptor and the part of its shape that we look at. */
 import type {DomainSpec, DomainStatus} from '../api/generated/domain.ts';
 import type {DomainClaimSpec} from '../api/generated/domainclaim.ts';
+import type {HeldHostsSpec} from '../api/generated/heldhosts.ts';
 import type {ProjectSpec, ProjectStatus} from '../api/generated/project.ts';
 import {GROUP, VERSION} from '../api/names.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
@@ -15,6 +16,9 @@ export interface Domain extends KubeObject {
 }
 export interface DomainClaim extends KubeObject {
   spec: DomainClaimSpec;
+}
+export interface HeldHosts extends KubeObject {
+  spec: HeldHostsSpec;
 }
 
 export interface Service extends KubeObject {
@@ -85,13 +89,49 @@ export interface CertificateRequest extends KubeObject {
     isCA?: boolean;
     usages?: string[];
     issuerRef: {name: string; kind?: string; group?: string};
+    /** The user who created it, according to the API server; cert-manager's webhook sets it, and it never changes. */
+    username?: string;
   };
   status?: {conditions?: CertificateCondition[]};
 }
 
+export interface Challenge extends KubeObject {
+  spec: {dnsName: string};
+  status?: {processing?: boolean};
+}
+
 /** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
 export interface Issuer extends KubeObject {
+  spec?: IssuerSpec;
+  /** Not part of the API: why the Issuer of a namespace is not used, judged once when it is cached. */
+  problem?: string | undefined;
   status?: {conditions?: CertificateCondition[]};
+}
+
+interface ServerTrust {
+  caBundle?: string;
+  caBundleSecretRef?: object;
+}
+/** The parts that name a server, or choose where a challenge is solved. */
+export interface IssuerSpec {
+  acme?: ServerTrust & {server: string; skipTLSVerify?: boolean; solvers?: ChallengeSolver[]};
+  ca?: object;
+  selfSigned?: object;
+  vault?: ServerTrust & {server: string};
+  venafi?: {
+    tpp?: ServerTrust & {url: string};
+    cloud?: {url?: string};
+    ngts?: {url?: string; tokenEndpoint?: string};
+  };
+}
+interface ChallengeSolver {
+  http01?: {ingress?: {name?: string; ingressTemplate?: object}; gatewayHTTPRoute?: object};
+  dns01?: {
+    webhook?: object;
+    rfc2136?: {nameserver: string};
+    acmeDNS?: {host: string};
+    akamai?: {serviceConsumerDomain: string};
+  };
 }
 
 export const PROJECT: ResourceType<Project> = {
@@ -114,6 +154,13 @@ export const DOMAIN_CLAIM: ResourceType<DomainClaim> = {
   plural: 'domainclaims',
   kind: 'DomainClaim',
   namespaced: false,
+};
+export const HELD_HOSTS: ResourceType<HeldHosts> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'heldhosts',
+  kind: 'HeldHosts',
+  namespaced: true,
 };
 export const NAMESPACE: ResourceType = {
   group: '',
@@ -163,6 +210,21 @@ export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
   version: 'v1',
   plural: 'certificaterequests',
   kind: 'CertificateRequest',
+  namespaced: true,
+};
+/** https://cert-manager.io/docs/reference/api-docs/#acme.cert-manager.io/v1.Challenge */
+export const CHALLENGE: ResourceType<Challenge> = {
+  group: 'acme.cert-manager.io',
+  version: 'v1',
+  plural: 'challenges',
+  kind: 'Challenge',
+  namespaced: true,
+};
+export const ORDER: ResourceType = {
+  group: 'acme.cert-manager.io',
+  version: 'v1',
+  plural: 'orders',
+  kind: 'Order',
   namespaced: true,
 };
 export const ISSUER: ResourceType<Issuer> = {

@@ -1,13 +1,16 @@
 import {once} from 'node:events';
-import {connect} from 'node:net';
+import {get} from 'node:http';
+import {connect, type Socket} from 'node:net';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterEach, describe, expect, test} from 'vitest';
 import {type OperationsServer, type OperationsServerOptions, startOperationsServer} from './http.ts';
 
 const servers: OperationsServer[] = [];
+const held: Socket[] = [];
 
 afterEach(async () => {
+  for (const socket of held.splice(0)) socket.destroy();
   await Promise.all(servers.splice(0).map(server => server.close()));
 });
 
@@ -94,6 +97,64 @@ test.each([
 test('a port in use is told at start', async () => {
   const {port} = await start();
   await expect(start({port})).rejects.toMatchObject({code: 'EADDRINUSE'});
+});
+
+/** Sockets from one address that send `bytes` as soon as they are connected, and read nothing. */
+async function hold({port}: OperationsServer, count: number, bytes: string): Promise<readonly Socket[]> {
+  const sockets = Array.from({length: count}, () => {
+    const socket = connect({port, host: '127.0.0.1', localAddress: '127.0.0.1'});
+    socket.on('error', () => undefined); // A reset is one way to be closed.
+    socket.pause();
+    socket.write(bytes);
+    held.push(socket);
+    return socket;
+  });
+  await Promise.all(sockets.map(socket => socket.connecting && once(socket, 'connect').catch(() => undefined)));
+  return sockets;
+}
+
+/** Probes as the kubelet does: with a new connection, here from another address. */
+function probe({port}: OperationsServer): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = {port, host: '127.0.0.1', localAddress: '127.0.0.2', path: '/healthz', agent: false};
+    get(options, response => resolve(response.resume().statusCode)).once('error', reject);
+  });
+}
+
+describe('connections from one address, while the kubelet probes from another', {timeout: 60_000}, () => {
+  test.each([
+    ['4,096 that send nothing', '', 8],
+    ['1,024 that never finish their headers', 'GET /healthz HTTP/1.1\r\nhost: x\r\n', 2],
+    ['1,024 that withhold a body', 'POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n', 2],
+    ['1,024 that read no answer', 'GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n', 2],
+    ['1,024 that pipeline', 'GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(20), 2],
+  ])('%s: every probe is answered', async (_, bytes, rounds) => {
+    const collected = {count: 0};
+    const metrics = {contentType: 'text/plain', metrics: async () => `${collected.count++}${'x'.repeat(200_000)}`};
+    const server = await start({metrics});
+    for (let n = 0; n < rounds; n++) {
+      await hold(server, 512, bytes);
+      await expect(probe(server)).resolves.toBe(200);
+    }
+  });
+});
+
+test('concurrent requests for metrics collect them once', async () => {
+  let collected = 0;
+  const done = Promise.withResolvers<string>();
+  const metrics = {
+    contentType: 'text/plain',
+    metrics: () => {
+      collected += 1;
+      return done.promise;
+    },
+  };
+  const server = await start({metrics});
+  const answers = Array.from({length: 10}, () => request(server, '/metrics'));
+  await expect(request(server, '/healthz')).resolves.toMatchObject({status: 200});
+  done.resolve('x');
+  expect(new Set((await Promise.all(answers)).map(({body}) => body))).toEqual(new Set(['x']));
+  expect(collected).toBe(1);
 });
 
 test('closing ends connections that are open', async () => {

@@ -3,6 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import type {Logger} from 'pino';
+import {Connections} from './connections.ts';
 
 /** A named reason to be unhealthy. */
 export interface HealthCheck {
@@ -38,9 +39,18 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
-/** Who asks is the kubelet and Prometheus: few, quick and without bodies. */
-const limits = {headersTimeout: 5000, requestTimeout: 10_000, maxHeaderSize: 8192, keepAliveTimeout: 5000};
-const maxConnections = 64;
+/** The kubelet and Prometheus send few, quick requests without bodies. */
+const limits = {
+  headersTimeout: 2000,
+  requestTimeout: 5000,
+  maxHeaderSize: 8192,
+  keepAliveTimeout: 5000,
+  connectionsCheckingInterval: 500,
+};
+/** A probe must get through any number of connections; otherwise a stranger could cause a restart of the process. */
+const connectionLimits = {total: 256, perAddress: 32, dropsBusy: true};
+/** How long a client may take to read an answer. */
+const ANSWER_TIMEOUT_MS = 5000;
 
 interface Answer {
   readonly status: number;
@@ -50,10 +60,16 @@ interface Answer {
 
 /** Resolves once it listens; rejects when the port cannot be had. */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
+  const connections = new Connections(connectionLimits);
+  const metrics = oneAtATime(() => options.metrics.metrics());
   const server = createServer(limits, (request, response) => {
-    void respond(request, response, options);
+    const {socket} = request;
+    response.once('close', () => connections.end(socket));
+    // Neither the kubelet nor Prometheus pipelines; each additional request would hold one more answer.
+    if (connections.begin(socket) > 1) socket.destroy();
+    else void respond(request, response, options, metrics);
   });
-  server.maxConnections = maxConnections;
+  connections.watch(server);
   server.listen(options.port, options.host);
   await once(server, 'listening');
   const {port} = server.address() as AddressInfo;
@@ -64,8 +80,9 @@ async function respond(
   request: IncomingMessage,
   response: ServerResponse,
   options: OperationsServerOptions,
+  metrics: () => Promise<string>,
 ): Promise<void> {
-  const {status, contentType, body} = await answer(request, options).catch((err: unknown) => {
+  const {status, contentType, body} = await answer(request, options, metrics).catch((err: unknown) => {
     options.logger.error({err, url: request.url}, 'request to the operations endpoint failed');
     return text(500, 'internal error; the log has it\n');
   });
@@ -74,10 +91,27 @@ async function respond(
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
   });
+  const cut = setTimeout(() => request.socket.destroy(), ANSWER_TIMEOUT_MS);
+  response.once('close', () => clearTimeout(cut));
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-async function answer({method, url = '/'}: IncomingMessage, options: OperationsServerOptions): Promise<Answer> {
+/** Calls that arrive while one is in progress share its result. */
+function oneAtATime<T>(act: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | undefined;
+  return () => {
+    current ??= act().finally(() => {
+      current = undefined;
+    });
+    return current;
+  };
+}
+
+async function answer(
+  {method, url = '/'}: IncomingMessage,
+  options: OperationsServerOptions,
+  metrics: () => Promise<string>,
+): Promise<Answer> {
   if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD\n');
   switch (url.split('?', 1)[0]) {
     case '/healthz':
@@ -85,7 +119,7 @@ async function answer({method, url = '/'}: IncomingMessage, options: OperationsS
     case '/readyz':
       return health(options.readiness);
     case '/metrics':
-      return {status: 200, contentType: options.metrics.contentType, body: await options.metrics.metrics()};
+      return {status: 200, contentType: options.metrics.contentType, body: await metrics()};
     default:
       return text(404, 'here are /healthz, /readyz and /metrics\n');
   }

@@ -5,15 +5,18 @@
 import {afterAll, beforeAll, describe, expect, it} from 'vitest';
 import {liveVictim, type Victim} from './attacks/attackers.ts';
 import {askForCertificates} from './attacks/certificates.ts';
+import {losingHosts} from './attacks/former-holder.ts';
 import {changeWhatIsManaged, takeRights} from './attacks/managed.ts';
 import {moving} from './attacks/moves.ts';
 import {collide, copyKey, redirectAway} from './attacks/names.ts';
+import {relayChallenges} from './attacks/rogue-issuer.ts';
 import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
 import {misleadVerifier, squat} from './attacks/shared.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a route of the edge: no Ingress, with or without a class, and nothing of Traefik': writeRoutes,
   'a certificate for the host of another: every request is denied, and nothing is ordered': askForCertificates,
+  'an ACME server of its own: no path on the edge, and no order, however its Issuer was created': relayChallenges,
   'what is managed in its own namespace can be neither changed, nor kept, nor deleted': changeWhatIsManaged,
   'the rights and the labels that the platform gives cannot be taken': takeRights,
   'a Service that leads elsewhere leads its host nowhere else': leadElsewhere,
@@ -35,4 +38,7 @@ describe.concurrent('attacks', () => {
   for (const [name, attack] of Object.entries(ATTACKS)) it(name, () => attack(victim));
 });
 
-describe.concurrent('attacks by DNS', moving);
+describe.concurrent('attacks by DNS', () => {
+  moving();
+  losingHosts();
+});

@@ -10,9 +10,10 @@ import {
 } from '../../src/operator/resources.ts';
 import {until} from '../cluster/wait.ts';
 import {installOperator} from '../support/install.ts';
+import {ISSUER_NAME} from '../support/issuers.ts';
 import {listAll} from '../support/kube.ts';
 import {liveVictim, make, newAttacker, type Victim} from './attacks/attackers.ts';
-import {SETTINGS} from './setup.ts';
+import {settings} from './setup.ts';
 import {client as admin, cluster, newTenant} from './world.ts';
 
 const ISSUER = {kind: 'ClusterIssuer', name: cluster.info.issuers.acme, group: 'cert-manager.io'};
@@ -30,14 +31,19 @@ beforeAll(async () => {
   const orders = (await ordersOf()).length + FREE + RESERVE;
   const budget = {orders, renewalReserve: RESERVE, windowSeconds: 3600};
   await installOperator(cluster, [
-    ...SETTINGS,
+    ...(await settings(cluster)),
     `config.certificates.issuerRef.name=${ISSUER.name}`,
     `config.certificates.issuerRef.kind=${ISSUER.kind}`,
+    // What has a certificate keeps its issuer, and orders nothing.
+    `config.certificates.formerIssuerRefs[0].name=${ISSUER_NAME}`,
+    'config.certificates.formerIssuerRefs[0].kind=Issuer',
+    `config.certificates.approval.tenantCertificates.hosts[0].name=${ISSUER.name}`,
+    `config.certificates.approval.tenantCertificates.hosts[0].kind=${ISSUER.kind}`,
     ...Object.entries(budget).map(([name, value]) => `config.certificates.orderBudget.${name}=${value}`),
   ]);
 });
 afterAll(async () => {
-  await installOperator(cluster, SETTINGS);
+  await installOperator(cluster, await settings(cluster));
   expect(await victim.strangeAnswers()).toEqual([]);
 });
 

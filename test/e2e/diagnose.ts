@@ -5,7 +5,7 @@ import {RELEASE} from '../support/install.ts';
 const OPERATOR = `-n ${RELEASE.namespace} -l app.kubernetes.io/name=${RELEASE.name}`;
 const COMMANDS = [
   'kubectl get domains --all-namespaces -o wide',
-  'kubectl get projects,domainclaims --all-namespaces',
+  'kubectl get projects,domainclaims,keyclaims --all-namespaces',
   'kubectl get certificates,certificaterequests,orders,challenges,ingresses --all-namespaces',
   'kubectl get pods --all-namespaces -o wide',
   'kubectl get events --all-namespaces --field-selector=type=Warning --sort-by=.lastTimestamp',

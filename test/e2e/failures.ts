@@ -1,4 +1,4 @@
-/** A row for every line of the brief's table of failures. */
+/** A test for each failure that a domain must survive. */
 import {expect, it} from 'vitest';
 import {cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';
 

@@ -1,16 +1,18 @@
 /** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
-import {connect} from '../cluster/cluster.ts';
+import {type Cluster, connect} from '../cluster/cluster.ts';
 import {installOperator, MESSAGES_HOST} from '../support/install.ts';
-import {ISSUER_NAME} from '../support/issuers.ts';
+import {ISSUER_NAME, TENANTS_ISSUER} from '../support/issuers.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
 
 /**
  * Each tenant brings an Issuer of its own, so that a test can do without ACME, or without any issuer. DNS is looked at
  * often, so that a test of drift takes seconds.
  */
-export const SETTINGS = [
+const SETTINGS = [
   `config.certificates.issuerRef.name=${ISSUER_NAME}`,
   'config.certificates.issuerRef.kind=Issuer',
+  `config.certificates.approval.tenantCertificates.hosts[0].name=${TENANTS_ISSUER}`,
+  'config.certificates.approval.tenantCertificates.hosts[0].kind=Issuer',
   'config.dns.checks.steadySeconds=5',
   'config.dns.driftAfterSeconds=5',
   'config.claims.lingerSeconds=20',
@@ -23,8 +25,27 @@ export const SETTINGS = [
   'messages.certificate.issuerRef.kind=ClusterIssuer',
 ];
 
+/** The chart's values of the e2e tests, as arguments of `--set`. */
+export async function settings(cluster: Cluster): Promise<string[]> {
+  return [...SETTINGS, ...(await listedServer(cluster))];
+}
+
+/** The server that Issuers of tenants may name: the platform's own CA. */
+async function listedServer({info, kubectl}: Cluster): Promise<string[]> {
+  const found = await kubectl(
+    'get',
+    'clusterissuer',
+    info.issuers.acme,
+    '-o',
+    'jsonpath={.spec.acme.server} {.spec.acme.caBundle}',
+  );
+  const [url, caBundle] = found.split(' ');
+  const listed = 'config.certificates.tenantIssuers.servers[0]';
+  return [`${listed}.url=${url}`, `${listed}.caBundle=${caBundle}`];
+}
+
 export async function setup(): Promise<void> {
   const cluster = await connect();
   await cluster.kubectl('delete', 'namespaces', '-l', TENANT_LABEL, '--wait=false');
-  await installOperator(cluster, SETTINGS);
+  await installOperator(cluster, await settings(cluster));
 }

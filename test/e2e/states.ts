@@ -1,4 +1,4 @@
-/** A row for every transition of the brief's table of states. */
+/** A test for each transition between the states of a Domain. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
 import {NAMESPACE} from '../../src/operator/resources.ts';
@@ -55,7 +55,7 @@ export function goingLive(): void {
     expect(answer.body).toContain(`host=${host} path=/a/b?c=d&e=%2F `);
     const http = await visitor.request(`http://${host}/a/b?c=d&e=%2F`);
     expect(http).toMatchObject({status: 301, location: `https://${host}/a/b?c=d&e=%2F`});
-    expect((await tenant.project())?.status).toMatchObject({url: `https://${host}/`});
+    await tenant.seesUrl(`https://${host}/`);
   });
 
   it('an apex is proved by its addresses and a TXT record', async () => {

@@ -11,7 +11,7 @@ import {until} from '../cluster/wait.ts';
 import {createTestClient, listAll} from './kube.ts';
 import {kindOf} from './workload.ts';
 
-const ACCOUNT = 'tenant';
+export const ACCOUNT = 'tenant';
 const GROUP = 'rbac.authorization.k8s.io';
 const SERVICE_ACCOUNT = kindOf('', 'ServiceAccount');
 export const ROLE = kindOf(GROUP, 'Role');

@@ -7,6 +7,9 @@ import type {ClusterInfo} from '../cluster/cluster.ts';
 /** What the operator is configured to look for in every namespace. */
 export const ISSUER_NAME = 'certificates';
 
+/** From an Issuer of this name, the platform of the tests approves Certificates that tenants create themselves. */
+export const TENANTS_ISSUER = 'own';
+
 interface Applied {
   readonly resource: ResourceType;
   readonly object: KubeObject;

@@ -60,14 +60,18 @@ export function follow<T extends KubeObject>(
   const {signal} = stopping;
   const run = async () => {
     try {
-      for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
-        if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
+      // The server ends each watch after a while; the next one begins with all that exists.
+      while (!signal.aborted) {
+        for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
+          if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
+        }
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     }
   };
   const running = run();
+  running.catch(() => {}); // the stop that is returned throws it
   return () => {
     stopping.abort();
     return running;

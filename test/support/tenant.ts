@@ -146,6 +146,12 @@ export class Tenant {
     await until(`${this.namespace}: Project ${name} is ${JSON.stringify(reasons)}`, probe, WAIT);
   }
 
+  /** Waits until the Project shows this address. It follows the Domain's state, after a moment. */
+  async seesUrl(url: string, name = 'shop'): Promise<void> {
+    const probe = async () => (await this.project(name))?.status?.url === url;
+    await until(`${this.namespace}: Project ${name} has the address ${url}`, probe, WAIT);
+  }
+
   /** What status.dns.required says, as soon as it says something. */
   async records(host: string): Promise<RequiredRecord[]> {
     const required = async () => (await this.domain(host))?.status?.dns?.required;

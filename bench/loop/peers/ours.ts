@@ -1,6 +1,6 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../src/runtime/clock.ts';
+import {systemClock} from '../../../src/base/clock.ts';
 import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {done} from '../../../src/runtime/controller/outcome.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';

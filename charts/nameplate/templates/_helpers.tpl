@@ -74,6 +74,14 @@ app.kubernetes.io/component: messages
 {{- $_ := set $config.platform "keyFile" (printf "/etc/nameplate/key/%s" .Values.platformKey.secretKey) }}
 {{- /* The platform's own certificates here, such as that of the messages API, are nobody's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
+{{- $notEnforced := list }}
+{{- range $name := list "routes" "issuance" "edgeAddresses" "dnsNames" "managedObjects" "namespaceLabels" "ownKinds" }}
+{{- $policy := get $.Values.admission $name | default (dict "enabled" true) }}
+{{- if or (eq $.Values.admission.mode "audit") (not $policy.enabled) }}
+{{- $notEnforced = append $notEnforced $name }}
+{{- end }}
+{{- end }}
+{{- $_ := set $config "admission" (dict "notEnforced" $notEnforced) }}
 {{- $_ := set $config.controller.leaderElection "leaseName" (include "nameplate.fullname" .) }}
 {{- $_ := set $config.controller.leaderElection "namespace" .Release.Namespace }}
 {{- if and (gt (int .Values.replicas) 1) (not $config.controller.leaderElection.enabled) }}
@@ -83,4 +91,9 @@ app.kubernetes.io/component: messages
 {{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
 {{- end }}
 {{- toYaml $config }}
+{{- end }}
+
+{{/* Peers of a NetworkPolicy. Without peers a rule would admit everybody; here it admits the release's own namespace. */}}
+{{- define "nameplate.networkPolicy.from" -}}
+{{- . | default (list (dict "podSelector" dict)) | toYaml }}
 {{- end }}

@@ -57,7 +57,7 @@ export interface APIKeyStatus {
    */
   prefix?: string;
   /**
-   * SHA-256 of the key in hexadecimal, by which the API knows it.
+   * SHA-256 of the key in hexadecimal, the name of its KeyClaim. The messages API reads only KeyClaims.
    */
   sha256?: string;
   /**

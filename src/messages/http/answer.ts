@@ -6,6 +6,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType: 'application/json' | 'application/problem+json';
   readonly body: object;
+  /** The body as JSON, where it is the same for everybody. */
+  readonly text?: string;
 }
 
 /** Every `code` of a problem: what programs tell errors apart by. Part of the contract; see openapi.ts. */
@@ -22,6 +24,7 @@ export const PROBLEM_CODES = [
   'message_not_found',
   'lease_lost',
   'rate_limited',
+  'concurrency_limited',
   'quota_exceeded',
   'store_full',
   'store_busy',

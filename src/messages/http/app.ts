@@ -3,16 +3,23 @@ import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../auth.ts';
+import type {Hold, Holdings} from '../holdings.ts';
+import type {AccountLimiter} from '../limiter.ts';
 import type {RequestMetrics} from '../metrics.ts';
 import {StoreError} from '../store/store.ts';
 import {type Answer, isProblem, problem} from './answer.ts';
 import {discardBody} from './body.ts';
-import type {Exchange, Handlers} from './handlers.ts';
+import {type Exchange, type Handlers, overBound} from './handlers.ts';
+import {PublicAnswers} from './public-answers.ts';
 import {allowed, placeOf, type Route, routeOf} from './routes.ts';
 
 export interface AppOptions {
   readonly authenticator: Authenticator;
   readonly handlers: Handlers;
+  readonly holdings: Holdings;
+  readonly limiter: AccountLimiter;
+  /** Milliseconds since an arbitrary point. */
+  readonly monotonic: () => number;
   /** The OpenAPI document. */
   readonly description: object;
   readonly metrics: RequestMetrics;
@@ -25,26 +32,70 @@ interface Trace {
   readonly startMs: number;
   route?: Route;
   principal?: Principal;
+  /** What the request holds of the memory: from its key's check until its answer has left. */
+  hold?: Hold;
+  isDone?: boolean;
+  hasLeft?: boolean;
 }
 
-/** Resolves when the request has been answered, or its client has gone. Never rejects. */
-export type App = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => Promise<void>;
+export interface App {
+  /** Resolves when the request has been answered, or its client has gone. Never rejects. */
+  handle(request: IncomingMessage, response: ServerResponse, goOn: () => void): Promise<void>;
+  /** To be called once for each request that is handled: its answer has left, or its connection has been closed. */
+  left(response: ServerResponse): void;
+}
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
 export function createApp(options: AppOptions): App {
-  return async (request, response, goOn) => {
+  const publicAnswers = new PublicAnswers();
+  const description = JSON.stringify(options.description);
+  const traces = new Map<ServerResponse, Trace>();
+  const handle: App['handle'] = async (request, response, goOn) => {
     const trace: Trace = {requestId: requestIdOf(request), startMs: performance.now()};
-    const answer = await answerTo(request, goOn, trace, options).catch(error => failed(error, trace, options));
+    traces.set(response, trace);
+    const answer = await answerTo(request, goOn, trace, description, options).catch(error =>
+      failed(error, trace, options),
+    );
     if (answer !== undefined) {
-      send(response, answer, trace.requestId);
+      const bytes = send(response, answer, trace.requestId);
+      account(response, bytes, trace, publicAnswers, options);
       discardBody(request);
     }
     record(request, answer, trace, options);
+    trace.isDone = true;
+    if (trace.hasLeft) trace.hold?.release();
   };
+  const left: App['left'] = response => {
+    const trace = traces.get(response);
+    if (trace === undefined) return;
+    traces.delete(response);
+    trace.hasLeft = true;
+    if (trace.isDone) trace.hold?.release();
+  };
+  return {handle, left};
 }
 
-async function answerTo(request: IncomingMessage, goOn: () => void, trace: Trace, options: AppOptions) {
+/** Until the answer has left it is charged to its account; and what nobody has a key for, to all who have none. */
+function account(
+  response: ServerResponse,
+  bytes: number,
+  {hold, principal}: Trace,
+  publicAnswers: PublicAnswers,
+  {limiter, monotonic}: AppOptions,
+): void {
+  hold?.keep(bytes);
+  if (principal) limiter.answered(principal.account, bytes, monotonic());
+  if (hold === undefined) publicAnswers.add(response, bytes);
+}
+
+async function answerTo(
+  request: IncomingMessage,
+  goOn: () => void,
+  trace: Trace,
+  description: string,
+  options: AppOptions,
+): Promise<Answer | undefined> {
   const [path = '', query = ''] = split(request.url ?? '');
   const place = placeOf(path);
   if (place === undefined) return problem(404, 'not_found', 'There is nothing here; /openapi.json says what there is.');
@@ -55,16 +106,19 @@ async function answerTo(request: IncomingMessage, goOn: () => void, trace: Trace
     });
   }
   trace.route = route;
-  if (route.scope === undefined || route.name === 'describe') return describe(options);
+  if (route.scope === undefined || route.name === 'describe') return describe(options, description);
   const principal = authorize(request, route.scope, options.authenticator);
   if (!('account' in principal)) return principal;
   trace.principal = principal;
-  const exchange: Exchange = {request, principal, id: place.id, query, goOn};
+  const hold = options.holdings.enter(principal.account);
+  if (typeof hold === 'string') return overBound(hold);
+  trace.hold = hold;
+  const exchange: Exchange = {request, principal, hold, id: place.id, query, goOn};
   return options.handlers[route.name](exchange);
 }
 
-function describe({description}: AppOptions): Answer {
-  return {status: 200, contentType: 'application/json', body: description};
+function describe({description}: AppOptions, text: string): Answer {
+  return {status: 200, contentType: 'application/json', body: description, text};
 }
 
 /** RFC 6750, section 3. */
@@ -111,16 +165,20 @@ function storeProblem({refusal}: StoreError): Answer {
   }
 }
 
-function send(response: ServerResponse, {status, headers, contentType, body}: Answer, requestId: string): void {
-  const text = JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
+/** Returns how many bytes the body has. */
+function send(response: ServerResponse, answer: Answer, requestId: string): number {
+  const {status, headers, contentType, body} = answer;
+  const text = answer.text ?? JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
+  const bytes = Buffer.byteLength(text);
   response.writeHead(status, {
     'content-type': contentType,
-    'content-length': Buffer.byteLength(text),
+    'content-length': bytes,
     'cache-control': 'no-store',
     'x-request-id': requestId,
     ...headers,
   });
   response.end(text); // Not as a buffer: Node writes a string in one piece with the headers.
+  return bytes;
 }
 
 function record(

@@ -2,6 +2,7 @@
 import {isUtf8} from 'node:buffer';
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
+import {CHUNK_BYTES, FINE_CHUNKS, onTooFine} from './chunks.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -11,48 +12,67 @@ export type JsonBody =
   /** The client has gone before the end of the body: there is nobody to answer. */
   | {readonly ok: false; readonly answer: undefined};
 
+/** Asked before memory is used for a body. Each returns the answer that refuses it. */
+export interface Admission {
+  /** The headers have been found good. `length` as they say it; undefined where the body comes in chunks. */
+  begin(length: number | undefined): Answer | undefined;
+  /** More of a body in chunks has come: `memory` bytes are needed to hold it, `work` bytes are what its chunks count as. */
+  grow(memory: number, work: number): Answer | undefined;
+}
+
 /** `application/json` or a type with the suffix +json (RFC 6839); a charset, if named, is UTF-8. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
 const CHARSET = /^charset="?utf-8"?$/;
 
 /** How much of a body that nobody wants is read on, so that its sender sees the answer, before the connection is cut. */
 const DISCARD_BYTES = 1 << 20;
+/** How long it is read on. */
+const DISCARD_MS = 2000;
+/** How long a connection that is cut stays half open (RFC 9112, section 9.6): a reset at once might overtake the answer. */
+const LINGER_MS = 1000;
+const FIRST_BYTES = 4096;
 
-/** In the order of the contract: content type, size, JSON. `beforeReading` runs when the headers have been found good. */
+/** In the order of the contract: content type, size, limits, JSON. */
 export async function readJsonBody(
   request: IncomingMessage,
   limitBytes: number,
-  beforeReading: () => void,
+  admission: Admission,
 ): Promise<JsonBody> {
   if (!isJson(request)) return {ok: false, answer: wrongType()};
-  if (Number(request.headers['content-length'] ?? 0) > limitBytes) return {ok: false, answer: tooLarge(limitBytes)};
-  beforeReading();
-  const raw = await readBytes(request, limitBytes);
-  if (raw === 'aborted') return {ok: false, answer: undefined};
-  if (raw === 'too-large') return {ok: false, answer: tooLarge(limitBytes)};
-  return parseObject(raw);
+  const length = lengthOf(request);
+  if (length !== undefined && length > limitBytes) return {ok: false, answer: tooLarge(limitBytes)};
+  const refused = admission.begin(length);
+  if (refused) return {ok: false, answer: refused};
+  const raw = await readBytes(request, length, limitBytes, admission);
+  return Buffer.isBuffer(raw) ? parseObject(raw) : {ok: false, answer: raw};
 }
 
 export function hasBody({headers}: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** How long a connection that is cut stays half open (RFC 9112, section 9.6): a reset at once might overtake the answer. */
-const LINGER_MS = 1000;
-
 /** For a request that is answered without its body: reads on for a while, then cuts the connection. */
 export function discardBody(request: IncomingMessage): void {
-  if (request.readableEnded) return;
+  if (request.readableEnded || request.destroyed) return;
   let bytes = 0;
-  request.removeAllListeners('data');
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes <= DISCARD_BYTES) return;
+  const cut = () => {
+    clearTimeout(timer);
     request.removeAllListeners('data');
     request.pause();
     request.socket.end();
     setTimeout(() => request.destroy(), LINGER_MS);
+  };
+  const timer = setTimeout(cut, DISCARD_MS);
+  request.once('close', () => clearTimeout(timer));
+  request.removeAllListeners('data');
+  request.on('data', (chunk: Buffer) => {
+    bytes += Math.max(chunk.length, CHUNK_BYTES);
+    if (bytes > DISCARD_BYTES) cut();
   });
+}
+
+function lengthOf({headers}: IncomingMessage): number | undefined {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 
 function isJson({headers}: IncomingMessage): boolean {
@@ -65,23 +85,85 @@ function isJson({headers}: IncomingMessage): boolean {
   return JSON_TYPE.test(type.trim()) && charset.every(parameter => CHARSET.test(parameter));
 }
 
-function readBytes(request: IncomingMessage, limitBytes: number): Promise<Buffer | 'too-large' | 'aborted'> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+/** The bytes; or an answer, or undefined where the client has gone. */
+function readBytes(
+  request: IncomingMessage,
+  length: number | undefined,
+  limitBytes: number,
+  admission: Admission,
+): Promise<Buffer | Answer | undefined> {
+  const body = new BodyBuffer(length);
+  let [counted, charged] = [0, 0];
+  const charge = (memory: number): Answer | undefined => {
+    if (memory === 0 && counted - charged < FIRST_BYTES) return undefined;
+    const refused = admission.grow(memory, counted - charged);
+    charged = counted;
+    return refused;
+  };
   return new Promise(resolve => {
+    const take = (chunk: Buffer): Answer | undefined => {
+      counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
+      if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
+      const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
+      if (refused === undefined) body.add(chunk);
+      return refused;
+    };
     request.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= limitBytes) {
-        chunks.push(chunk);
-        return;
-      }
-      chunks.length = 0;
-      resolve('too-large');
+      const refused = take(chunk);
+      if (refused === undefined) return;
+      request.removeAllListeners('data');
+      resolve(refused);
     });
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.on('error', () => resolve('aborted'));
-    request.on('close', () => resolve('aborted'));
+    onTooFine(request, () => resolve(tooFine()));
+    request.on('end', () => resolve(body.bytes));
+    request.on('error', () => resolve(undefined));
+    request.on('close', () => resolve(undefined));
   });
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** One buffer for all chunks: a Buffer for each would cost many times what it holds. */
+class BodyBuffer {
+  readonly #expected: number | undefined;
+  #buffer: Buffer = EMPTY;
+  length = 0;
+
+  /** `expected`: how long it will be, where that is known. */
+  constructor(expected: number | undefined) {
+    this.#expected = expected;
+  }
+
+  get bytes(): Buffer {
+    return this.length === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.length);
+  }
+
+  /** By how many bytes the buffer would have to grow. */
+  growthFor(chunk: Buffer): number {
+    const needed = this.length + chunk.length;
+    if (needed <= this.#buffer.length) return 0;
+    const roomy = Math.max(FIRST_BYTES, needed, 2 * this.#buffer.length);
+    return (
+      (this.#expected === undefined ? roomy : Math.max(needed, Math.min(roomy, this.#expected))) - this.#buffer.length
+    );
+  }
+
+  add(chunk: Buffer): void {
+    if (this.length === 0 && chunk.length === this.#expected) {
+      this.#buffer = chunk;
+    } else {
+      this.#grow(this.growthFor(chunk));
+      chunk.copy(this.#buffer, this.length);
+    }
+    this.length += chunk.length;
+  }
+
+  #grow(bytes: number): void {
+    if (bytes === 0) return;
+    const larger = Buffer.allocUnsafeSlow(this.#buffer.length + bytes);
+    this.#buffer.copy(larger, 0, 0, this.length);
+    this.#buffer = larger;
+  }
 }
 
 function parseObject(raw: Buffer): JsonBody {
@@ -110,4 +192,9 @@ function invalidJson(detail: string): Answer {
 
 function tooLarge(limitBytes: number): Answer {
   return problem(413, 'body_too_large', `The body may have at most ${limitBytes} bytes.`);
+}
+
+function tooFine(): Answer {
+  const detail = `The body comes in too many chunks: after the first ${FINE_CHUNKS}, chunks must have ${CHUNK_BYTES} bytes on average. Send longer chunks.`;
+  return problem(413, 'body_too_large', detail);
 }

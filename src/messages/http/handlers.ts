@@ -1,11 +1,12 @@
 /** The operations of the API, each from a request whose key is good to an answer. */
 import type {IncomingMessage} from 'node:http';
-import type {Clock} from '../../runtime/clock.ts';
+import type {Clock} from '../../base/clock.ts';
 import type {Principal} from '../auth.ts';
-import type {AccountLimiter} from '../limiter.ts';
-import type {MessageStore, SettleOutcome, StoredMessage} from '../store/store.ts';
+import type {Bound, Hold} from '../holdings.ts';
+import type {AccountLimiter, Allowance} from '../limiter.ts';
+import {type MessageStore, PAGE_BYTES, type SettleOutcome, type StoredMessage} from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
-import {hasBody, type JsonObject, readJsonBody} from './body.ts';
+import {type Admission, hasBody, type JsonObject, readJsonBody} from './body.ts';
 import {idempotencyOf} from './idempotency-key.ts';
 import {type Parsed, parseAck, parseClaim, parseList, parseNack} from './parameters.ts';
 import type {Route} from './routes.ts';
@@ -21,6 +22,8 @@ export interface HandlerOptions {
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly principal: Principal;
+  /** What it holds of the memory; released by the caller. */
+  readonly hold: Hold;
   /** The message that the path names; empty where that cannot be one. */
   readonly id: string;
   /** Without the question mark. */
@@ -52,16 +55,16 @@ export function createHandlers(options: HandlerOptions): Handlers {
   };
 }
 
-/** The order of the checks is the contract: content type, size, JSON, message, idempotency key, limits, store. */
-async function submit({request, principal: {account}, goOn}: Exchange, options: HandlerOptions) {
-  const body = await readJsonBody(request, options.bodyBytes, goOn);
+/** The order of the checks is the contract: content type, size, limits, JSON, message, idempotency key, store. */
+async function submit(exchange: Exchange, options: HandlerOptions) {
+  const {request, principal} = exchange;
+  const {account} = principal;
+  const body = await readJsonBody(request, options.bodyBytes, admission(exchange, options));
   if (!body.ok) return body.answer;
   const {message} = body.object;
   if (typeof message !== 'string' || message === '') return messageRequired();
   const idempotency = idempotencyOf(request.headers['idempotency-key']?.toString(), body.raw);
   if (idempotency && !('key' in idempotency)) return idempotency;
-  const limited = overLimit(account, body.raw.length, options);
-  if (limited) return limited;
   const outcome = await options.store.append({account, message, ...(idempotency && {idempotency})});
   switch (outcome.kind) {
     case 'mismatch':
@@ -88,24 +91,28 @@ async function submit({request, principal: {account}, goOn}: Exchange, options: 
   }
 }
 
-async function list({principal: {account}, query}: Exchange, options: HandlerOptions): Promise<Answer> {
+async function list({principal: {account}, query, hold}: Exchange, options: HandlerOptions): Promise<Answer> {
   const parameters = parseList(query);
   if (!parameters.ok) return parameters.answer;
   const limited = overLimit(account, 0, options);
   if (limited) return limited;
+  await hold.room(answerBytes(parameters.value.limit, options));
   const {messages, more} = await options.store.list({account, ...parameters.value});
   return json(200, {messages: messages.map(represent), nextCursor: (more && messages.at(-1)?.id) || null});
 }
 
-async function get({principal: {account}, id}: Exchange, options: HandlerOptions): Promise<Answer> {
+async function get({principal: {account}, id, hold}: Exchange, options: HandlerOptions): Promise<Answer> {
   const limited = overLimit(account, 0, options);
   if (limited) return limited;
+  await hold.room(answerBytes(1, options));
   const message = id === '' ? undefined : await options.store.get(account, id);
   return message ? json(200, represent(message)) : unknownMessage();
 }
 
 function claim(exchange: Exchange, options: HandlerOptions): Promise<Answer | undefined> {
   return withBody(exchange, options, parseClaim, async (account, parameters) => {
+    exchange.hold.keep(0); // The body has been read.
+    await exchange.hold.room(answerBytes(parameters.limit, options));
     const messages = await options.store.claim({account, ...parameters});
     return json(200, {
       messages: messages.map(message => ({
@@ -119,18 +126,42 @@ function claim(exchange: Exchange, options: HandlerOptions): Promise<Answer | un
 
 /** For operations whose body holds parameters; without a body, none are given. */
 async function withBody<T>(
-  {request, principal: {account}, goOn}: Exchange,
+  exchange: Exchange,
   options: HandlerOptions,
   parse: (object: JsonObject) => Parsed<T>,
   act: (account: string, parameters: T) => Promise<Answer>,
 ): Promise<Answer | undefined> {
-  const body = hasBody(request)
-    ? await readJsonBody(request, options.bodyBytes, goOn)
-    : ({ok: true, object: {}, raw: Buffer.alloc(0)} as const);
+  const {request, principal} = exchange;
+  const admitted = admission(exchange, options);
+  const body = hasBody(request) ? await readJsonBody(request, options.bodyBytes, admitted) : withoutBody(admitted);
   if (!body.ok) return body.answer;
   const parameters = parse(body.object);
-  if (!parameters.ok) return parameters.answer;
-  return overLimit(account, body.raw.length, options) ?? (await act(account, parameters.value));
+  return parameters.ok ? act(principal.account, parameters.value) : parameters.answer;
+}
+
+function withoutBody({begin}: Admission): {ok: true; object: JsonObject} | {ok: false; answer: Answer} {
+  const refused = begin(0);
+  return refused ? {ok: false, answer: refused} : {ok: true, object: {}};
+}
+
+/** Both limits are asked before the body is read: a limit that is asked after the work is none. */
+function admission({principal: {account}, hold, goOn}: Exchange, options: HandlerOptions): Admission {
+  const {limiter, clock} = options;
+  return {
+    begin: (length = 0) => {
+      const refused = overLimit(account, length, options) ?? overBound(hold.grow(length));
+      if (refused === undefined) goOn();
+      return refused;
+    },
+    grow: (memory, work) =>
+      refusal(limiter.takeBytes(account, work, clock.monotonic())) ?? overBound(hold.grow(memory)),
+  };
+}
+
+/** The most that an answer with so many messages may hold, with what stands around each. */
+export function answerBytes(messages: number, {bodyBytes}: {readonly bodyBytes: number}): number {
+  const around = 2048 * messages;
+  return Math.min(messages * bodyBytes, Math.max(PAGE_BYTES, bodyBytes)) + around;
 }
 
 function settled(id: string, outcome: SettleOutcome): Answer {
@@ -146,17 +177,42 @@ function settled(id: string, outcome: SettleOutcome): Answer {
 
 /** 429, with the fields of draft-ietf-httpapi-ratelimit-headers-10; undefined while the account is within its limits. */
 function overLimit(account: string, bytes: number, {limiter, clock}: HandlerOptions): Answer | undefined {
-  const allowance = limiter.take(account, bytes, clock.monotonic());
+  return refusal(limiter.take(account, bytes, clock.monotonic()));
+}
+
+function refusal(allowance: Allowance): Answer | undefined {
   if (allowance.ok) return undefined;
   const {limit, perSecond, retryAfterMs} = allowance;
   const seconds = Math.ceil(retryAfterMs / 1000);
-  return problem(429, 'rate_limited', `The account may send ${perSecond} ${limit} a second.`, {
+  const verb = limit === 'answer bytes' ? 'receive' : 'send';
+  const detail = `The account may ${verb} ${perSecond} ${limit} per second. Retry after ${seconds} s.`;
+  return problem(429, 'rate_limited', detail, {
     headers: {
       'retry-after': String(seconds),
-      'ratelimit-policy': `"${limit}";q=${perSecond};w=1`,
-      ratelimit: `"${limit}";r=0;t=${seconds}`,
+      'ratelimit-policy': `"${limit.replace(' ', '-')}";q=${perSecond};w=1`,
+      ratelimit: `"${limit.replace(' ', '-')}";r=0;t=${seconds}`,
     },
   });
+}
+
+/** What requests hold at the same time is bounded beside what they may send per second. */
+export function overBound(bound: Bound | undefined): Answer | undefined {
+  const headers = {'retry-after': '1'};
+  switch (bound) {
+    case undefined:
+      return undefined;
+    case 'account':
+      return problem(
+        429,
+        'concurrency_limited',
+        'The account has as many requests in progress as it may, or their bodies and answers hold as many bytes as they may. Wait for earlier requests and read their answers, then retry.',
+        {headers},
+      );
+    case 'total':
+      return problem(503, 'store_busy', 'The service holds as many bytes of requests as it may. Retry after 1 s.', {
+        headers,
+      });
+  }
 }
 
 function messageRequired(): Answer {

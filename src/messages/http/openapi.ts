@@ -2,7 +2,7 @@
 import type {MessagesConfig} from '../config.ts';
 import {MESSAGE_STATUSES} from '../store/store.ts';
 import {PROBLEM_CODES} from './answer.ts';
-import {CLAIM_LIMIT, DELAY_SECONDS, LEASE_SECONDS, LIST_LIMIT, REASON_LENGTH} from './parameters.ts';
+import {CLAIM_LIMIT, DELAY_SECONDS, LEASE_SECONDS, LIST_LIMIT, REASON_BYTES, REASON_LENGTH} from './parameters.ts';
 
 const MESSAGE_ID = {
   type: 'string',
@@ -86,9 +86,11 @@ const problems: Readonly<Record<string, object>> = {
   405: problemResponse('The path does not have this method.'),
   408: problemResponse('The request took too long to arrive.'),
   409: problemResponse('The lease has ended.'),
-  413: problemResponse('The body is too long.'),
+  413: problemResponse('The body is too long, or comes in too many short chunks.'),
   422: problemResponse('The Idempotency-Key came with another body before.'),
-  429: problemResponse('Over a limit of the account.', {'Retry-After': RETRY_AFTER}),
+  429: problemResponse('The account is over a limit; `code` and `detail` say which. Retry after the time given.', {
+    'Retry-After': RETRY_AFTER,
+  }),
   503: problemResponse('The store is full, behind or away, or keys cannot be checked.', {'Retry-After': RETRY_AFTER}),
 };
 const ALWAYS = ['400', '401', '403', '405', '408', '429', '503'];
@@ -209,7 +211,11 @@ function nack(maxAttempts: number): object {
   const members = {
     lease: LEASE,
     delaySeconds: {type: 'integer', minimum: 0, maximum: DELAY_SECONDS.max, default: DELAY_SECONDS.default},
-    reason: {type: 'string', maxLength: REASON_LENGTH},
+    reason: {
+      type: 'string',
+      maxLength: REASON_LENGTH,
+      description: `Of a longer reason, the first ${REASON_BYTES} bytes in UTF-8 are kept; none while the account has as much stored as it may.`,
+    },
   };
   return {
     operationId: 'nack',

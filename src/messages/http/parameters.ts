@@ -11,6 +11,8 @@ export const CLAIM_LIMIT = {default: 1, max: 100} as const;
 export const LEASE_SECONDS = {default: 30, max: 43_200} as const;
 export const DELAY_SECONDS = {default: 0, max: 86_400} as const;
 export const REASON_LENGTH = 1000;
+/** What of a reason is kept, in UTF-8. */
+export const REASON_BYTES = 512;
 const LEASE_LENGTH = 100;
 
 export interface ListParameters {
@@ -91,8 +93,16 @@ export function parseNack(body: JsonObject): Parsed<NackParameters> {
   }
   return {
     ok: true,
-    value: {...ack.value, delayMs: delaySeconds * 1000, ...(reason !== undefined && {reason: reason.toWellFormed()})},
+    value: {...ack.value, delayMs: delaySeconds * 1000, ...(reason !== undefined && {reason: shortened(reason)})},
   };
+}
+
+/** At most REASON_BYTES, whole characters, with an ellipsis where something is missing. */
+function shortened(reason: string): string {
+  const text = reason.toWellFormed();
+  if (Buffer.byteLength(text) <= REASON_BYTES) return text;
+  const {read} = new TextEncoder().encodeInto(text, new Uint8Array(REASON_BYTES - Buffer.byteLength('…')));
+  return `${text.slice(0, read)}…`;
 }
 
 function badNumber(member: string, min: number, max: number): {readonly ok: false; readonly answer: Answer} {

@@ -2,15 +2,17 @@
  * The API's server, on node:http alone. There are seven operations and no middleware, so a framework would bring a
  * router and a life cycle that are not needed; and what must be exact here (the order of the checks, when a body is read,
  * what becomes of a connection whose request is refused) is decided at the level of node:http in any framework. Measured:
- * `make bench-messages`, in the README.
+ * `make bench-messages`, in docs/benchmarks.md.
  */
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
+import {Connections} from '../../process/connections.ts';
 import type {ServerConfig} from '../config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
-import {Pipeline} from './pipeline.ts';
+import {meterChunks} from './chunks.ts';
+import {Pipelines, stopParserWhenCut} from './pipeline.ts';
 
 export interface ApiServer {
   readonly port: number;
@@ -34,16 +36,33 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     joinDuplicateHeaders: true,
     noDelay: true,
   });
-  const pipelines = new Pipelines();
+  const {maxConnections, maxConnectionsPerAddress} = config;
+  const perAddress = maxConnectionsPerAddress || maxConnections;
+  const connections = new Connections({total: maxConnections, perAddress, dropsBusy: false});
+  connections.watch(server);
+  server.on('connection', stopParserWhenCut);
+  const pipelines = new Pipelines((socket, response) => {
+    connections.end(socket);
+    app.left(response);
+  });
   let closing = false;
   const serve = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => {
     if (closing) response.shouldKeepAlive = false;
-    pipelines.of(request.socket).add(response, () => void app(request, response, goOn));
+    meterChunks(request);
+    pipelines.of(request.socket).add(response, () => {
+      connections.begin(request.socket);
+      void app.handle(request, response, goOn);
+    });
   };
   server.on('request', (request, response) => serve(request, response, () => undefined));
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
+  // An expectation that nobody knows may be ignored; Node's own 417 would pass by all bounds (RFC 9110, section 10.1.1).
+  server.on('checkExpectation', (request, response) => serve(request, response, () => undefined));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pipelines));
-  server.maxConnections = config.maxConnections;
+  const unread = setInterval(() => {
+    pipelines.cutUnread(performance.now(), config.answerTimeoutSeconds * 1000);
+  }, CHECK_INTERVAL_MS);
+  server.once('close', () => clearInterval(unread));
   server.listen(config.port, host);
   await once(server, 'listening');
   return {
@@ -54,27 +73,6 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
       return close(server, graceMs);
     },
   };
-}
-
-/** The pipelines of all connections that have sent a request. */
-class Pipelines {
-  readonly #pipelines = new Map<Socket, Pipeline>();
-
-  of(socket: Socket): Pipeline {
-    let pipeline = this.#pipelines.get(socket);
-    if (pipeline === undefined) {
-      pipeline = new Pipeline(socket);
-      this.#pipelines.set(socket, pipeline);
-      socket.once('close', () => this.#pipelines.delete(socket));
-    }
-    return pipeline;
-  }
-
-  closeAfterAnswer(): void {
-    for (const {open} of this.#pipelines.values()) {
-      for (const response of open) response.shouldKeepAlive = false;
-    }
-  }
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {

@@ -93,6 +93,9 @@ export type SettleOutcome =
   /** The lease ran out, or the message was given back; somebody else may have it. */
   | {readonly kind: 'lease-lost'};
 
+/** What one page or claim may hold, in bytes of messages, unless a single one is longer. */
+export const PAGE_BYTES = 1 << 20;
+
 export interface MessageStore {
   append(message: NewMessage): Promise<AppendOutcome>;
   get(account: string, id: string): Promise<StoredMessage | undefined>;

@@ -3,12 +3,12 @@ import {join} from 'node:path';
 import {describe, expect, it} from 'vitest';
 import {REASONS} from './conditions.ts';
 
-const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../docs/conditions.md'), 'utf8');
 
-describe('every reason of an APIKey is explained in the README', () => {
+describe('every reason of an APIKey is explained in docs/conditions.md', () => {
   for (const [condition, reasons] of Object.entries(REASONS)) {
     it.each(reasons)(`${condition}: %s`, reason => {
-      const section = readme.slice(readme.indexOf(`**${condition}**`));
+      const section = page.slice(page.indexOf(`\n### ${condition} of an APIKey\n`));
       const table = section.slice(0, section.indexOf('\n\n', section.indexOf('|---|')));
       expect(table).toContain(`\`${reason}\``);
     });

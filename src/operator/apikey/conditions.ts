@@ -4,7 +4,7 @@ import {ANNOTATION} from '../../api/names.ts';
 
 export type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 
-/** The closed set of reasons of each condition, the good ones first; the README explains every one. */
+/** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains every one. */
 export const REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
   Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused'],
@@ -75,7 +75,7 @@ export const Ready = {
     ready(
       'False',
       'KeyInUse',
-      `Another APIKey had the key in Secret ${secret} before this one. Delete the Secret (kubectl delete secret ${secret}), and a new key is made.`,
+      `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`,
     ),
   refused: (secret: string, message: string) =>
     ready(

@@ -1,16 +1,16 @@
-/** An APIKey: its key is made into a Secret, and what the messages API must know of it is kept in the status. */
+/** An APIKey: its key is created in a Secret, recorded for the messages API, and shown to people in the status. */
 import {findCondition} from '../../api/conditions.ts';
 import type {APIKeyStatus} from '../../api/generated/apikey.ts';
 import {API_KEY, type APIKey} from '../../keys/apikey.ts';
 import {endOf} from '../../keys/validity.ts';
+import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
-import {applyStatusIfChanged} from '../../runtime/kube/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../account.ts';
 import type {Operator} from '../context.ts';
 import {INDEX} from '../stores.ts';
-import {comesFirst} from './holder.ts';
+import {claimKeys} from './claim.ts';
 import {type Issue, issueKey} from './issue.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
@@ -21,7 +21,8 @@ export function reconcileApiKey(operator: Operator): Reconcile {
   /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
   const known = new Map<string, string | undefined>();
   return async (key, {client, signal}) => {
-    if (stores.apiKeys.state !== 'synced') return after(1000); // without its kind, an APIKey that is not seen is not gone
+    // While its kind is not installed, an APIKey or a record that is missing from the cache is not gone.
+    if (stores.apiKeys.state !== 'synced' || stores.keyClaims.state !== 'synced') return after(1000);
     const nowMs = clock.now();
     const apiKey = stores.apiKeys.get(key);
     const secrets = stores.secrets.byIndex(INDEX.apiKey, key);
@@ -38,12 +39,10 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
     const issue = await issueKey({apiKey, knownUid, ended, nowMs, client, signal});
     known.set(key, apiKey.metadata.uid);
-    const status = apiKeyStatus(apiKey, {
-      account: accountId(namespace),
-      issue,
-      comesFirst: (hash, role) => comesFirst(apiKey, stores.apiKeys.byIndex(INDEX.sha256, hash), hash, role),
-      nowMs,
-    });
+    const account = accountId(namespace);
+    const claim = {apiKey, account, stores, nowMs, client, signal};
+    const held = await claimKeys(claim, issue.kind === 'issued' ? issue.key : undefined);
+    const status = apiKeyStatus(apiKey, {account, issue, held, nowMs});
     const {changed} = await applyStatusIfChanged(client, API_KEY, apiKey, status, {signal});
     if (changed) announce(operator, apiKey, status);
     return wakeAt(apiKey, issue, nowMs);

@@ -3,7 +3,7 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {digestOf, mintKey} from '../../keys/format.ts';
-import {comesFirst} from './holder.ts';
+import {comesBefore} from './holder.ts';
 import {buildSecret, type KeySecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
 import {keptMs} from './sweep.ts';
 
@@ -119,31 +119,22 @@ describe('a rotation', () => {
   });
 });
 
-describe('of several that show one key', () => {
+describe('if no record shows who held a key first', () => {
   const sha256 = digestOf(KEY);
   const holding = (uid: string, createdMs: number, status: APIKey['status']) =>
     apiKey(uid, createdMs, status ? {status} : {});
   const current = {sha256};
   const previous = {previous: {sha256, validUntil: '2026-07-01T00:00:00Z'}};
   test.each([
-    ['one by itself', holding('a', NOW, {}), [], true],
-    ['itself is no rival', holding('a', NOW, current), [holding('a', NOW, current)], true],
-    ['who held it first, though younger', holding('a', NOW, {}), [holding('b', NOW + 1000, current)], false],
-    ['of two at once the older', holding('a', NOW, current), [holding('b', NOW + 1000, current)], true],
-    ['of two at once not the younger', holding('b', NOW + 1000, current), [holding('a', NOW, current)], false],
-    ['of two at once and of one age one', holding('b', NOW, current), [holding('a', NOW, current)], false],
-    [
-      'the key itself against a claim that it was the one before',
-      holding('a', NOW, {}),
-      [holding('b', 0, previous)],
-      true,
-    ],
-  ])('%s', (_, self, others, want) => {
-    expect(comesFirst(self, others, sha256, {isCurrent: true})).toBe(want);
-  });
-
-  test('a claim that it was the one before yields to the key itself', () => {
-    const self = holding('a', 0, previous);
-    expect(comesFirst(self, [holding('b', NOW, current)], sha256, {isCurrent: false})).toBe(false);
+    ['the APIKey that shows it, even if younger', holding('b', NOW + 1000, current), holding('a', NOW, {}), true],
+    ['not one that does not show it, even if older', holding('a', NOW, {}), holding('b', NOW + 1000, current), false],
+    ['the older of two that show it', holding('a', NOW, current), holding('b', NOW + 1000, current), true],
+    ['not the younger of two that show it', holding('b', NOW + 1000, current), holding('a', NOW, current), false],
+    ['one of two of the same age', holding('a', NOW, current), holding('b', NOW, current), true],
+    ['and not the other', holding('b', NOW, current), holding('a', NOW, current), false],
+    // The key is current only for the APIKey that copied it.
+    ['the older, whose previous key it is', holding('a', NOW, previous), holding('b', NOW + 1000, current), true],
+  ])('%s', (_, one, other, want) => {
+    expect(comesBefore(one, other, sha256)).toBe(want);
   });
 });

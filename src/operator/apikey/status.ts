@@ -11,18 +11,17 @@ import {type IssuedKey, secretNameOf} from './secret.ts';
 export interface ApiKeyFacts {
   readonly account: string;
   readonly issue: Issue;
-  /** Whether no other APIKey has this hash before this one. */
-  readonly comesFirst: (sha256: string, role: {readonly isCurrent: boolean}) => boolean;
+  /** The hashes whose records name this APIKey. */
+  readonly held: ReadonlySet<string>;
   readonly nowMs: number;
 }
 
 export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): APIKeyStatus {
-  const {account, issue, comesFirst, nowMs} = facts;
+  const {account, issue, nowMs} = facts;
   const {generation = 0} = apiKey.metadata;
   const key = issue.kind === 'issued' ? issue.key : undefined;
-  const held = key && comesFirst(key.sha256, {isCurrent: true}) ? key : undefined;
-  const isOurs = held?.previous && comesFirst(held.previous.sha256, {isCurrent: false});
-  const previous = isOurs ? held.previous : undefined;
+  const held = key && facts.held.has(key.sha256) ? key : undefined;
+  const previous = held?.previous && facts.held.has(held.previous.sha256) ? held.previous : undefined;
   const ready = readyOf(apiKey, issue, held, nowMs);
   const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progressOf(ready)];
   const handled = key?.handledRequest ?? apiKey.status?.lastHandledRotateRequest;

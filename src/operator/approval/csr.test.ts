@@ -1,6 +1,8 @@
 import {expect, test} from 'vitest';
+import {hostileRequests, pemOf} from '../../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {requestedNames} from './csr.ts';
+import {MAX_ELEMENTS} from './der.ts';
 
 test.each([
   {request: {names: ['DNS:a.test']}, dnsNames: ['a.test'], others: false},
@@ -62,4 +64,20 @@ test.each([
   );
   const request = Buffer.from(hide(shown ?? '') + meant).toString('base64');
   expect(() => requestedNames(request)).toThrow('PEM');
+});
+
+test.each(Object.entries(hostileRequests))('16 KiB of %s are refused before they are decoded', (_, der) => {
+  const meter = {elements: 0};
+  expect(() => requestedNames(pemOf(der), meter)).toThrow(/more than \d+ (nested )?elements/);
+  expect(meter.elements).toBeLessThanOrEqual(MAX_ELEMENTS + 1);
+});
+
+test('an honest request has less than a tenth of the elements that may be read', async () => {
+  const meter = {elements: 0};
+  requestedNames(await signingRequest({commonName: 'a.test', names: ['DNS:a.test']}), meter);
+  expect(meter.elements).toBeLessThan(MAX_ELEMENTS / 10);
+});
+
+test('a megabyte is refused before it is read as base64', () => {
+  expect(() => requestedNames('A'.repeat(2 ** 20))).toThrow('more than 32768 characters');
 });

@@ -1,83 +1,155 @@
-/** Whether a request may have what it asks for: exactly one host, which its namespace holds. */
+/**
+ * Decides whether a certificate request is approved. By default, only requests that cert-manager created for the
+ * operator's own Certificates are: each for exactly one host that its namespace holds, from an issuer that the platform
+ * lists.
+ */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../account.ts';
+import type {IssuerRef} from '../config.ts';
 import type {Operator} from '../context.ts';
 import {holderOf} from '../domain/subject.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {requestedNames} from './csr.ts';
+import {type Identity, routeKeyOf} from '../identity.ts';
+import {issuerOf} from '../orders/ca-account.ts';
+import type {CertificateRequest, DomainClaim} from '../resources.ts';
+import {INDEX, type Stores} from '../stores.ts';
+import {requestedHost, requestedServices} from './request.ts';
 
 export interface Decision {
   readonly type: 'Approved' | 'Denied';
-  readonly reason: 'HostHeld' | 'DefaultHost' | 'NamespaceExempt' | 'NotOneHost' | 'HostNotHeld';
+  readonly reason: ApprovalReason | DenialReason;
   readonly message: string;
-  /** The one host that is asked for; absent where that does not matter, or it is not one. */
+  /** The one requested host; absent if it does not matter, or if the request is not for exactly one host. */
   readonly host?: string;
 }
 
-export function decide(operator: Operator, request: DeepReadonly<CertificateRequest>): Decision {
+export type ApprovalReason = 'HostHeld' | 'DefaultHost' | 'OwnServices' | 'NamespaceExempt';
+type DenialReason =
+  | 'NotOneHost'
+  | 'HostNotHeld'
+  | 'NotManaged'
+  | 'NotFromCertManager'
+  | 'IssuerNotListed'
+  | 'IssuerNotAllowed';
+
+/** What a decision depends on; the command `review` has no more of an operator than this. */
+export interface DecisionBasis extends Pick<Operator, 'config'> {
+  readonly identity: Pick<Identity, 'defaultHost'>;
+  readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;
+}
+
+/** A source of claims other than the cache, for a final decision. */
+export type ClaimOf = (host: string) => DeepReadonly<DomainClaim> | undefined;
+
+export function decide(
+  operator: DecisionBasis,
+  request: DeepReadonly<CertificateRequest>,
+  claimOf?: ClaimOf,
+): Decision {
+  const {approval} = operator.config.certificates;
   const {namespace = ''} = request.metadata;
-  if (operator.config.certificates.approval.exemptNamespaces.includes(namespace)) {
-    return approved(
-      'NamespaceExempt',
-      `Namespace ${namespace} may ask for any certificate, as the platform has configured.`,
-    );
+  if (approval.exemptNamespaces.includes(namespace)) {
+    return approved('NamespaceExempt', `The platform's configuration exempts namespace ${namespace}.`);
   }
-  const host = hostOf(request);
+  if (requestedServices(request, namespace) && isListed(approval.tenantCertificates.services, request)) {
+    return issuerDenial(operator, request) ?? approved('OwnServices', `These are names of Services in ${namespace}.`);
+  }
+  const host = requestedHost(request);
   if (host === undefined) {
     return denied(
       'NotOneHost',
-      'A certificate is approved for exactly one host, and for servers only. List the hosts in spec.domains of a Project: each gets a certificate of its own.',
+      'Nameplate approves a certificate for exactly one host, and for servers only. List the hosts in spec.domains of a Project: each gets a certificate of its own.',
     );
   }
-  const reason = howHeld(operator, namespace, host);
-  if (reason) return approved(reason, `This namespace holds ${host}.`, host);
-  return denied(
-    'HostNotHeld',
-    `This namespace does not hold ${host}. List it in spec.domains of a Project and create the record that the Domain shows; the certificate then comes by itself.`,
+  const how = howHeld(operator, namespace, host, claimOf);
+  if (!how) {
+    return denied(
+      'HostNotHeld',
+      `This namespace does not hold ${host}. List it in spec.domains of a Project and create the record that the Domain shows; Nameplate then requests the certificate.`,
+    );
+  }
+  return (
+    originDenial(operator, request, host) ??
+    issuerDenial(operator, request) ??
+    approved(how, `This namespace holds ${host}.`, host)
   );
 }
 
-/** The one host that is asked for; undefined where it is not one, or the certificate is to be good for more than a server. */
-function hostOf(request: DeepReadonly<CertificateRequest>): string | undefined {
-  if (!known.has(request)) known.set(request, readHost(request.spec));
-  return known.get(request);
-}
-
-/** A request that waits for its turn is looked at often, and read once: what is cached never changes. */
-const known = new WeakMap<object, string | undefined>();
-
-function readHost({request, isCA, usages = []}: DeepReadonly<CertificateRequest['spec']>): string | undefined {
-  if (isCA || usages.some(usage => !SERVER_USAGES.has(usage))) return undefined;
-  try {
-    const {dnsNames, others} = requestedNames(request);
-    return dnsNames.length === 1 && !others ? dnsNames[0] : undefined;
-  } catch {
-    return undefined; // not a request that any CA could sign
-  }
-}
-
-const SERVER_USAGES: ReadonlySet<string> = new Set(['digital signature', 'key encipherment', 'server auth']);
-
 /** By a claim, or as the default host of one of its Projects where each has a certificate of its own. */
 function howHeld(
-  {stores, config, identity}: Operator,
+  {stores, config, identity}: DecisionBasis,
   namespace: string,
   host: string,
+  claimOf: ClaimOf = name => stores.claims.get(name),
 ): 'HostHeld' | 'DefaultHost' | undefined {
   const object = stores.namespaces.get(namespace);
-  if (!object) return undefined;
-  if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
+  if (!object || object.metadata.deletionTimestamp) return undefined;
+  if (holderOf(claimOf(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit of the base domain
   const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
   const isDefault = projects.some(({metadata}) => identity.defaultHost(metadata.name, namespace) === host);
   return isDefault ? 'DefaultHost' : undefined;
 }
 
-function approved(reason: Decision['reason'], message: string, host?: string): Decision {
+/**
+ * A request is the operator's own by the UID of the Certificate that owns it and by the user who created it. Names and
+ * annotations prove nothing: the writer of a request writes them too.
+ */
+function originDenial(
+  {stores, config}: DecisionBasis,
+  request: DeepReadonly<CertificateRequest>,
+  host: string,
+): Decision | undefined {
+  const {certManagerUser, issuerRef, formerIssuerRefs, approval} = config.certificates;
+  const {namespace = '', ownerReferences = []} = request.metadata;
+  const certificate = stores.certificates.get(routeKeyOf(`${namespace}/${host}`));
+  const isOurs =
+    certificate && ownerReferences.some(({uid, controller}) => controller && uid === certificate.metadata.uid);
+  if (!isOurs) {
+    if (isListed(approval.tenantCertificates.hosts, request)) return undefined;
+    return denied(
+      'NotManaged',
+      `This namespace holds ${host}, and Nameplate requests the certificate of ${host} itself. The platform does not approve further certificates for it from this issuer: delete your Certificate, or ask the platform team to list the issuer in config.certificates.approval.tenantCertificates.hosts.`,
+    );
+  }
+  if (request.spec.username !== certManagerUser) {
+    return denied(
+      'NotFromCertManager',
+      `User ${request.spec.username ?? '(unknown)'} created this request, not cert-manager (${certManagerUser}). If this user is cert-manager, ask the platform team to set config.certificates.certManagerUser.`,
+    );
+  }
+  if (isListed([issuerRef, ...formerIssuerRefs], request)) return undefined;
+  const {kind, name} = issuerOf(request.spec.issuerRef);
+  return denied(
+    'IssuerNotListed',
+    `${kind} ${name} is not the platform's issuer. Nameplate replaces it in the Certificate and requests the certificate again.`,
+  );
+}
+
+/** An Issuer is also judged when a request uses it: one that was created before the policies gets nothing. */
+function issuerDenial(
+  {stores}: DecisionBasis,
+  {metadata, spec}: DeepReadonly<CertificateRequest>,
+): Decision | undefined {
+  const {kind, name, group} = issuerOf(spec.issuerRef);
+  if (kind !== 'Issuer' || group !== 'cert-manager.io') return undefined; // the platform's
+  const issuer = stores.issuers.get(`${metadata.namespace}/${name}`);
+  if (!issuer) return denied('IssuerNotAllowed', `There is no Issuer ${name} in this namespace. Create it first.`);
+  if (issuer.problem === undefined) return undefined;
+  return denied(
+    'IssuerNotAllowed',
+    `Issuer ${name} ${issuer.problem}. Use the platform's issuer, or ask the platform team to list the server in config.certificates.tenantIssuers.`,
+  );
+}
+
+function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {
+  const {name, kind, group} = issuerOf(spec.issuerRef);
+  return listed.some(issuer => issuer.name === name && issuer.kind === kind && issuer.group === group);
+}
+
+function approved(reason: ApprovalReason, message: string, host?: string): Decision {
   return {type: 'Approved', reason, message, ...(host !== undefined && {host})};
 }
 
-function denied(reason: Decision['reason'], message: string): Decision {
+function denied(reason: DenialReason, message: string): Decision {
   return {type: 'Denied', reason, message};
 }

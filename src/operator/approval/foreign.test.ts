@@ -1,9 +1,9 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
-import {systemClock} from '../../runtime/clock.ts';
+import {systemClock} from '../../base/clock.ts';
+import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
-import type {Delta, ReadonlyStore} from '../../runtime/kube/store.ts';
 import type {CertificateRequest} from '../resources.ts';
 import {watchForeignApprovals} from './foreign.ts';
 

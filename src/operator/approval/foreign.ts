@@ -5,10 +5,10 @@
 import type {Logger} from 'pino';
 import {Counter, type Registry} from 'prom-client';
 import {timestamp} from '../../api/conditions.ts';
-import type {Clock} from '../../runtime/clock.ts';
+import type {Clock} from '../../base/clock.ts';
+import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {Delta, ReadonlyStore} from '../../runtime/kube/store.ts';
 import type {CertificateRequest} from '../resources.ts';
 import {isDecided} from './request.ts';
 

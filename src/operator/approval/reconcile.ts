@@ -1,20 +1,23 @@
 /**
- * Approves the certificate requests of hosts that their namespace holds, and denies all others, so that nobody gets a
- * certificate for a host that it has not proved, by whatever Certificate or CertificateRequest it may write.
- * Takes the place of cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
+ * Approves the certificate requests that `decide` allows and denies all others, so that nobody gets a certificate for a host
+ * that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that it would no
+ * longer give. Replaces cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done} from '../../runtime/controller/outcome.ts';
+import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {caAccountOf} from '../orders/ca-account.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest} from '../resources.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
 import {type Decision, decide} from './decide.ts';
-import {isDecided, isOurs} from './request.ts';
+import {openChallenges} from './open-challenges.ts';
+import {approvedAtMs, isDecided, isForHost, isOurs, isWithdrawable, requestedHost} from './request.ts';
+import {accountOfObject, Slots} from './slots.ts';
+import {failRequest, withdrawRequest} from './withdraw.ts';
 
-/** A denial is for good, so it waits until the caches have surely seen the claim that a request may stand on. */
+/** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
 const GRACE_MS = 10_000;
 
 /** Keys are "namespace/name". */
@@ -22,17 +25,105 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
   const {stores, clock, config} = operator;
   return async (key, {client, signal}) => {
     const request = stores.certificateRequests?.get(key);
-    if (!request || request.metadata.deletionTimestamp || isDecided(request) || !isOurs(config, request)) return done();
-    if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
+    if (!request || request.metadata.deletionTimestamp) return done();
+    if ([stores.claims, stores.namespaces, stores.certificates].some(({state}) => state !== 'synced'))
+      return after(1000);
+    const isApproved = isWithdrawable(config, request);
+    if (!isApproved && (isDecided(request) || !isOurs(config, request))) return done();
     const decision = decide(operator, request);
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
-    if (decision.type === 'Denied' && ageMs < GRACE_MS) return after(1000);
+    // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything else
+    // may be a cache that lags behind.
+    const isCertain = decision.reason === 'NotOneHost' || (isApproved && decision.reason === 'HostNotHeld');
+    if (decision.type === 'Denied' && !isCertain && ageMs < GRACE_MS) return after(1000);
+    if (isApproved) {
+      if (decision.type === 'Approved') return endIfOverdue(operator, request, client, signal);
+      await withdrawUnlessAllowed(operator, request, client, signal);
+      return done();
+    }
     // An order from the platform's account at the CA: approved in its turn, by reconcileOrders.
     const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
     if (decision.host !== undefined && caAccount !== undefined) return done();
-    await writeDecision(operator, request, decision, client, signal);
-    return done();
+    const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
+    if (needsSlot && !reserveSlot(operator, request)) return after(1000);
+    const isWritten = await operator.reservations.releaseUnless(request, async () => {
+      const fresh = await decideFreshly(operator, request, client, signal);
+      if (fresh.decision.type !== decision.type) return false;
+      await writeDecision(operator, request, fresh.decision, client, signal);
+      return true;
+    });
+    return isWritten ? done() : after(1000); // a cache lags behind
   };
+}
+
+function reserveSlot(operator: Operator, request: DeepReadonly<CertificateRequest>): boolean {
+  const account = accountOfObject(operator, request);
+  if (!new Slots(operator).take(account, false)) return false;
+  operator.reservations.add(account, request);
+  return true;
+}
+
+export interface FreshDecision {
+  readonly decision: Decision;
+  /** The claim of the host, as it was read for the decision. */
+  readonly claim: DeepReadonly<DomainClaim> | undefined;
+}
+
+/**
+ * Decides by the claim in the API server: an approval, like its withdrawal, must not depend on a cache that lags
+ * behind.
+ */
+export async function decideFreshly(
+  operator: Operator,
+  request: DeepReadonly<CertificateRequest>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<FreshDecision> {
+  const host = requestedHost(request);
+  const claim = host === undefined ? undefined : await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+  return {decision: decide(operator, request, () => claim), claim};
+}
+
+async function withdrawUnlessAllowed(
+  operator: Operator,
+  request: DeepReadonly<CertificateRequest>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const {decision} = await decideFreshly(operator, request, client, signal);
+  if (decision.type === 'Approved') return;
+  const {reason, message} = decision;
+  const host = requestedHost(request) ?? '';
+  operator.logger.info(
+    {request: keyOf(request), host, reason},
+    `Withdrawing an approved certificate request: ${message}`,
+  );
+  await withdrawRequest(operator, request, client, signal);
+}
+
+/**
+ * A challenge that is never solved occupies one of the few slots for challenges that cert-manager processes at a time.
+ */
+async function endIfOverdue(
+  operator: Operator,
+  request: DeepReadonly<CertificateRequest>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  if (!isForHost(request)) return done(); // the platform's own requests take their time
+  const {timeoutSeconds} = operator.config.certificates.challenges;
+  const leftMs = approvedAtMs(request) + timeoutSeconds * 1000 - operator.clock.now();
+  if (leftMs > 0) return after(leftMs);
+  // One that cert-manager does not process yet waits behind another's; each change of a challenge calls this again.
+  if (!openChallenges(operator, request).some(({status}) => status?.processing)) return done();
+  const host = requestedHost(request) ?? '';
+  operator.logger.info(
+    {request: keyOf(request), host},
+    'Ending a certificate request whose challenge was not solved in time.',
+  );
+  const message = `The challenge for ${host} was not solved within ${timeoutSeconds} seconds. Check that ${host} points to this platform and that nothing in this namespace answers in place of the solver.`;
+  await failRequest(operator, request, message, client, signal);
+  return done();
 }
 
 export async function writeDecision(
@@ -44,7 +135,7 @@ export async function writeDecision(
 ): Promise<void> {
   const {name, namespace = '', resourceVersion = ''} = metadata;
   const condition = {type, status: 'True', reason, message, lastTransitionTime: timestamp(clock.now())};
-  // At the version that was read: else another request, made under the same name meanwhile, would get this one's decision.
+  // At the version that was read: else another request, created under the same name meanwhile, would get this one's decision.
   const asRead = {name, namespace, resourceVersion};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: asRead};
   await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});

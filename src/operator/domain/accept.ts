@@ -1,15 +1,16 @@
 /** May this Domain start at all? Guard clauses in the order in which a person would mend them. */
 import {ANNOTATION} from '../../api/names.ts';
-import {parseHost} from '../../dns/names.ts';
-import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {parseHost} from '../../dns/dns.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {plansWithDomains} from '../account.ts';
 import type {Operator} from '../context.ts';
-import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHosts} from '../project/hosts.ts';
-import type {Domain, Project} from '../resources.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../project/hosts.ts';
+import type {Project} from '../resources.ts';
 import {INDEX} from '../stores.ts';
+import {isOlder} from './ages.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
 import {isManaged} from './managed.ts';
-import {type ChainEnd, followRedirects} from './redirect.ts';
+import {type ChainEnd, followRedirects, MAX_REDIRECTS} from './redirect.ts';
 import type {Subject} from './subject.ts';
 
 export function accept(operator: Operator, subject: Subject): DomainCondition {
@@ -40,8 +41,7 @@ function reservedZone(host: string, {config}: Operator): string | undefined {
 function olderRival({stores}: Operator, {key, host}: Subject, project: DeepReadonly<Project>): string | undefined {
   const winner = desiredDomain(host, stores.projects.byIndex(INDEX.host, key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;
-  const listed = listedHosts(project).some(entry => entry.host === host);
-  return listed ? winner.metadata.name : undefined;
+  return listedHost(project, host) ? winner.metadata.name : undefined;
 }
 
 function refuseNewHost(
@@ -65,23 +65,18 @@ function refuseNewHost(
   return undefined;
 }
 
-/** How many Domains of the account go before this one: those that hold their host, and those that are older. */
+/** How many Domains of the account take precedence: older ones, and those that hold their host. */
 function usedBefore({stores}: Operator, {account, domain, key}: Subject): number {
+  const {namespaces, domainAges, claims, domains} = stores;
+  const own = new Set(namespaces.byIndex(INDEX.account, account.id).map(({metadata}) => metadata.name));
   let used = 0;
-  for (const namespace of stores.namespaces.byIndex(INDEX.account, account.id)) {
-    for (const other of stores.domains.byIndex(INDEX.namespace, namespace.metadata.name)) {
-      if (keyOf(other) === key) continue;
-      const claim = stores.claims.get(other.spec.host);
-      const holds = claim?.spec.account === account.id && claim.spec.namespace === namespace.metadata.name;
-      if ((holds && !claim.spec.releasedAt) || isOlder(other, domain)) used++;
-    }
+  for (const namespace of own) used += domainAges.countOlder(namespace, domain);
+  for (const {metadata, spec} of claims.byIndex(INDEX.account, account.id)) {
+    const held = `${spec.namespace}/${metadata.name}`;
+    const other = spec.releasedAt === undefined && own.has(spec.namespace) ? domains.get(held) : undefined;
+    if (other && held !== key && !isOlder(other, domain)) used++;
   }
   return used;
-}
-
-function isOlder(a: DeepReadonly<Domain>, b: DeepReadonly<Domain>): boolean {
-  const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
-  return left === right ? keyOf(a) < keyOf(b) : left < right;
 }
 
 function refuseRedirect(
@@ -93,6 +88,7 @@ function refuseRedirect(
   if (!redirect) return undefined;
   const end = redirectEnd(operator, subject, project);
   if (end.kind === 'loop') return Accepted.redirectLoop(end.path);
+  if (end.kind === 'too-long') return Accepted.redirectChainTooLong(end.path, MAX_REDIRECTS);
   if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);
   const problem = flavour.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
   return problem ? Accepted.redirectStatusUnsupported(problem) : undefined;
@@ -104,13 +100,12 @@ export function redirectEnd(
   {namespace, host, domain}: Pick<Subject, 'namespace' | 'host' | 'domain'>,
   project: DeepReadonly<Project>,
 ): ChainEnd {
-  const listed = new Map(listedHosts(project).map(entry => [entry.host, entry]));
   const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
   return followRedirects(start, name => {
     if (name === host) return start;
     const other = stores.domains.get(`${namespace}/${name}`);
     // What the Project lists goes before a managed Domain that is about to be made or changed to it.
-    const entry = !other || isManaged(other) ? listed.get(name) : undefined;
+    const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
     if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
     if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
     return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};

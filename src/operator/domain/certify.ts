@@ -1,12 +1,12 @@
 /** The certificate step: asks for a certificate once everything before it stands, and says how it goes. */
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {applyIfChanged} from '../../runtime/kube/apply.ts';
+import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {routeName} from '../identity.ts';
-import {issuerOf} from '../orders/ca-account.ts';
+import {issuerOf, keptIssuer} from '../orders/ca-account.ts';
 import {lastOrderMs} from '../orders/made.ts';
 import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
@@ -24,6 +24,7 @@ import {CertificateReady, type DomainCondition} from './conditions.ts';
 import {ownerOf} from './owner.ts';
 import type {Subject} from './subject.ts';
 import {awaitTurn} from './turn.ts';
+import {awaitWithdrawal} from './withdrawal.ts';
 
 export interface CertificateResult {
   readonly condition: DomainCondition;
@@ -55,9 +56,11 @@ export async function certify(
   const {certificate} = subject;
   const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
-  const issuerRef = certificate?.spec.issuerRef ?? config.certificates.issuerRef;
+  const issuerRef = keptIssuer(config, certificate);
   const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
+  const former = certificate ? undefined : awaitWithdrawal(operator, subject);
+  if (former) return former;
   const heldBack = certificate || subject.secret ? undefined : holdBack(operator, subject);
   if (heldBack) return heldBack;
   if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
@@ -111,6 +114,8 @@ function judgeIssuer(
   if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is not ours to know
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
+  if (found.problem !== undefined)
+    return {missing: CertificateReady.issuerNotAllowed(name, found.problem), trouble: ''};
   const ready = findCondition(found.status?.conditions, 'Ready');
   const trouble =
     ready?.status === 'False'

@@ -4,7 +4,7 @@
  */
 import type {Decision} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import type {DnsReason} from '../../dns/verdict.ts';
+import type {DnsReason} from '../../dns/dns.ts';
 import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
 
 export type DomainConditionType =
@@ -18,7 +18,7 @@ export type DomainConditionType =
   | 'Reconciling'
   | 'Stalled';
 
-/** The closed set of reasons of each condition, the good one first; the README explains every one. */
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
 export const REASONS = {
   Accepted: [
     'Accepted',
@@ -30,6 +30,7 @@ export const REASONS = {
     'PlanLimitReached',
     'NoSuccessfulDeploy',
     'RedirectLoop',
+    'RedirectChainTooLong',
     'RedirectTargetNotOurs',
     'RedirectStatusUnsupported',
   ],
@@ -59,6 +60,7 @@ export const REASONS = {
     'OrderBudget',
     'WrongNames',
     'IssuerNotFound',
+    'IssuerNotAllowed',
     'CertManagerMissing',
     'Refused',
     'Waiting',
@@ -88,9 +90,27 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>(
   'PlanRequired',
   'PlanLimitReached',
   'RedirectLoop',
+  'RedirectChainTooLong',
   'RedirectTargetNotOurs',
   'RedirectStatusUnsupported',
 ]);
+
+/** Why a redirect is refused. All other checks come before this one. */
+export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
+  'RedirectLoop',
+  'RedirectChainTooLong',
+  'RedirectTargetNotOurs',
+  'RedirectStatusUnsupported',
+]);
+
+/** How many hosts of a chain the message names: a host has up to 253 characters. */
+const MAX_LISTED_HOSTS = 4;
+
+function listChain(path: readonly string[]): string {
+  const rest = path.length - MAX_LISTED_HOSTS - 1;
+  if (rest <= 0) return path.join(' -> ');
+  return `${path.slice(0, MAX_LISTED_HOSTS).join(' -> ')} -> ... (${rest} more) -> ${path.at(-1)}`;
+}
 
 function condition<Type extends keyof typeof REASONS>(type: Type) {
   return (status: 'True' | 'False' | 'Unknown', reason: Reason<Type>, message: string): DomainCondition => ({
@@ -148,7 +168,13 @@ export const Accepted = {
     accepted(
       'False',
       'RedirectLoop',
-      `The redirects go round in a circle: ${path.join(' -> ')}. Let one of these hosts serve the project.`,
+      `These redirects form a loop: ${listChain(path)}. Let one of these hosts serve the project.`,
+    ),
+  redirectChainTooLong: (path: readonly string[], limit: number) =>
+    accepted(
+      'False',
+      'RedirectChainTooLong',
+      `More than ${limit} redirects follow one another: ${listChain(path)}, and so on. Redirect ${path[0]} to a host that serves the project.`,
     ),
   redirectTargetNotOurs: (to: string, project: string) =>
     accepted(
@@ -219,6 +245,18 @@ const REVERIFY = (host: string) =>
 
 export const CertificateReady = {
   waiting: (on: string) => certificateReady('Unknown', 'Waiting', `No certificate is asked for yet: waits for ${on}.`),
+  waitingForWithdrawal: () =>
+    certificateReady(
+      'Unknown',
+      'Waiting',
+      'Waiting, for a minute at most, until the certificate request of the former holder is withdrawn. No action needed.',
+    ),
+  waitingForRecord: () =>
+    certificateReady(
+      'Unknown',
+      'Waiting',
+      'Waiting until Nameplate has recorded the host for its namespace. No action needed.',
+    ),
   issued: (notAfter: string | undefined) =>
     certificateReady(
       'True',
@@ -272,6 +310,12 @@ export const CertificateReady = {
       'False',
       'IssuerNotFound',
       `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; this goes on by itself then.`,
+    ),
+  issuerNotAllowed: (name: string, problem: string) =>
+    certificateReady(
+      'False',
+      'IssuerNotAllowed',
+      `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate then continues automatically.`,
     ),
   refused: (message: string) => certificateReady('False', 'Refused', refusal('the Certificate', message)),
   certManagerMissing: () =>

@@ -7,7 +7,7 @@ import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
 import {type DesiredDomain, desiredDomain} from '../project/hosts.ts';
 import {DOMAIN, type Domain} from '../resources.ts';
-import {INDEX, isEnding} from '../stores.ts';
+import {INDEX, isTerminating} from '../stores.ts';
 import {ownerOf} from './owner.ts';
 
 /**
@@ -27,11 +27,11 @@ export function reconcileManagedDomain({stores}: Operator): Reconcile {
       return done();
     }
     if (!existing) {
-      if (!isEnding(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
+      if (!isTerminating(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
       return done();
     }
     const wanted = withDesired(existing, desired);
-    if (!isDeepStrictEqual(wanted, existing)) await client.replace(DOMAIN, wanted, {signal});
+    if (!isDeepStrictEqual(wanted, existing)) await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
     return done();
   };
 }
@@ -43,6 +43,14 @@ export function isManaged(domain: DeepReadonly<Domain>): boolean {
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {
   const metadata = {name: desired.spec.host, namespace};
   return withDesired({apiVersion: API_VERSION, kind: 'Domain', metadata, spec: desired.spec}, desired);
+}
+
+/**
+ * The cache does not hold the complete Domain, so this merges the desired changes into it, at the version that was
+ * read.
+ */
+function change({metadata: {resourceVersion, ownerReferences}, spec}: DeepReadonly<Domain>): Record<string, unknown> {
+  return {metadata: {resourceVersion, ownerReferences}, spec: {...spec, redirect: spec.redirect ?? null}};
 }
 
 function withDesired(domain: DeepReadonly<Domain>, {spec, owners}: DesiredDomain): DeepReadonly<Domain> {

@@ -8,7 +8,7 @@ import type {Operator} from '../context.ts';
 import {routeKeyOf} from '../identity.ts';
 import {desiredDomain} from '../project/hosts.ts';
 import {deleteRoutes} from '../routing/publish.ts';
-import {INDEX, isEnding} from '../stores.ts';
+import {INDEX, isTerminating} from '../stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
 import {certifiedBy} from './certificate.ts';
@@ -29,7 +29,11 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const {domains} = operator.stores;
     if (domains.state !== 'synced') return after(1000); // without its kind, a Domain that is not seen is not gone
     const domain = domains.get(key);
-    if (!domain || domain.metadata.deletionTimestamp) {
+    if (
+      !domain ||
+      domain.metadata.deletionTimestamp ||
+      isTerminating(operator.stores, domain.metadata.namespace ?? '')
+    ) {
       reporter.forget(key);
       await removeDomain(operator, key, client, signal);
       return done();
@@ -42,7 +46,6 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const proof = verifyDns(operator, found, isAccepted);
     const claim = await claimHost(operator, found, isAccepted && proof.proved, client, signal);
     const subject = await withdraw(operator, found, claim, client, signal);
-    if (isEnding(operator.stores, subject.namespace)) return done();
     const caa = checkCaa(subject);
     const gate = {holds: claim.holds, proved: isAccepted && proof.proved, caaAllowed: caa.status === 'True'};
     const refusals: ApiError[] = [];

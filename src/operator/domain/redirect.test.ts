@@ -1,5 +1,6 @@
 import {expect, test} from 'vitest';
-import {followRedirects, type Hop} from './redirect.ts';
+import {Accepted} from './conditions.ts';
+import {followRedirects, type Hop, MAX_REDIRECTS} from './redirect.ts';
 
 /** "a>b c": a redirects to b, c serves. */
 function chain(text: string): {start: Hop; hop: (host: string) => Hop | undefined} {
@@ -26,8 +27,48 @@ test.each([
   expect(followRedirects(start, hop)).toEqual(end);
 });
 
-test('a chain as long as a Project can list ends', () => {
-  const hops = Array.from({length: 500}, (_, index) => `h${index}>h${index + 1}`);
-  const {start, hop} = chain([...hops, 'h500'].join(' '));
-  expect(followRedirects(start, hop)).toEqual({kind: 'serves', host: 'h500'});
+/** h0 redirects to h1, and so on; the last one redirects to `end`, or serves. Counts the hosts that are looked up. */
+function longChain(redirects: number, end?: string) {
+  const looked = {count: 0};
+  const hopOf = (n: number): Hop => {
+    const to = n < redirects ? `h${n + 1}` : end;
+    return {host: `h${n}`, ...(to !== undefined && {to})};
+  };
+  const hop = (host: string) => {
+    looked.count++;
+    return hopOf(Number(host.slice(1)));
+  };
+  return {start: hopOf(0), hop, looked};
+}
+
+test('32 redirects in a row are followed', () => {
+  const {start, hop} = longChain(32);
+  expect(followRedirects(start, hop)).toEqual({kind: 'serves', host: 'h32'});
+});
+
+test.each([33, 500, 15_000, 50_000])('%d redirects in a row are too many, and no more than 32 are looked up', count => {
+  const {start, hop, looked} = longChain(count);
+  expect(followRedirects(start, hop).kind).toBe('too-long');
+  expect(looked.count).toBe(32);
+});
+
+test('a loop of 5,001 hosts is refused in a message that names the first few', () => {
+  const name = (host: string) => `${host}.${'x'.repeat(60)}.${'y'.repeat(60)}.${'z'.repeat(60)}.example.com`;
+  const {start, hop, looked} = longChain(5000, 'h0');
+  const end = followRedirects(start, hop);
+  expect(looked.count).toBe(32);
+  if (end.kind !== 'too-long') throw new Error(end.kind);
+  const {reason, message} = Accepted.redirectChainTooLong(end.path.map(name), MAX_REDIRECTS);
+  expect(reason).toBe('RedirectChainTooLong');
+  expect(message).toContain(`${name('h0')} -> ${name('h1')} -> ${name('h2')} -> ${name('h3')} -> ... (28 more) -> `);
+  expect(message.length).toBeLessThan(2048);
+});
+
+test('the message about the longest followed loop is short too', () => {
+  const {start, hop} = longChain(32, 'h0');
+  const end = followRedirects(start, hop);
+  if (end.kind !== 'loop') throw new Error(end.kind);
+  expect(Accepted.redirectLoop(end.path).message).toBe(
+    'These redirects form a loop: h0 -> h1 -> h2 -> h3 -> ... (29 more) -> h0. Let one of these hosts serve the project.',
+  );
 });

@@ -6,9 +6,17 @@ export interface Hop {
   readonly to?: string;
 }
 
+/**
+ * The maximum length of a chain. Nobody needs more than a few hops, and each one adds work to every reconcile of the
+ * hosts before it.
+ */
+export const MAX_REDIRECTS = 32;
+
 export type ChainEnd =
   | {readonly kind: 'serves'; readonly host: string}
   | {readonly kind: 'loop'; readonly path: readonly string[]}
+  /** The chain continues beyond the end of `path`. */
+  | {readonly kind: 'too-long'; readonly path: readonly string[]}
   | {readonly kind: 'not-ours'; readonly host: string};
 
 /**
@@ -16,14 +24,21 @@ export type ChainEnd =
  * `hop` gives a host of the same project, undefined for any other.
  */
 export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): ChainEnd {
-  const path = [start.host];
-  for (let at: Hop = start; at.to !== undefined; ) {
+  const passed = new Set([start.host]);
+  let at = start;
+  while (at.to !== undefined) {
+    if (passed.has(at.to)) return {kind: 'loop', path: [...afterFirst(passed, at.to), at.to]};
+    if (passed.size > MAX_REDIRECTS) return {kind: 'too-long', path: [...passed]};
     const next = hop(at.to);
     if (!next) return {kind: 'not-ours', host: at.to};
-    const seen = path.indexOf(next.host);
-    path.push(next.host);
-    if (seen >= 0) return {kind: 'loop', path: path.slice(seen)};
+    passed.add(next.host);
     at = next;
   }
-  return {kind: 'serves', host: path.at(-1) ?? start.host};
+  return {kind: 'serves', host: at.host};
+}
+
+/** The hosts from `first` on. */
+function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
+  const path = [...passed];
+  return path.slice(path.indexOf(first));
 }

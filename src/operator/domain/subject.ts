@@ -1,8 +1,7 @@
 /** What the caches say about one Domain, gathered once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import type {CheckResult} from '../../dns/scheduler.ts';
-import type {ProofQuestion} from '../../dns/verdict.ts';
+import type {CheckResult, ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {type Account, accountOf} from '../account.ts';
 import type {Operator} from '../context.ts';

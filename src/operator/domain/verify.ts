@@ -1,7 +1,7 @@
 /** Proof by DNS, read from the verdicts that the scheduler keeps; never waits on DNS. */
 import {timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
-import {formLabel, isApex} from '../../dns/names.ts';
+import {formLabel, isApex} from '../../dns/dns.ts';
 import type {Operator} from '../context.ts';
 import {DnsVerified, type DomainCondition} from './conditions.ts';
 import {before, isOlderThanClaim, type Subject} from './subject.ts';
@@ -16,7 +16,7 @@ export interface Proof {
 
 export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
 
-/** The brief's TTL, in seconds. */
+/** In seconds. */
 const RECORD_TTL = 3600;
 
 /** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */

@@ -242,3 +242,52 @@ describe('the turns of those that wait', () => {
     expect(again).toEqual(planOrders(orders, line, BUDGETS, NOW));
   });
 });
+
+describe('the work is linear in the number of waiting orders', () => {
+  const COUNT = 10_000;
+  /** Per order: to find its queue and position, whether it may go at all, and what it reports. */
+  const LOOKS_PER_ORDER = 20;
+  const full = made({account: 'z', count: 64}, HOUR);
+  const week = draws({account: 'old', count: 2000}).map((draw, n) => ({...draw, atMs: NOW - 4 * HOUR - n * 60_000}));
+
+  /** How often the account or the host of an order is read. */
+  function looksAt(orders: readonly MadeOrder[], line: readonly WaitingOrder[]): number {
+    let looks = 0;
+    const watched = line.map(order => {
+      const {host, account} = order;
+      const look = <T>(value: T) => ({
+        enumerable: true,
+        get: () => {
+          looks++;
+          return value;
+        },
+      });
+      return Object.defineProperties({...order}, {host: look(host), account: look(account)});
+    });
+    expect(planOrders(orders, watched, BUDGETS, NOW).size).toBe(line.length);
+    return looks;
+  }
+
+  test.each([
+    {what: 'hosts of one domain at its limit', many: {account: 'a', count: COUNT, domain: 'uni.example'}},
+    {what: 'hosts of as many domains', many: {account: 'a', count: COUNT}},
+    {what: 'renewals', many: {account: 'a', count: COUNT, renewal: true}},
+  ])('$what', ({many}) => {
+    const ofDomain = made({account: 'a', count: 8, domain: 'uni.example'}, 24 * HOUR);
+    expect(looksAt([...week, ...ofDomain, ...full], waiting(many))).toBeLessThan(LOOKS_PER_ORDER * COUNT);
+  });
+
+  test('requests for one host', () => {
+    const line = waiting({account: 'a', count: COUNT}).map(order => ({
+      ...order,
+      host: 'a.example',
+      domain: 'a.example',
+    }));
+    expect(looksAt([...week, ...full], line)).toBeLessThan(LOOKS_PER_ORDER * COUNT);
+  });
+
+  test('accounts with one host each', () => {
+    const line = waiting({account: 'a', count: COUNT}).map((order, n) => ({...order, account: `a${n}`}));
+    expect(looksAt([...week, ...full], line)).toBeLessThan(LOOKS_PER_ORDER * COUNT);
+  });
+});

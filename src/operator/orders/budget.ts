@@ -52,25 +52,38 @@ export function planOrders(
 ): Map<string, Turn> {
   const ledger = new Ledger(made, budgets, nowMs);
   const lines = linesOf(waiting, ledger);
+  const beyond = lines.flatMap(line => shorten(line, ledger, budgets));
   const turns = new Map<string, Turn>();
   takeAll(lines, ledger, ({key}) => turns.set(key, {atMs: nowMs}));
   const shortages = new Map<string, Shortage>();
-  for (const order of lines.flat()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
+  const left = () => [...lines.flatMap(({orders}) => orders), ...beyond];
+  for (const order of left()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
   const later = ({key}: WaitingOrder, atMs: number) => turns.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
   const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
-  while (lines.some(line => line.length > 0)) {
+  while (lines.some(({orders}) => orders.length > 0)) {
     const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
     ledger.goTo(nextMs);
     takeAll(lines, ledger, later);
   }
-  for (const order of lines.flat()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
+  for (const order of left()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
   return turns;
 }
 
-type Line = WaitingOrder[];
+/** The orders of one account, either its renewals or its new hosts. */
+interface Line {
+  readonly renewal: boolean;
+  /** The key by which the account's orders are counted. */
+  readonly account: string;
+  /** No order of the line has waited longer. */
+  readonly sinceMs: number;
+  orders: WaitingOrder[];
+}
 
-/** One line for each account and its renewals; in it, one host of each domain in turn, and whoever has waited longest. */
+/**
+ * One queue per account for renewals and one for new hosts, the longest-waiting first; within a queue, the domains take
+ * turns, and the longest-waiting order goes first.
+ */
 function linesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Line[] {
   const lines = new Map<string, Map<WaitingOrder, number>>();
   const places = new Map<string, number>();
@@ -82,12 +95,45 @@ function linesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Line[] {
     places.set(`${key} ${order.domain}`, place + 1);
     line.set(order, place);
   }
-  return [...lines.values()].map(line => [...line].sort(([, a], [, b]) => a - b).map(([order]) => order));
+  return [...lines.values()].flatMap(line => {
+    const orders = [...line].sort(([, a], [, b]) => a - b).map(([order]) => order);
+    const [oldest] = line.keys();
+    if (!oldest) return [];
+    const {renewal, account, sinceMs} = oldest;
+    return [{renewal, account: `account ${account}`, sinceMs, orders}];
+  });
+}
+
+/**
+ * Removes from a queue the orders that cannot go within the horizon. In that time, no more new hosts of a domain can go
+ * than its limit, in the order of the queue, and no more orders of a host than its allowed attempts. Otherwise, a
+ * tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a window.
+ */
+function shorten(line: Line, ledger: Ledger, {orderBudget, failureBudget}: Budgets): WaitingOrder[] {
+  const {windowSeconds, newHostsPerDomain, domainWindowSeconds} = orderBudget;
+  const mostOfDomain = newHostsPerDomain * Math.ceil(windowSeconds / domainWindowSeconds);
+  const mostOfHost = failureBudget.failures * Math.ceil(windowSeconds / failureBudget.windowSeconds);
+  const triesOf = new Map<string, number>();
+  const newHostsOf = new Map<string, Set<string>>();
+  const mayGo = (order: WaitingOrder): boolean => {
+    const {host, domain} = order;
+    const tries = (triesOf.get(host) ?? 0) + 1;
+    triesOf.set(host, tries);
+    if (tries > mostOfHost) return false;
+    if (!ledger.isNewHost(order) || ledger.hasTriedEnough(order)) return true;
+    const hosts = newHostsOf.get(domain) ?? new Set();
+    newHostsOf.set(domain, hosts);
+    if (hosts.size < mostOfDomain) hosts.add(host);
+    return hosts.has(host);
+  };
+  const {true: kept = [], false: beyond = []} = Object.groupBy(line.orders, order => `${mayGo(order)}`);
+  line.orders = kept;
+  return beyond;
 }
 
 function takeAll(lines: readonly Line[], ledger: Ledger, take: (order: WaitingOrder, atMs: number) => void): void {
   for (let next = ledger.nextOf(lines); next; next = ledger.nextOf(lines)) {
-    next.line.splice(next.line.indexOf(next.order), 1);
+    next.line.orders.splice(next.line.orders.indexOf(next.order), 1);
     ledger.add({...next.order, atMs: ledger.nowMs});
     take(next.order, ledger.nowMs);
   }
@@ -139,20 +185,47 @@ class Ledger {
 
   /** Renewals first, then the account that has had least, then who has waited longest. */
   nextOf(lines: readonly Line[]): {readonly order: WaitingOrder; readonly line: Line} | undefined {
-    let best: {readonly order: WaitingOrder; readonly line: Line} | undefined;
+    let best: {readonly order: WaitingOrder; readonly line: Line; readonly had: number} | undefined;
+    const [free, freeOfRenewals] = [this.#free(false), this.#free(true)];
     for (const line of lines) {
-      if (!line[0] || !this.#hasAccountRoom(line[0])) continue;
-      const order = line.find(waiting => this.shortageOf(waiting) === undefined);
-      if (order && (!best || this.#compare(order, best.order) < 0)) best = {order, line};
+      const room = line.renewal ? freeOfRenewals : free;
+      if (room <= 0 || line.orders.length === 0) continue;
+      const had = this.#orders.count(line.account);
+      // Checked before reading the queue: of 10,000 accounts, the first one is often the one to go.
+      const isBehind = (sinceMs: number) =>
+        best !== undefined &&
+        (Number(best.line.renewal) - Number(line.renewal) || had - best.had || sinceMs - best.order.sinceMs) >= 0;
+      if (isBehind(line.sinceMs) || !hasRoom(had, room)) continue;
+      const order = this.#firstOf(line);
+      if (order && !isBehind(order.sinceMs)) best = {order, line, had};
     }
     return best;
   }
 
+  /** All orders of a queue belong to one account: if one new host of a domain finds no room, no other does. */
+  #firstOf(line: Line): WaitingOrder | undefined {
+    let full: Set<string> | undefined;
+    return line.orders.find(order => {
+      if (full?.has(order.domain) && this.isNewHost(order)) return false;
+      const shortage = this.shortageOf(order);
+      if (shortage === 'domain') full = (full ?? new Set()).add(order.domain);
+      return shortage === undefined;
+    });
+  }
+
+  isNewHost({renewal, host}: WaitingOrder): boolean {
+    return !renewal && this.#newHosts.count(`host ${host}`) === 0;
+  }
+
+  hasTriedEnough({host}: WaitingOrder): boolean {
+    return this.#hosts.count(`host ${host}`) >= this.#ordersOfHost;
+  }
+
   shortageOf(order: WaitingOrder): Shortage | undefined {
-    const {host, account, domain, renewal} = order;
-    if (this.#hosts.count(`host ${host}`) >= this.#ordersOfHost) return 'host';
+    const {account, domain} = order;
+    if (this.hasTriedEnough(order)) return 'host';
     if (!this.#hasAccountRoom(order)) return 'orders';
-    if (renewal || this.#newHosts.count(`host ${host}`) > 0) return undefined;
+    if (!this.isNewHost(order)) return undefined;
     const free = this.#budget.newHostsPerDomain - this.#newHosts.count(`domain ${domain}`);
     return hasRoom(this.#newHosts.count(`domain ${domain} account ${account}`), free) ? undefined : 'domain';
   }
@@ -170,14 +243,12 @@ class Ledger {
   }
 
   #hasAccountRoom({account, renewal}: WaitingOrder): boolean {
-    const {orders, renewalReserve} = this.#budget;
-    const free = orders - (renewal ? 0 : renewalReserve) - this.#orders.count('all');
-    return hasRoom(this.#orders.count(`account ${account}`), free);
+    return hasRoom(this.#orders.count(`account ${account}`), this.#free(renewal));
   }
 
-  #compare(a: WaitingOrder, b: WaitingOrder): number {
-    const had = ({account}: WaitingOrder) => this.#orders.count(`account ${account}`);
-    return Number(b.renewal) - Number(a.renewal) || had(a) - had(b) || a.sinceMs - b.sinceMs;
+  #free(renewal: boolean): number {
+    const {orders, renewalReserve} = this.#budget;
+    return orders - (renewal ? 0 : renewalReserve) - this.#orders.count('all');
   }
 }
 

@@ -1,4 +1,5 @@
-import type {OperatorConfig} from '../config.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {IssuerRef as ConfiguredIssuer, OperatorConfig} from '../config.ts';
 import type {Certificate} from '../resources.ts';
 
 type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
@@ -6,6 +7,18 @@ type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
 /** As cert-manager reads it: what is left out, and what is empty, is by its own default. */
 export function issuerOf({name, kind, group}: IssuerRef): Required<IssuerRef> {
   return {name, kind: kind || 'Issuer', group: group || 'cert-manager.io'};
+}
+
+/** A certificate keeps an issuer that the platform lists now or listed before; any other issuer is replaced. */
+export function keptIssuer(
+  {certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig,
+  existing: DeepReadonly<Certificate> | undefined,
+): IssuerRef {
+  if (!existing) return issuerRef;
+  const has = issuerOf(existing.spec.issuerRef);
+  const isSame = ({name, kind, group}: ConfiguredIssuer) =>
+    name === has.name && kind === has.kind && group === has.group;
+  return [issuerRef, ...formerIssuerRefs].some(isSame) ? existing.spec.issuerRef : issuerRef;
 }
 
 /**

@@ -1,4 +1,4 @@
-import {registrableDomain} from '../../dns/names.ts';
+import {registrableDomain} from '../../dns/dns.ts';
 import type {CertificatesConfig} from '../config.ts';
 import type {Shortage} from './budget.ts';
 

@@ -1,11 +1,12 @@
 /** How long a pass lasts and rests: by a client whose requests take their time on a clock that stands still otherwise. */
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
+import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {Store} from '../../runtime/kube/store.ts';
-import {ManualClock} from '../../runtime/manual-clock.ts';
+import {Reservations} from '../approval/slots.ts';
 import type {Operator} from '../context.ts';
 import type {CertificateRequest, DomainClaim} from '../resources.ts';
 import {INDEX} from '../stores.ts';
@@ -35,6 +36,7 @@ beforeEach(() => {
   requests = newStore();
   requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
   requests.addIndex(INDEX.approvedWithoutClaim, () => []);
+  requests.addIndex(INDEX.inProgress, () => []);
   const claims = newStore<DomainClaim>();
   claims.replace(new Map([['a.test', claim()]]), '1');
   const namespaces = newStore();
@@ -48,10 +50,13 @@ beforeEach(() => {
     claims,
     certificateRequests: requests,
     certificates: newStore(),
+    challenges: newStore(),
+    heldHosts: newStore(),
     namespaces: {state: 'synced', get: look},
   };
   // The caches follow at once.
   const client = {
+    get: async (_: unknown, {name}: {name: string}) => claims.get(name),
     replace: async (_: unknown, object: DomainClaim) => {
       pass(writeMs);
       claims.upsert(object);
@@ -62,7 +67,8 @@ beforeEach(() => {
     },
   };
   const orders = new OrderBoard();
-  const run = reconcileOrders({stores, clock, config: CONFIG, orders} as unknown as Operator);
+  const reservations = new Reservations();
+  const run = reconcileOrders({stores, clock, config: CONFIG, orders, reservations} as unknown as Operator);
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   reconcile = () => run(ACCOUNT, context as Parameters<typeof run>[1]);
 });
@@ -74,7 +80,9 @@ const CONFIG = {
   defaultHost: {tls: 'wildcard'},
   certificates: {
     issuerRef: ISSUER,
-    approval: {exemptNamespaces: []},
+    formerIssuerRefs: [],
+    challenges: {inProgress: 1000, inProgressPerAccount: 1000, renewalReserve: 0, timeoutSeconds: 900},
+    approval: {exemptNamespaces: [], tenantCertificates: {hosts: [ISSUER], services: []}},
     orderBudget: {orders: 1000, windowSeconds: 10, renewalReserve: 0, newHostsPerDomain: 1000, domainWindowSeconds: 10},
     failureBudget: {failures: 1000, windowSeconds: 10},
   },

@@ -2,20 +2,21 @@
  * Lets certificate requests through as the CA takes orders: approving a request is what makes cert-manager order. Every
  * order of the platform's account passes here, whoever made the request and whatever for.
  */
-import {registrableDomain} from '../../dns/names.ts';
+import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {accountId} from '../account.ts';
 import {decide} from '../approval/decide.ts';
-import {writeDecision} from '../approval/reconcile.ts';
+import {decideFreshly, writeDecision} from '../approval/reconcile.ts';
+import {Slots} from '../approval/slots.ts';
 import type {Operator} from '../context.ts';
 import {routeKeyOf} from '../identity.ts';
 import type {CertificateRequest} from '../resources.ts';
 import {INDEX} from '../stores.ts';
 import {planOrders, type Turn, type WaitingOrder} from './budget.ts';
-import {isRecorded, madeOrders, recordOrder} from './made.ts';
+import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './made.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */
 const PASS_MS = 15_000;
@@ -24,6 +25,9 @@ const PASS_MS = 15_000;
  * looking took. With a few hundred orders that is milliseconds.
  */
 const REST = 10;
+
+/** A request that ends triggers the next pass; this interval is for a slot that ends by age, or with its challenge. */
+const FULL_MS = 5_000;
 
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
@@ -50,18 +54,41 @@ export function reconcileOrders(operator: Operator): Reconcile {
       recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
     const errors: unknown[] = [];
-    const due = waiting.filter(it => turnOf(it) <= nowMs);
+    const ready = waiting.filter(it => turnOf(it) <= nowMs);
+    const due = withSlots(operator, ready);
+    const isFull = due.length < ready.length;
     const passEnds = clock.monotonic() + PASS_MS;
     for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
       // One that the API server refuses keeps nobody else waiting.
       await letThrough(operator, next, client, signal).catch(error => errors.push(error));
     }
+    for (const {request} of due) operator.reservations.release(request);
     const later = waiting.filter(it => turnOf(it) > nowMs);
     orders.publish(caAccount, turnsByHost(later, turns));
     if (errors.length > 0) return retry(errors[0]);
     if (due.length > 0) return after(0);
-    return later.length > 0 ? after(Math.min(...later.map(turnOf)) - nowMs) : done();
+    const nextMs = soonest([...later.map(turnOf), isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY]);
+    return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
   };
+}
+
+/**
+ * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot calls this again.
+ */
+function withSlots(operator: Operator, due: readonly Waiting[]): Waiting[] {
+  if (due.length === 0) return [];
+  const slots = new Slots(operator);
+  const inOrder = due.toSorted(
+    ({order: a}, {order: b}) => Number(b.renewal) - Number(a.renewal) || a.sinceMs - b.sinceMs,
+  );
+  const admitted = inOrder.filter(({order}) => slots.take(order.account, order.renewal));
+  for (const {order, request} of admitted) operator.reservations.add(order.account, request);
+  return admitted;
+}
+
+/** No `Math.min(...)`: any number of a tenant's requests may wait, and a call cannot take a million arguments. */
+function soonest(times: readonly number[]): number {
+  return times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
 }
 
 function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiting[] {
@@ -69,7 +96,8 @@ function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiti
   return undecided.flatMap(request => {
     const {host} = decide(operator, request);
     if (host === undefined || request.metadata.deletionTimestamp) return [];
-    const recorded = isRecorded(operator.stores.claims.get(host), request);
+    const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
+    const recorded = isRecorded(orders, request);
     return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
   });
 }
@@ -85,7 +113,7 @@ function orderOf(
   const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
   return {
     key: keyOf(request),
-    host: stores.claims.get(host) ? host : keyOf(request), // as ordersWithoutClaim counts it
+    host,
     account: object ? accountId(object) : '',
     domain: registrableDomain(host) ?? host,
     renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
@@ -93,20 +121,28 @@ function orderOf(
   };
 }
 
-/** The decision is made anew, since the ones before took their time; the claim that it stands on is written as it was then. */
+/**
+ * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
+ */
 async function letThrough(
   operator: Operator,
   {request, order}: Waiting,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
-  const decision = decide(operator, request);
-  if (decision.host === undefined) return; // the claim has gone, and its change calls this again
-  const claim = decision.reason === 'HostHeld' ? operator.stores.claims.get(order.host) : undefined;
-  if (claim && !isRecorded(claim, request)) {
-    await recordOrder(operator, claim, request, order.renewal, client, signal);
-  }
-  await writeDecision(operator, request, decision, client, signal);
+  await operator.reservations.releaseUnless(request, async () => {
+    const {decision, claim} = await decideFreshly(operator, request, client, signal);
+    if (decision.host === undefined) return false; // the claim has gone, and its change calls this again
+    const {host, renewal} = order;
+    if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
+      await recordOrder(operator, claim, request, renewal, client, signal);
+    }
+    if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(operator, request, host), request)) {
+      await recordDefaultHostOrder(operator, host, request, renewal, client, signal);
+    }
+    await writeDecision(operator, request, decision, client, signal);
+    return true;
+  });
 }
 
 /** A host may have several requests; the first turn is shown. */

@@ -5,6 +5,11 @@ export class SlidingWindow {
   readonly #entries: {readonly atMs: number; readonly keys: readonly string[]}[] = [];
   #first = 0;
   readonly #counts = new Map<string, number>();
+  /**
+   * When the oldest entry of each key leaves, as of the last change: computed in one pass, because thousands may wait
+   * for it.
+   */
+  #exits: ReadonlyMap<string, number> | undefined;
 
   constructor(lengthMs: number) {
     this.#lengthMs = lengthMs;
@@ -13,6 +18,7 @@ export class SlidingWindow {
   /** Not earlier than what was added before. */
   add(atMs: number, keys: readonly string[]): void {
     this.#entries.push({atMs, keys});
+    this.#exits = undefined;
     for (const key of keys) this.#counts.set(key, this.count(key) + 1);
   }
 
@@ -20,6 +26,7 @@ export class SlidingWindow {
     for (let entry = this.#entries[this.#first]; entry; entry = this.#entries[++this.#first]) {
       if (entry.atMs > nowMs - this.#lengthMs) return;
       for (const key of entry.keys) this.#counts.set(key, this.count(key) - 1);
+      this.#exits = undefined;
     }
   }
 
@@ -29,10 +36,17 @@ export class SlidingWindow {
 
   /** When the oldest entry, or the oldest of a key, leaves the window; infinity where there is none. */
   nextExitMs(key?: string): number {
-    for (let index = this.#first; index < this.#entries.length; index++) {
+    if (key === undefined) return (this.#entries[this.#first]?.atMs ?? Number.POSITIVE_INFINITY) + this.#lengthMs;
+    this.#exits ??= this.#findExits();
+    return this.#exits.get(key) ?? Number.POSITIVE_INFINITY;
+  }
+
+  #findExits(): Map<string, number> {
+    const exits = new Map<string, number>();
+    for (let index = this.#entries.length - 1; index >= this.#first; index--) {
       const entry = this.#entries[index];
-      if (entry && (key === undefined || entry.keys.includes(key))) return entry.atMs + this.#lengthMs;
+      for (const key of entry?.keys ?? []) exits.set(key, (entry?.atMs ?? 0) + this.#lengthMs);
     }
-    return Number.POSITIVE_INFINITY;
+    return exits;
   }
 }

@@ -4,7 +4,7 @@ import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
 
 type Type = keyof typeof REASONS | 'Reconciling';
 
-/** The closed set of reasons of each condition, the good one first; the README explains every one. */
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
 export const REASONS = {
   Ready: [
     'Published',

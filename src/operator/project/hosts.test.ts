@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {Project} from '../resources.ts';
-import {desiredDomain, listedHosts} from './hosts.ts';
+import {desiredDomain, listedHost, listedHosts} from './hosts.ts';
 
 type Domains = NonNullable<Project['spec']['domains']>;
 
@@ -57,4 +57,16 @@ test('a Project that is being deleted asks for nothing', () => {
   const staying = project('b', {primary: 'a.test'});
   expect(desiredDomain('a.test', [leaving])).toBeUndefined();
   expect(desiredDomain('a.test', [leaving, staying])?.owners).toEqual([staying]);
+});
+
+test.each([
+  {},
+  {primary: 'a.test'},
+  {primary: 'a.test', aliases: ['b.test'], redirects: [{from: 'c.test'}, {from: 'd.test', to: 'b.test'}]},
+  {aliases: ['b.test'], redirects: [{from: 'c.test'}, {from: 'd.test', to: 'b.test', status: 308 as const}]},
+])('finds one host as it is in the list: %j', domains => {
+  const given = project('shop', domains);
+  for (const host of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test']) {
+    expect(listedHost(given, host)).toEqual(listedHosts(given).find(listed => listed.host === host));
+  }
 });

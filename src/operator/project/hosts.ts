@@ -24,6 +24,19 @@ export function listedHosts(project: DeepReadonly<Project>): ListedHost[] {
   return hosts;
 }
 
+/**
+ * The entry of `listedHosts`, without building the others: a tenant may create any number of Projects that list a host.
+ */
+export function listedHost(project: DeepReadonly<Project>, host: string): ListedHost | undefined {
+  const {primary, aliases = [], redirects = []} = project.spec.domains ?? {};
+  if (host === primary) return {host, role: 'Primary'};
+  if (aliases.includes(host)) return {host, role: 'Alias'};
+  const redirect = redirects.find(({from}) => from === host);
+  const to = redirect?.to ?? primary;
+  if (!redirect || !to) return undefined;
+  return {host, role: 'Redirect', redirect: {to, status: redirect.status ?? DEFAULT_REDIRECT_STATUS}};
+}
+
 export interface DesiredDomain {
   readonly spec: DeepReadonly<DomainSpec>;
   readonly winner: DeepReadonly<Project>;
@@ -34,10 +47,10 @@ export interface DesiredDomain {
 /** The Domain that the Projects of a namespace ask for at `host`: the oldest decides. Undefined when none lists it. */
 export function desiredDomain(host: string, projects: Iterable<DeepReadonly<Project>>): DesiredDomain | undefined {
   const owners = [...projects]
-    .filter(project => !project.metadata.deletionTimestamp && listedHosts(project).some(listed => listed.host === host))
+    .filter(project => !project.metadata.deletionTimestamp && listedHost(project, host) !== undefined)
     .sort(byAge);
   const winner = owners[0];
-  const listed = winner && listedHosts(winner).find(entry => entry.host === host);
+  const listed = winner && listedHost(winner, host);
   if (!winner || !listed) return undefined;
   return {
     spec: {host, projectRef: {name: winner.metadata.name}, ...(listed.redirect && {redirect: listed.redirect})},

@@ -1,9 +1,9 @@
 /** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
 import {type Decision, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
+import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import {applyIfChanged, applyStatusIfChanged} from '../../runtime/kube/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';
@@ -16,10 +16,11 @@ import {
 } from '../domain/certificate.ts';
 import {ownerOf} from '../domain/owner.ts';
 import {routeKeyOf, routeName} from '../identity.ts';
+import {keptIssuer} from '../orders/ca-account.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
 import {findBackend} from '../routing/backend.ts';
 import {deleteRoutes, publishRoute} from '../routing/publish.ts';
-import {INDEX, isEnding} from '../stores.ts';
+import {INDEX, isTerminating} from '../stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
 
@@ -29,13 +30,11 @@ export function reconcileProject(operator: Operator): Reconcile {
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
-    if (!project || project.metadata.deletionTimestamp) {
-      const [namespace = '', name = ''] = key.split('/');
+    const [namespace = '', name = ''] = key.split('/');
+    if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
       await deleteRoutes(operator, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), client, signal);
       return done();
     }
-    const {name, namespace = ''} = project.metadata;
-    if (isEnding(stores, namespace)) return done();
     const defaultHost = identity.defaultHost(name, namespace);
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
     const ready = await publishDefaultHost(operator, project, defaultHost, client, signal);
@@ -96,7 +95,7 @@ async function certificateMissing(
   if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);
   const key = `${namespace}/${name}`;
   const existing = stores.certificates.get(key);
-  const {issuerRef} = existing?.spec ?? config.certificates;
+  const issuerRef = keptIssuer(config, existing);
   const hashAnnotation = ANNOTATION.appliedHash;
   const certificate = buildCertificate({...intent, issuerRef});
   await applyIfChanged(client, stores.certificates, CERTIFICATE, certificate, {hashAnnotation, signal});

@@ -1,6 +1,6 @@
 /** Brings the route objects of one host to what a flavour builds, without a moment in which nothing answers. */
 import {ANNOTATION} from '../../api/names.ts';
-import {applyIfChanged} from '../../runtime/kube/apply.ts';
+import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {Operator} from '../context.ts';

@@ -7,7 +7,7 @@ import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 const flavour = traefik({
   flavour: 'traefik',
   ingressClassName: 'edge',
-  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure'},
+  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
 });
 
 const route: Route = {

@@ -1,28 +1,28 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {type BackoffPolicy, backoffMs} from '../backoff.ts';
-import type {Clock} from '../clock.ts';
-import {Deadline} from '../deadline.ts';
+import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
+import type {Clock} from '../../base/clock.ts';
+import {Deadline} from '../../base/deadline.ts';
+import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, isConflict, isFenced} from '../kube/errors.ts';
 import type {KubeObject, ResourceType} from '../kube/object.ts';
-import type {Delta, ReadonlyStore, Store} from '../kube/store.ts';
 import {type ControllerMetrics, controllerMetrics} from './metrics.ts';
 import {type Outcome, retry} from './outcome.ts';
 import {OwnWrites} from './own-writes.ts';
 import {WorkQueue} from './queue.ts';
 
 export interface ReconcileContext {
-  /** Aborted at the reconcile's deadline, at the end of the shutdown grace, and when the lease is lost. */
+  /** Aborts at the reconcile's deadline, at the end of the shutdown grace, and when the lease is lost. */
   readonly signal: AbortSignal;
-  /** Bears the controller's name and the key. */
+  /** Adds the controller's name and the key. */
   readonly logger: Logger;
   /**
-   * Write through this client: what it wrote, the caches must show before this key is reconciled again
+   * Write through this client: before this key is reconciled again, the caches must show what it wrote
    * (read-your-writes).
    */
   readonly client: KubeClient;
-  /** How many times in a row this key has failed before; 0 the first time. */
+  /** How many times in a row this key has failed before this attempt. */
   readonly failures: number;
 }
 
@@ -32,22 +32,22 @@ export interface ControllerOptions {
   /** Lower-case, for logs and the `controller` label of the metrics. */
   readonly name: string;
   readonly reconcile: Reconcile;
-  /** How many keys are worked on at once, default 4. One key is never worked on twice at once. */
+  /** How many keys are reconciled at the same time, default 4. No key is reconciled twice at the same time. */
   readonly workers?: number;
-  /** Deadline of one reconcile, default 60 000 ms. */
+  /** The deadline of one reconcile, default 60 000 ms. */
   readonly reconcileTimeoutMs?: number;
-  /** Of each key by itself after failures; default 5 ms doubling to 5 minutes. */
+  /** For each key on its own, after failures. Default: 5 ms, doubling up to 5 minutes. */
   readonly backoff?: BackoffPolicy;
 }
 
-/** Which keys a change concerns. If it throws, that is logged and the change is lost to this controller. */
+/** The keys that a change concerns. If it throws, the error is logged and the controller misses the change. */
 export type KeyMapper<T extends KubeObject> = (delta: Delta<T>) => Iterable<string>;
 
 export interface Controller {
   readonly name: string;
-  /** Reconcile the keys that `mapper` names whenever the store changes. The controller waits for the store to settle. */
+  /** Reconciles the keys that `mapper` names when the store changes. The controller waits for the store to settle. */
   watch<T extends KubeObject>(store: ReadonlyStore<T>, mapper: KeyMapper<T>): Controller;
-  /** Reconcile `key` soon, or in `afterMs`. Before the controller runs the key waits in the queue. */
+  /** Reconciles `key` soon, or in `afterMs`. The key waits in the queue until the controller runs. */
   enqueue(key: string, options?: {readonly afterMs?: number; readonly lowPriority?: boolean}): void;
 }
 
@@ -65,10 +65,10 @@ export interface ControllerEnvironment {
 const WORKERS = 4;
 const RECONCILE_TIMEOUT_MS = 60_000;
 const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter: 0};
-/** How long a worker waits for the caches to show our own writes before the key is put back. */
+/** How long a worker waits for the caches to show our own writes before it requeues the key. */
 const VISIBLE_TIMEOUT_MS = 1_000;
 
-/** The loop: takes a key, reconciles it, and does with the key what the outcome says. */
+/** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
 export class ReconcileLoop implements Controller {
   readonly name: string;
   readonly #options: ControllerOptions;
@@ -79,7 +79,7 @@ export class ReconcileLoop implements Controller {
   readonly #ownWrites: OwnWrites;
   readonly #sources: {readonly store: ReadonlyStore<KubeObject>; readonly subscribe: () => () => void}[] = [];
   readonly #failures = new Map<string, number>();
-  /** Keys being worked on, and since when. */
+  /** Keys that are being reconciled, and since when. */
   readonly #running = new Map<string, number>();
 
   constructor(options: ControllerOptions, environment: ControllerEnvironment) {
@@ -112,7 +112,7 @@ export class ReconcileLoop implements Controller {
     else this.#queue.add(key, {lowPriority});
   }
 
-  /** The key that has been worked on for longer than its deadline allows and some more: it will never end. */
+  /** A key whose reconcile has taken twice its deadline: it will never end. */
   stuck(): string | undefined {
     const {reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = this.#options;
     const limit = this.#environment.clock.monotonic() - 2 * reconcileTimeoutMs;
@@ -121,7 +121,7 @@ export class ReconcileLoop implements Controller {
   }
 
   /**
-   * Works until `stop` aborts and the reconciles then running have ended. `abandon` tells these to end at once.
+   * Reconciles until `stop` aborts and the running reconciles have ended. `abandon` tells those to end immediately.
    * Call once.
    */
   async run(stop: AbortSignal, abandon: AbortSignal): Promise<void> {
@@ -151,7 +151,7 @@ export class ReconcileLoop implements Controller {
     }
   }
 
-  /** One reconcile, from start to outcome; never throws. */
+  /** One reconcile, from start to outcome. Never throws. */
   async #reconcile(key: string, abandon: AbortSignal): Promise<Outcome> {
     const {client, logger, reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = {...this.#environment, ...this.#options};
     const observe = this.#metrics.reconcileSeconds.startTimer({controller: this.name});
@@ -165,7 +165,7 @@ export class ReconcileLoop implements Controller {
         failures: this.#failures.get(key) ?? 0,
       });
     } catch (error) {
-      // The kinds of error that a mistake in the program makes; everything else is thrown by those we call.
+      // These types mean a mistake in the program. All other errors come from what we call.
       if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
         this.#metrics.panics.inc({controller: this.name});
       }
@@ -204,7 +204,7 @@ export class ReconcileLoop implements Controller {
     const ms = Math.max(backoffMs(this.#options.backoff ?? BACKOFF, failures, this.#environment.random), asked);
     this.#metrics.errors.inc({controller: this.name});
     this.#metrics.retries.inc({name: this.name});
-    // That somebody else wrote first is everyday life, and that we may not write any more is told by the election.
+    // A conflict is normal, and leader election logs that we may no longer write.
     const level = isConflict(error) || isFenced(error) ? 'debug' : 'warn';
     this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'reconcile failed; trying again');
     this.#queue.addAfter(key, ms);

@@ -1,14 +1,14 @@
 import {randomUUID} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../clock.ts';
+import type {Clock} from '../../base/clock.ts';
+import {Reflector} from '../cache/reflector.ts';
+import type {ReadonlyStore, Store} from '../cache/store.ts';
+import {StringPool} from '../cache/string-pool.ts';
 import type {KubeClient, Selector} from '../kube/client.ts';
 import {createEventRecorder, type EventRecorder} from '../kube/events.ts';
 import {type LeaderElectionOptions, LeaderElector} from '../kube/leader-election.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
-import {Reflector} from '../kube/reflector.ts';
-import type {ReadonlyStore, Store} from '../kube/store.ts';
-import {StringPool} from '../kube/string-pool.ts';
 import {type Controller, type ControllerOptions, ReconcileLoop} from './controller.ts';
 
 export interface ManagerOptions {
@@ -16,28 +16,28 @@ export interface ManagerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** Unique to this process: the lease's holder and the events' reporting instance; usually the pod's name. */
+  /** The lease's holder and the events' reporting instance. Unique to this process, usually the pod's name. */
   readonly identity: string;
   /** For example "nameplate.dev/operator". */
   readonly reportingController: string;
   /** Absent: this process always leads (a single replica, tests). */
   readonly leaderElection?: LeaderElectionOptions;
-  /** How long running reconciles may take to finish at shutdown, default 10 000 ms. */
+  /** How long running reconciles may take to end at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
-  /** In [0, 1); default `Math.random`. */
+  /** In [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
 
 export interface CacheOptions<T extends KubeObject> extends Selector {
-  /** Drop what is not needed before it is kept: no frozen object, equal strings in it become one. managedFields go always. */
+  /** Drops what the cache does not need. The object must not be frozen. managedFields are always dropped. */
   readonly transform?: (object: T) => T;
 }
 
 export interface Runnable {
   readonly name: string;
-  /** Resolves when done or when the signal aborts; a rejection ends the manager. */
+  /** Resolves when it is done or the signal aborts. A rejection ends the manager. */
   run(signal: AbortSignal): Promise<void>;
-  /** Default true: only while leading, after all caches settled. Otherwise on every replica, from the start. */
+  /** Default true: runs only while this process leads, once all caches have settled. False: runs on every replica. */
   readonly leaderOnly?: boolean;
 }
 
@@ -48,40 +48,40 @@ export interface HealthCheck {
 }
 
 export interface Health {
-  /** All caches settled. Holds for a standby too. */
+  /** All caches have settled. A standby can be ready too. */
   readonly ready: boolean;
-  /** No worker is stuck past its deadline and, when leading, the lease is being renewed. */
+  /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
   readonly leader: boolean;
   readonly checks: readonly HealthCheck[];
 }
 
-/** Why `start` returned: asked to; or the lease went to somebody else and the process must exit; or a runnable failed. */
+/** Why `start` returned: the signal aborted, the lease is lost and the process must exit, or a runnable failed. */
 export type ManagerEnd =
   | {readonly reason: 'shutdown'}
   | {readonly reason: 'lease-lost'}
   | {readonly reason: 'failed'; readonly error: unknown};
 
 /**
- * Holds a program together: add caches, controllers and runnables, then start it.
+ * Holds a program together: add caches, controllers, and runnables, then start it.
  *
- * Caches start on every replica (a warm standby); controllers and leader-only runnables run while this process leads and
- * after all caches have settled. When the signal aborts, running reconciles finish within the grace, then the lease is
- * released. When the lease is lost, writes are refused from that moment, and reconciles are told to stop.
+ * Caches start on every replica (a warm standby). Controllers and leader-only runnables run while this process leads,
+ * once all caches have settled. When the signal aborts, running reconciles end within the grace, then the lease is
+ * released. When the lease is lost, all writes are refused immediately, and reconciles are told to stop.
  */
 export interface Manager {
   readonly events: EventRecorder;
-  /** A cache of one kind. Each call makes a watch of its own: ask once per kind and pass the store around. */
+  /** A cache of one kind. Each call opens its own watch: call it once per kind and pass the store around. */
   cache<T extends KubeObject>(resource: ResourceType<T>, options?: CacheOptions<T>): ReadonlyStore<T>;
   controller(options: ControllerOptions): Controller;
   run(runnable: Runnable): void;
   health(): Health;
-  /** Once. Resolves when everything has stopped. */
+  /** Call once. Resolves when everything has stopped. */
   start(signal: AbortSignal): Promise<ManagerEnd>;
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
-/** How long those who were told to stop at once may take to do so. */
+/** How long reconciles that were told to stop immediately may take. */
 const ABANDON_GRACE_MS = 2_000;
 /** How long the shutdown waits for events to be sent. */
 const EVENTS_GRACE_MS = 2_000;
@@ -115,7 +115,7 @@ class ProcessManager implements Manager {
       reportingInstance: identity,
     });
     if (!leaderElection) return;
-    // A container that restarts keeps its pod's name, so the name alone does not tell one process from the next.
+    // A container that restarts keeps its pod's name, so the name alone does not distinguish two processes.
     const holder = `${identity}_${randomUUID()}`;
     const shared = {clock, logger, registry, random: this.#random};
     this.#elector = new LeaderElector({...leaderElection, ...shared, client: client.ungated(), identity: holder});
@@ -166,7 +166,7 @@ class ProcessManager implements Manager {
   async start(signal: AbortSignal): Promise<ManagerEnd> {
     this.#mustNotHaveStarted();
     this.#started = true;
-    // What runs on every replica ends last, the caches among it: reconciles read them to their end.
+    // Caches and everything else that runs on every replica end last: reconciles read the caches until they end.
     const everywhere = new AbortController();
     const stop = new AbortController();
     const onSignal = (): void => stop.abort(signal.reason);
@@ -190,18 +190,18 @@ class ProcessManager implements Manager {
       fail(error);
     }
     everywhere.abort();
-    await this.#within(ABANDON_GRACE_MS, Promise.all(background));
+    await this.#endsWithin(ABANDON_GRACE_MS, Promise.all(background));
     signal.removeEventListener('abort', onSignal);
     if (failure) return {reason: 'failed', error: failure.error};
     return {reason: kept ? 'shutdown' : 'lease-lost'};
   }
 
-  /** What is added later would never run. */
+  /** Anything added later would never run. */
   #mustNotHaveStarted(): void {
     if (this.#started) throw new Error('the manager has started already');
   }
 
-  /** What only the leader does, until `stop` or `lost`. */
+  /** Does what only the leader does, until `stop` or `lost` aborts. */
   async #lead(stop: AbortSignal, lost: AbortSignal, fail: (error: unknown) => void): Promise<{release: boolean}> {
     const {logger, shutdownGraceMs = SHUTDOWN_GRACE_MS} = this.#options;
     const ending = AbortSignal.any([stop, lost]);
@@ -216,18 +216,18 @@ class ProcessManager implements Manager {
     ]);
     await aborted(ending);
     logger.info({shutdownGraceMs}, lost.aborted ? 'stopping: the lease is lost' : 'stopping');
-    const drained = !lost.aborted && (await this.#within(shutdownGraceMs, work));
+    const drained = !lost.aborted && (await this.#endsWithin(shutdownGraceMs, work));
     if (!drained) {
       abandon.abort(new Error('the shutdown grace is over'));
-      if (!(await this.#within(ABANDON_GRACE_MS, work))) logger.error('a reconcile does not heed its signal');
+      if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('a reconcile does not heed its signal');
     }
-    await this.#within(EVENTS_GRACE_MS, this.events.flush(lost));
+    await this.#endsWithin(EVENTS_GRACE_MS, this.events.flush(lost));
     this.#leading = false;
     return {release: drained};
   }
 
   /** Whether the work ended in time. */
-  async #within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  async #endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
     const over = new AbortController();
     const late = this.#options.clock.sleep(ms, over.signal).then(
       () => false,

@@ -1,6 +1,6 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 
-/** Under the names that dashboards made for controller-runtime and client-go know. */
+/** The names are those of controller-runtime and client-go, which dashboards know. */
 export interface ControllerMetrics {
   readonly reconciles: Counter<'controller' | 'result'>;
   readonly errors: Counter<'controller'>;
@@ -17,7 +17,7 @@ export interface ControllerMetrics {
 
 const metricsOf = new WeakMap<Registry, ControllerMetrics>();
 
-/** One set per registry, whoever asks first. */
+/** One set per registry. The first call creates it. */
 export function controllerMetrics(registry: Registry): ControllerMetrics {
   const metrics = metricsOf.get(registry) ?? createControllerMetrics(registry);
   metricsOf.set(registry, metrics);

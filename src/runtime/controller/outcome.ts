@@ -1,10 +1,10 @@
 /**
- * What a reconcile says about its key when it returns. Throwing means `retry` with the thrown error.
+ * What happens with a key after its reconcile. Throwing means `retry` with the thrown error.
  *
- * - `done`: nothing more to do until something changes.
- * - `after`: look again in `ms` milliseconds even if nothing changes; resets the backoff.
- * - `retry`: something failed that may pass; again with the key's exponential backoff.
- * - `terminal`: something failed that trying again cannot mend; counted and logged, not retried until something changes.
+ * - `done`: there is nothing more to do until something changes.
+ * - `after`: reconcile again in `ms` milliseconds even if nothing changes. Resets the backoff.
+ * - `retry`: a failure that may pass. Retry with the key's exponential backoff.
+ * - `terminal`: a failure that a retry cannot fix. Counted and logged, but not retried until something changes.
  */
 export type Outcome =
   | {readonly kind: 'done'}

@@ -1,9 +1,9 @@
-import {Deadline} from '../deadline.ts';
+import {Deadline} from '../../base/deadline.ts';
+import type {Expectation, Store} from '../cache/store.ts';
 import type {WriteRecord} from '../kube/client.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
-import type {Expectation, Store} from '../kube/store.ts';
 
-/** A reconcile would have acted on a cache that is older than what this program itself has written. */
+/** The cache is older than what this program itself has written, so a reconcile must not act on it. */
 export class StaleCacheError extends Error {
   override readonly name = 'StaleCacheError';
 
@@ -18,10 +18,10 @@ interface Awaited {
 }
 
 /**
- * Read-your-writes. A watch lags behind the server, so a reconcile that wrote an object and runs again at once would
- * read the cache from before and, say, create the object a second time. Remembered is, for each reconciled key, what its
- * reconciles wrote; before the key is reconciled again, every cache of those kinds must have reached these writes. What
- * other keys or other programs write is not waited for: a level-triggered reconcile is told of it later.
+ * Read-your-writes. A watch lags behind the server, so a reconcile that wrote an object and runs again immediately
+ * would read an old cache and, for example, create the object a second time. This remembers what the reconciles of each
+ * key wrote. Before the key is reconciled again, every cache of those kinds must have reached these writes. It does not
+ * wait for the writes of other keys or programs: they trigger another reconcile later.
  */
 export class OwnWrites {
   readonly #storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
@@ -31,7 +31,7 @@ export class OwnWrites {
     this.#storesOf = storesOf;
   }
 
-  /** A reconcile of `key` made this write. A later write to the same object takes the place of an earlier one. */
+  /** A reconcile of `key` made this write. A later write to the same object replaces an earlier one. */
   record(key: string, write: WriteRecord): void {
     const awaited = this.#awaited.get(key) ?? new Map<string, Awaited>();
     let number = 0;
@@ -43,7 +43,7 @@ export class OwnWrites {
     if (awaited.size > 0) this.#awaited.set(key, awaited);
   }
 
-  /** Resolves once the caches show what reconciles of `key` wrote; throws `StaleCacheError` after `timeoutMs`. */
+  /** Resolves once the caches show what reconciles of `key` wrote. Throws `StaleCacheError` after `timeoutMs`. */
   async visible(key: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const awaited = this.#awaited.get(key);
     if (!awaited) return;

@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {ManualClock} from '../manual-clock.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
 import {WorkQueue} from './queue.ts';
 
 let clock: ManualClock;
@@ -147,6 +147,41 @@ describe('delay', () => {
     await clock.advance(1_000);
     expect(queue.depth).toBe(0);
     expect(clock.sleepers).toBe(0);
+  });
+
+  test('what is due comes earliest first, and the rest stays', async () => {
+    for (const [key, ms] of Object.entries({c: 30, a: 10, d: 40, b: 20})) queue.addAfter(key, ms);
+    await clock.advance(30);
+    expect(queue.depth).toBe(3);
+    expect(await drain(3)).toEqual(['a', 'b', 'c']);
+    await clock.advance(10);
+    expect(await drain(1)).toEqual(['d']);
+  });
+
+  test('a key has one time: the earliest', async () => {
+    for (const ms of [20, 10, 30]) queue.addAfter('a', ms);
+    await clock.advance(10);
+    expect(await drain(1)).toEqual(['a']);
+    await clock.advance(100);
+    expect(queue.depth).toBe(0);
+  });
+
+  test('a key may come back after it was handed out', async () => {
+    queue.addAfter('a', 20);
+    queue.addAfter('a', 10);
+    await clock.advance(10);
+    expect(await drain(1)).toEqual(['a']);
+    queue.addAfter('a', 10);
+    await clock.advance(10);
+    expect(await drain(1)).toEqual(['a']);
+    expect(clock.sleepers).toBe(0);
+  });
+
+  test('many keys come out in order', async () => {
+    const times = Array.from({length: 1_000}, (_, i) => 1 + ((i * 7_919) % 1_000));
+    for (const time of times) queue.addAfter(`key-${time}`, time);
+    await clock.advance(1_000);
+    expect(await drain(1_000)).toEqual(times.toSorted((a, b) => a - b).map(time => `key-${time}`));
   });
 });
 

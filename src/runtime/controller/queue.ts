@@ -1,46 +1,54 @@
-import type {Clock} from '../clock.ts';
-import {Lines} from '../lines.ts';
-import {DelayHeap} from './delay-heap.ts';
+import {Alarm} from '../../base/alarm.ts';
+import type {Clock} from '../../base/clock.ts';
+import {DueHeap} from '../../base/due-heap.ts';
+import {FairQueue} from '../../base/fair-queue.ts';
 
 export interface QueueObserver {
   depth(depth: number): void;
   added(): void;
-  /** A key leaves the queue for a worker after so long. */
+  /** A worker took a key that had waited this long. */
   waited(ms: number): void;
 }
 
 export interface AddOptions {
-  /** Behind everything that is not; for the initial list and other work that nobody is waiting for. */
+  /** After all other keys. For the initial list and other work that nothing waits for. */
   readonly lowPriority?: boolean;
 }
 
-/** While urgent keys keep coming, every eighth turn goes to a low one, so that nothing starves. */
-const LOW_TURN = 8;
-/** Timers hold 31 bits; after this long we look again. */
-const MAX_SLEEP_MS = 3_600_000;
+interface Delayed {
+  readonly key: string;
+  /** The earliest time that the key was given. */
+  dueAt: number;
+}
+
+/** While other keys keep coming, every eighth key taken has low priority, so nothing starves. */
+const LOW_PRIORITY_EVERY = 8;
 
 /**
- * A work queue of keys, after client-go's: a key is in it once however often it is added; a key that is being worked on
- * and is added again comes back when the work is done, so that no key is ever worked on twice at once. There are two
- * priorities; in each the namespaces take turns, and within one, first come is first served.
+ * A work queue of keys, like that of client-go. A key is in it only once, however often it is added. A key that is
+ * added while a worker has it returns to the queue when the worker is done, so no key is reconciled twice at the same
+ * time. There are two priorities. In each, namespaces take turns, and within a namespace, the first key is served
+ * first.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #observer: QueueObserver;
-  /** Waiting keys, each with the time since when. No key is in both. */
-  readonly #high = new Lines<number>();
-  readonly #low = new Lines<number>();
-  /** Keys handed out; true when added again meanwhile. */
+  /** Waiting keys, each with the time since it has waited. No key is in both. */
+  readonly #high = new FairQueue<number>();
+  readonly #low = new FairQueue<number>();
+  /** Keys that workers have, with the options if they were added again meanwhile. */
   readonly #working = new Map<string, AddOptions | undefined>();
   readonly #takers: ((key: string | undefined) => void)[] = [];
-  readonly #delayed = new DelayHeap();
-  #alarm: {readonly dueAt: number; readonly abort: AbortController} | undefined;
-  #turn = 0;
+  readonly #delayed = new DueHeap<Delayed>();
+  readonly #delayedByKey = new Map<string, Delayed>();
+  readonly #alarm: Alarm;
+  #taken = 0;
   #closed = false;
 
   constructor(clock: Clock, observer: QueueObserver) {
     this.#clock = clock;
     this.#observer = observer;
+    this.#alarm = new Alarm(clock, () => this.#ring());
   }
 
   get depth(): number {
@@ -54,25 +62,31 @@ export class WorkQueue {
       this.#working.set(key, {lowPriority: (again?.lowPriority ?? true) && (options.lowPriority ?? false)});
       return;
     }
-    if (this.#high.has(key) || (options.lowPriority && this.#low.has(key))) return;
-    const since = this.#low.remove(key) ?? this.#clock.monotonic();
-    (options.lowPriority ? this.#low : this.#high).add(key, since);
+    const namespace = namespaceOf(key);
+    if (this.#high.has(namespace, key) || (options.lowPriority && this.#low.has(namespace, key))) return;
+    const since = this.#low.remove(namespace, key) ?? this.#clock.monotonic();
+    (options.lowPriority ? this.#low : this.#high).add(namespace, key, since);
     this.#observer.added();
     this.#serve();
   }
 
-  /** Adds the key in `ms`, or earlier when it has been given an earlier time before. */
+  /** Adds the key in `ms`, or earlier if an earlier call says so. */
   addAfter(key: string, ms: number): void {
     if (this.#closed) return;
-    if (ms > 0) {
-      this.#delayed.add(key, this.#clock.monotonic() + ms);
-      this.#setAlarm();
-    } else {
+    if (ms <= 0) {
       this.add(key);
+      return;
     }
+    const dueAt = this.#clock.monotonic() + ms;
+    const delayed = this.#delayedByKey.get(key) ?? {key, dueAt: Number.POSITIVE_INFINITY};
+    if (delayed.dueAt <= dueAt) return;
+    delayed.dueAt = dueAt;
+    this.#delayedByKey.set(key, delayed);
+    this.#delayed.add(delayed);
+    this.#alarm.set(dueAt);
   }
 
-  /** Resolves with a key to work on, once there is one; with undefined once the queue is closed. Then call `done`. */
+  /** Resolves with the next key, for which you must then call `done`, or with undefined once the queue is closed. */
   async take(): Promise<string | undefined> {
     if (this.#closed) return undefined;
     const {promise, resolve} = Promise.withResolvers<string | undefined>();
@@ -81,17 +95,17 @@ export class WorkQueue {
     return await promise;
   }
 
-  /** The work on a key that was taken is over. */
+  /** The worker no longer has the key. */
   done(key: string): void {
     const again = this.#working.get(key);
     this.#working.delete(key);
     if (again) this.add(key, again);
   }
 
-  /** Nothing is handed out any more. */
+  /** Hands out no more keys. */
   close(): void {
     this.#closed = true;
-    this.#alarm?.abort.abort();
+    this.#alarm.cancel();
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
@@ -108,28 +122,22 @@ export class WorkQueue {
   }
 
   #next(): [string, number] | undefined {
-    this.#turn += 1;
-    const low = this.#high.size === 0 || (this.#low.size > 0 && this.#turn % LOW_TURN === 0);
+    this.#taken += 1;
+    const low = this.#high.size === 0 || (this.#low.size > 0 && this.#taken % LOW_PRIORITY_EVERY === 0);
     return (low ? this.#low : this.#high).takeFirst();
   }
 
-  /** One timer, for the earliest of the delayed keys. */
-  #setAlarm(): void {
-    const dueAt = this.#delayed.nextDueAt;
-    if (dueAt === undefined || this.#closed || (this.#alarm && this.#alarm.dueAt <= dueAt)) return;
-    this.#alarm?.abort.abort();
-    const alarm = {dueAt, abort: new AbortController()};
-    this.#alarm = alarm;
-    const ms = Math.min(Math.max(0, dueAt - this.#clock.monotonic()), MAX_SLEEP_MS);
-    this.#clock.sleep(ms, alarm.abort.signal).then(
-      () => this.#ring(),
-      () => undefined, // Superseded by an earlier one, or closed.
-    );
-  }
-
   #ring(): void {
-    this.#alarm = undefined;
-    for (const key of this.#delayed.takeDue(this.#clock.monotonic())) this.add(key);
-    this.#setAlarm();
+    const now = this.#clock.monotonic();
+    for (let delayed = this.#delayed.take(now); delayed; delayed = this.#delayed.take(now)) {
+      this.#delayedByKey.delete(delayed.key);
+      this.add(delayed.key);
+    }
+    this.#alarm.set(this.#delayed.nextDueAt);
   }
+}
+
+/** Keys are `namespace/name`. All others are one group. */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(key.indexOf('/'), 0));
 }

@@ -1,7 +1,7 @@
-/** Keeps a ConfigMap `team` in each namespace that bears the label `example.dev/team`. */
+/** Keeps a ConfigMap `team` in each namespace that has the label `example.dev/team`. */
+import {applyIfChanged} from '../cache/apply.ts';
 import type {Manager} from '../controller/manager.ts';
 import {done} from '../controller/outcome.ts';
-import {applyIfChanged} from '../kube/apply.ts';
 import type {KubeObject, ResourceType} from '../kube/object.ts';
 
 interface ConfigMap extends KubeObject {
@@ -21,7 +21,7 @@ export function addTeamController(manager: Manager): void {
       name: 'team',
       reconcile: async (key, {client, signal}) => {
         const namespace = namespaces.get(key);
-        if (!namespace || namespace.metadata.deletionTimestamp) return done(); // what was in it goes with it
+        if (!namespace || namespace.metadata.deletionTimestamp) return done(); // what was in it is deleted too
         const team = namespace.metadata.labels?.['example.dev/team'];
         if (team === undefined) {
           if (configMaps.get(`${key}/team`)) await client.delete(CONFIG_MAP, {namespace: key, name: 'team'}, {signal});

@@ -1,4 +1,4 @@
-import {Deadline} from '../deadline.ts';
+import {Deadline} from '../../base/deadline.ts';
 import type {WriteGate} from './client.ts';
 import {ApiError, type ApiStatus, FencedError, TransportError} from './errors.ts';
 import type {KubeMetrics} from './metrics.ts';
@@ -23,7 +23,7 @@ export interface ApiConnectionOptions {
   readonly metrics: KubeMetrics;
 }
 
-/** Requests and their answers: deadlines, the write gate, metrics, and typed errors for all that can go wrong. */
+/** Requests and responses: deadlines, the write gate, metrics, and a typed error for everything that can go wrong. */
 export class ApiConnection {
   readonly #options: ApiConnectionOptions;
   gate: WriteGate = () => Number.POSITIVE_INFINITY;
@@ -32,12 +32,12 @@ export class ApiConnection {
     this.#options = options;
   }
 
-  /** One request and its whole answer, parsed. */
+  /** One request and its whole response, parsed. */
   async exchange<R>(exchange: Exchange, options: {signal?: AbortSignal; timeoutMs?: number}): Promise<R> {
     const {metrics, host} = this.#options;
     const observe = metrics.requestSeconds.startTimer({verb: exchange.method, host});
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs;
-    // A write may not outlive the right to write: cut short, it cannot land after another process has taken over.
+    // A write must end with the right to write, so it cannot take effect after another process has taken over.
     const allowedMs = exchange.gated ? this.gate() : Number.POSITIVE_INFINITY;
     if (allowedMs <= 0) throw new FencedError(describe(exchange));
     using deadline = new Deadline(Math.min(timeoutMs, allowedMs), options.signal);
@@ -51,7 +51,7 @@ export class ApiConnection {
     }
   }
 
-  /** One request and its answer as a stream, which ends with an error when it is silent for `idleTimeoutMs`. */
+  /** One request and its response as a stream, which ends with an error if nothing arrives for `idleTimeoutMs`. */
   async *stream(
     exchange: Exchange,
     signal: AbortSignal,
@@ -73,7 +73,7 @@ export class ApiConnection {
     await this.#options.transport.close();
   }
 
-  /** Sends a request and waits for the head of its answer; a refusal by the server is thrown as `ApiError`. */
+  /** Sends a request and waits for the head of the response. Throws an `ApiError` if the server refuses. */
   async #send(exchange: Exchange, signal: AbortSignal, caller?: AbortSignal, idleTimeoutMs?: number) {
     const call = describe(exchange);
     const {metrics, host, transport, userAgent} = this.#options;
@@ -98,7 +98,7 @@ export function describe(exchange: Exchange): string {
   return `${exchange.method} ${exchange.path.split('?', 1)[0]}`;
 }
 
-/** What to throw: typed errors as they are, the caller's reason when the caller gave up, else `TransportError`. */
+/** What to throw: a typed error as it is, the caller's reason if the caller aborted, otherwise a `TransportError`. */
 export function failure(call: string, error: unknown, caller?: AbortSignal): unknown {
   if (error instanceof ApiError || error instanceof FencedError || error instanceof TransportError) return error;
   return caller?.aborted ? caller.reason : new TransportError(call, error);
@@ -111,7 +111,7 @@ async function refusal(call: string, response: HttpResponse): Promise<ApiError> 
   return new ApiError(call, response.statusCode, parseStatus(text), retryAfterMs);
 }
 
-/** Proxies, and the API server itself for a kind it does not know, answer with plain text. */
+/** Proxies respond with plain text, and so does the API server for a kind that it does not know. */
 function parseStatus(text: string): ApiStatus {
   try {
     const body = JSON.parse(text) as ApiStatus | null;

@@ -1,4 +1,4 @@
-/** One field-level complaint of the API server. */
+/** What the API server says is wrong with one field. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -18,18 +18,18 @@ export interface ApiStatus {
   };
 }
 
-/** Something on the way that asks for a day must not silence us for a day. */
+/** A proxy that requests a pause of a day must not stop us for a day. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
-/** The API server answered, and refused. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
+/** The API server refused. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
-  /** HTTP status, or the code inside an ERROR event of a watch. */
+  /** The HTTP status, or the code in an ERROR event of a watch. */
   readonly status: number;
   /** Machine-readable, CamelCase: NotFound, AlreadyExists, Conflict, Invalid, Expired, TooManyRequests, ... */
   readonly reason: string;
   readonly causes: readonly StatusCause[];
-  /** How long the server asked to be left alone; five minutes at most. */
+  /** The pause that the server requested, at most five minutes. */
   readonly retryAfterMs: number | undefined;
 
   constructor(call: string, status: number, body: ApiStatus, retryAfterMs?: number) {
@@ -43,7 +43,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No usable answer came: refused, reset, timed out, cut short. Whether a write took effect is unknown. */
+/** There was no usable response: refused, reset, timed out, cut short. Whether a write took effect is unknown. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
 
@@ -61,7 +61,7 @@ export class FencedError extends Error {
   }
 }
 
-/** The object, or with a list the kind itself, does not exist. */
+/** The object does not exist, or for a list, the kind. */
 export function isNotFound(error: unknown): error is ApiError & {readonly status: 404} {
   return error instanceof ApiError && error.status === 404;
 }
@@ -70,12 +70,12 @@ export function isAlreadyExists(error: unknown): error is ApiError & {readonly s
   return error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists';
 }
 
-/** Somebody else wrote first (resourceVersion), or a precondition of a delete does not hold. */
+/** Somebody else wrote first (resourceVersion), or the precondition of a delete is not met. */
 export function isConflict(error: unknown): error is ApiError & {readonly status: 409} {
   return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists';
 }
 
-/** Schema, CEL rule or admission said no: trying the same again cannot help. */
+/** The schema, a CEL rule, or admission rejected it. Retrying the same request cannot help. */
 export function isInvalid(error: unknown): error is ApiError & {readonly status: 400 | 422} {
   return error instanceof ApiError && (error.status === 422 || error.status === 400);
 }

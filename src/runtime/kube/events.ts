@@ -1,12 +1,12 @@
 import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../clock.ts';
-import {Lines} from '../lines.ts';
+import type {Clock} from '../../base/clock.ts';
+import {FairQueue} from '../../base/fair-queue.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';
-import {type DeepReadonly, type KubeObject, keyOf, microTime, type ResourceType} from './object.ts';
+import {type DeepReadonly, type KubeObject, microTime, type ResourceType} from './object.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
 export interface KubeEvent extends KubeObject {
@@ -47,12 +47,12 @@ export interface EventRecorderOptions {
   readonly reportingInstance: string;
 }
 
-/** Reports to `kubectl describe` and `kubectl get events`. Never throws, never waits, may drop: events are for people. */
+/** Reports to `kubectl describe` and `kubectl get events`. Never throws, never waits, and may drop events. */
 export interface EventRecorder {
   /**
-   * @param reason CamelCase, why: "CertificateIssued".
-   * @param action CamelCase, what was done or tried: "Issue".
-   * @param note one sentence; cut at 1 kB.
+   * @param reason why, in CamelCase: "CertificateIssued".
+   * @param action what was done or tried, in CamelCase: "Issue".
+   * @param note one sentence, cut at 1 kB.
    */
   event(
     regarding: DeepReadonly<KubeObject>,
@@ -61,7 +61,7 @@ export interface EventRecorder {
     action: string,
     note: string,
   ): void;
-  /** Sends what is waiting; rejects never. */
+  /** Sends the waiting events. Never rejects. */
   flush(signal?: AbortSignal): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return new Recorder(options);
 }
 
-/** One thing that happened, perhaps many times: the first is created as an event, the others are its series. */
+/** Something that happened, perhaps repeatedly. The first time creates an event, and further times its series. */
 interface Series {
   readonly event: KubeEvent;
   count: number;
@@ -83,16 +83,16 @@ interface Bucket {
   refilledAt: number;
 }
 
-/** After a pause this long the same thing is a new event (client-go). */
+/** After a pause this long, the same thing is a new event (as in client-go). */
 const SERIES_GAP_MS = 360_000;
-/** A series is brought up to date this often at most. */
+/** A series is updated at most this often. */
 const SERIES_UPDATE_MS = 60_000;
-/** Of one object: this many at once, then one in five minutes (client-go's spam filter). */
+/** Per object: this many immediately, then one every five minutes (like the spam filter of client-go). */
 const BURST = 25;
 const REFILL_MS = 300_000;
 /**
- * Of all namespaces. One may have as many events waiting as there are places left, so that one in a storm never fills more
- * than half of them (dynamic queue length thresholds, Choudhury and Hahne 1998).
+ * For all namespaces. One namespace may have as many events waiting as there are places left, so a storm in one
+ * namespace never fills more than half of them (dynamic queue length thresholds, Choudhury and Hahne 1998).
  */
 const MAX_WAITING = 2_000;
 const MAX_SERIES = 4_000;
@@ -106,8 +106,8 @@ class Recorder implements EventRecorder {
   /** Least recently seen first. */
   readonly #series = new Map<string, Series>();
   readonly #buckets = new Map<string, Bucket>();
-  /** To be sent; the namespaces take turns. */
-  #waiting = new Lines<Series>();
+  /** Events to send. Namespaces take turns. */
+  #waiting = new FairQueue<Series>();
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -133,19 +133,19 @@ class Recorder implements EventRecorder {
     series.count += 1;
     series.lastSeenAt = now;
     remember(this.#series, key, series, MAX_SERIES);
-    const name = keyOf(series.event);
-    if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(name)) return this.#count('merged');
-    if (this.#waiting.lengthFor(name) >= MAX_WAITING - this.#waiting.size) return this.#count('dropped');
-    this.#waiting.add(name, series);
+    const {name, namespace = ''} = series.event.metadata;
+    if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(namespace, name)) return this.#count('merged');
+    if (this.#waiting.sizeOf(namespace) >= MAX_WAITING - this.#waiting.size) return this.#count('dropped');
+    this.#waiting.add(namespace, name, series);
     this.#sending ??= this.#send();
   }
 
   async flush(signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) this.#waiting = new Lines();
+    if (signal?.aborted) this.#waiting = new FairQueue();
     await this.#sending;
   }
 
-  /** One after another, until none waits. Never rejects. */
+  /** Sends events one by one until none waits. Never rejects. */
   async #send(): Promise<void> {
     for (let next = this.#waiting.takeFirst(); next; next = this.#waiting.takeFirst()) {
       const [, series] = next;
@@ -229,7 +229,7 @@ class Recorder implements EventRecorder {
   }
 }
 
-/** Puts an entry last and forgets the first ones beyond `limit`. */
+/** Puts an entry last and drops the first ones beyond `limit`. */
 function remember<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
   map.delete(key);
   map.set(key, value);

@@ -31,12 +31,12 @@ import {Transport} from './transport.ts';
 import {parseWatchEvent, splitLines} from './watch-stream.ts';
 
 export interface KubeClientOptions {
-  /** Path of a kubeconfig; default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
+  /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
   readonly kubeconfig?: string;
   readonly userAgent: string;
   /** The one field manager under which this program applies. */
   readonly fieldManager: string;
-  /** Default deadline of a call, default 15 000. */
+  /** The deadline of a call without one of its own, default 15 000. */
   readonly requestTimeoutMs?: number;
   readonly registry: Registry;
   readonly logger: Logger;
@@ -151,7 +151,7 @@ class HttpClient implements KubeClient {
     const path = objectPath(resource, key);
     const exchange: Exchange = {method: 'DELETE', path, contentType: JSON_TYPE, body, gated: this.#mode.gated};
     try {
-      // The answer is a Status that names the uid, or the object where something still holds it.
+      // The response is a Status with the uid, or the object if a finalizer still holds it.
       const answer = await this.#connection.exchange<ApiStatus & Partial<KubeObject>>(exchange, options);
       const deletedUid = answer.details?.uid ?? answer.metadata?.uid;
       if (deletedUid) this.#mode.onWrite?.({resource, key: formatKey(key), deletedUid});
@@ -211,7 +211,7 @@ class HttpClient implements KubeClient {
   ) {
     const {namespace, name} = (intent as KubeObject).metadata;
     const path = objectPath(resource, {namespace, name}, subresource) + this.#asManager({force: 'true'});
-    // JSON is YAML; the content type names the format of the patch, not of the text.
+    // JSON is YAML. The content type names the format of the patch, not of the text.
     const body = JSON.stringify({...intent, apiVersion: apiVersionOf(resource), kind: resource.kind});
     return await this.#write<T>(resource, {method: 'PATCH', path, contentType: APPLY_TYPE, body}, options);
   }
@@ -228,7 +228,7 @@ class HttpClient implements KubeClient {
   }
 }
 
-/** Items of a list do not say what they are, and with metadata only they say PartialObjectMetadata. */
+/** Items of a list do not have a kind, or have PartialObjectMetadata if only metadata was requested. */
 function identify(object: KubeObject, resource: ResourceType): void {
   object.apiVersion = apiVersionOf(resource);
   object.kind = resource.kind;

@@ -1,7 +1,7 @@
 import type {ConnectionOptions} from 'node:tls';
 import {KubeConfig} from '@kubernetes/client-node';
 
-/** What a connection and a request need to be let in. Read anew for each request: tokens and certificates rotate. */
+/** The credentials of a connection and a request, read for each request because tokens and certificates rotate. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsMaterial;
@@ -13,17 +13,17 @@ export type TlsMaterial = Pick<
 >;
 
 export interface ClusterAccess {
-  /** Base URL of the API server, without a slash at the end. */
+  /** The base URL of the API server, without a trailing slash. */
   readonly server: string;
   readonly proxyUrl: string | undefined;
-  /** The namespace of the context, in a pod its own. */
+  /** The namespace of the context, or in a pod, of the pod. */
   readonly namespace: string | undefined;
   credentials(): Promise<Credentials>;
 }
 
 /**
- * Reads a kubeconfig (`path`; else KUBECONFIG, ~/.kube/config, the service account of the pod) and leaves to
- * client-node what it is good at: formats, exec plugins, token files (re-read each minute), client certificates.
+ * Reads a kubeconfig (`path`, or else KUBECONFIG, ~/.kube/config, or the pod's service account). client-node handles
+ * the formats, exec plugins, token files (read again every minute), and client certificates.
  */
 export function loadClusterAccess(path?: string): ClusterAccess {
   const config = new KubeConfig();
@@ -39,7 +39,7 @@ export function loadClusterAccess(path?: string): ClusterAccess {
   };
 }
 
-/** `applyToHTTPSOptions` fills in what Node's https would need: TLS material, headers, and `auth` for basic. */
+/** What `applyToHTTPSOptions` sets for Node's https: TLS material, headers, and `auth` for basic authentication. */
 interface HttpsOptions extends TlsMaterial {
   headers?: Record<string, string>;
   auth?: string;
@@ -56,7 +56,7 @@ async function readCredentials(config: KubeConfig): Promise<Credentials> {
   return {headers, tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))};
 }
 
-/** Callers that come while a call is under way share it: an exec plugin is started once, not once a request. */
+/** Concurrent callers share one call, so an exec plugin starts once, not once per request. */
 function shared<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {

@@ -1,6 +1,6 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../clock.ts';
+import type {Clock} from '../../base/clock.ts';
 import type {KubeClient, WriteGate} from './client.ts';
 import {isAlreadyExists, isConflict} from './errors.ts';
 import {kubeMetrics} from './metrics.ts';
@@ -27,27 +27,27 @@ export const LEASE: ResourceType<Lease> = {
 
 export interface LeaderElectionOptions {
   readonly lease: ObjectKey & {readonly namespace: string};
-  /** Others wait this long after the last renewal that they saw before they take over. Default 15 000, whole seconds. */
+  /** Others take over this long after the last renewal that they saw. Whole seconds, default 15 000. */
   readonly leaseDurationMs?: number;
-  /** The holder stops writing this long after it began its last successful renewal. Default 10 000, less than the duration. */
+  /** The holder stops writing this long after it began its last renewal. Less than the duration, default 10 000. */
   readonly renewDeadlineMs?: number;
-  /** Between attempts. Default 2 000, less than the deadline. */
+  /** Between attempts. Less than the deadline, default 2 000. */
   readonly retryPeriodMs?: number;
 }
 
 export interface LeaderElectorOptions extends LeaderElectionOptions {
-  /** Not subject to the gate that this election rules. */
+  /** A client without the gate, which this election controls. */
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Unique to this process, over restarts too. */
+  /** Unique to this process, across restarts too. */
   readonly identity: string;
 }
 
-/** A lease as last seen in another's hands, and when, by our own clock: clocks of other machines are not trusted. */
+/** Another holder's lease as we last saw it, and when, on our own clock: the clocks of other machines may be wrong. */
 interface Observation {
   readonly resourceVersion: string;
   readonly seenAt: number;
@@ -55,12 +55,12 @@ interface Observation {
 }
 
 /**
- * Leader election on a Lease, after client-go's `leaderelection`.
+ * Leader election on a Lease, like `leaderelection` of client-go.
  *
- * Why two never write at once: a holder may write until `renewDeadline` after it *began* the last renewal that
- * succeeded. Others take over no sooner than `leaseDuration` after they *saw* that renewal, which is later than it began.
- * Both measure on their own monotonic clock, which no adjustment moves and no SIGSTOP halts. `gate` is asked right before
- * a write goes out, and the write's deadline ends with the right to write.
+ * Why two processes never write at the same time: a holder may write until `renewDeadline` after its last successful
+ * renewal *began*. Others take over no sooner than `leaseDuration` after they *saw* that renewal, which is later. Each
+ * measures on its own monotonic clock, which no adjustment moves and no SIGSTOP stops. `gate` is called right before a
+ * write is sent, and the write's deadline ends with the right to write.
  */
 export class LeaderElector {
   readonly #options: LeaderElectorOptions;
@@ -85,7 +85,7 @@ export class LeaderElector {
     this.#setLeader(false);
   }
 
-  /** How long this process may still write, milliseconds; 0 when it does not lead. */
+  /** For how many milliseconds this process may still write; 0 if it does not lead. */
   readonly gate: WriteGate = () => Math.max(0, this.#mayWriteUntil - this.#options.clock.monotonic());
 
   get leading(): boolean {
@@ -93,9 +93,9 @@ export class LeaderElector {
   }
 
   /**
-   * Waits for the lease and holds it for as long as `lead` runs; `lead` is told by the signal when the lease is lost, and
-   * answers whether the lease may be given back: whether no write of its own can be under way any more. Then the next
-   * holder need not wait until it expires. Resolves with false when the lease was lost.
+   * Waits for the lease and holds it while `lead` runs. The signal tells `lead` that the lease is lost. `lead` returns
+   * whether the lease may be released: whether none of its writes can still be in flight. The next holder then need not
+   * wait until the lease expires. Resolves with false if the lease was lost.
    */
   async run(signal: AbortSignal, lead: (lost: AbortSignal) => Promise<{readonly release: boolean}>): Promise<boolean> {
     if (!(await this.#acquire(signal))) return true;
@@ -117,14 +117,14 @@ export class LeaderElector {
       const {release} = await work;
       held = this.leading && release ? this.#held : undefined;
     } finally {
-      // From here on nothing may be written: the next one may already be at work.
+      // From here on, nothing may be written: the next holder may already lead.
       this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
     }
     if (held) await this.#release(held);
     return kept;
   }
 
-  /** False when the signal aborted first. */
+  /** False if the signal aborted first. */
   async #acquire(signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
       try {
@@ -148,14 +148,14 @@ export class LeaderElector {
         ? client.replace(LEASE, wanted, this.#deadline(signal))
         : client.create(LEASE, wanted, this.#deadline(signal)));
     } catch (error) {
-      if (isConflict(error) || isAlreadyExists(error)) return false; // Another one was faster.
+      if (isConflict(error) || isAlreadyExists(error)) return false; // Another process was faster.
       throw error;
     }
     this.#mayWriteUntil = startedAt + this.#renewDeadlineMs;
     return true;
   }
 
-  /** Nobody's, or not renewed for as long as its holder promised to, by our clock. */
+  /** It has no holder, or the holder has not renewed it in time, on our clock. */
   #isFree(lease: Lease): boolean {
     const {clock} = this.#options;
     const {holderIdentity, leaseDurationSeconds} = lease.spec ?? {};
@@ -168,13 +168,13 @@ export class LeaderElector {
     return false;
   }
 
-  /** What the last holder that we saw may still do does not end because somebody deletes the Lease. */
+  /** If somebody deletes the Lease, the last holder that we saw may still write for a while. */
   #hasExpired(): boolean {
     if (!this.#observed) return true;
     return this.#options.clock.monotonic() - this.#observed.seenAt >= this.#observed.promisedMs;
   }
 
-  /** Renews until `ended` aborts (true) or the right to write has run out (false). */
+  /** Renews until `ended` aborts (true) or the right to write has expired (false). */
   async #renew(ended: AbortSignal): Promise<boolean> {
     while (!ended.aborted) {
       await this.#sleep(ended);
@@ -185,7 +185,7 @@ export class LeaderElector {
     return this.gate() > 0;
   }
 
-  /** False when the lease is another's. A failed attempt is not yet a loss: there is time until the deadline. */
+  /** False if another process has the lease. After a failed attempt, there is still time until the deadline. */
   async #tryRenew(ended: AbortSignal): Promise<boolean> {
     const {client, lease, clock, identity} = this.#options;
     const startedAt = clock.monotonic();
@@ -208,7 +208,7 @@ export class LeaderElector {
         this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
         return false;
       }
-      this.#held = current; // Our own renewal, whose answer was lost, or a foreign edit; or somebody deleted it.
+      this.#held = current; // Our own renewal, whose response was lost, or a foreign edit or deletion.
     }
     return true;
   }
@@ -242,14 +242,14 @@ export class LeaderElector {
     };
   }
 
-  /** Half the renew deadline, as client-go has it: there is time for a second attempt. */
+  /** Half the renew deadline, as in client-go, so there is time for a second attempt. */
   #deadline(signal: AbortSignal): {signal: AbortSignal; timeoutMs: number} {
     return {signal, timeoutMs: this.#renewDeadlineMs / 2};
   }
 
   async #sleep(signal: AbortSignal): Promise<void> {
     const {clock, random} = this.#options;
-    // Jitter downwards: no renewal comes later than the period.
+    // Jitter only shortens: no renewal comes later than the period.
     await clock.sleep(this.#retryPeriodMs * (1 - 0.2 * random()), signal).catch(() => undefined);
   }
 

@@ -1,6 +1,6 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 
-/** Under the names that dashboards made for client-go and controller-runtime know, where they have one. */
+/** The names are those of client-go and controller-runtime, which dashboards know, if they have such a metric. */
 export interface KubeMetrics {
   readonly requests: Counter<'code' | 'method' | 'host'>;
   readonly requestSeconds: Histogram<'verb' | 'host'>;
@@ -13,7 +13,7 @@ export interface KubeMetrics {
 
 const metricsOf = new WeakMap<Registry, KubeMetrics>();
 
-/** One set per registry, whoever asks first. */
+/** One set per registry. The first call creates it. */
 export function kubeMetrics(registry: Registry): KubeMetrics {
   const metrics = metricsOf.get(registry) ?? createKubeMetrics(registry);
   metricsOf.set(registry, metrics);

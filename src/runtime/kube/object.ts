@@ -1,4 +1,4 @@
-/** The parts of Kubernetes objects that every kind shares. https://kubernetes.io/docs/reference/using-api/api-concepts/ */
+/** The parts of objects that every kind shares. https://kubernetes.io/docs/reference/using-api/api-concepts/ */
 
 export interface OwnerReference {
   apiVersion: string;
@@ -29,16 +29,16 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** Type libraries declare `metadata` and the rest optional; an object that the server has stored always has them. */
+/** Type libraries declare `metadata` and the rest optional, but an object that the server has stored has them. */
 export type Served<T> = T & KubeObject;
 
 declare const objectType: unique symbol;
 
 /**
- * What is needed to address a kind at the API; `group` is '' for the core group. The type parameter ties the
- * descriptor to the shape of its objects and exists in the types only:
+ * Addresses a kind at the API. `group` is '' for the core group. The type parameter, which exists only in types,
+ * connects the descriptor with the shape of its objects:
  *
- *     const SECRET: ResourceType<Secret> = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
+ * const SECRET: ResourceType<Secret> = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
  */
 export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly group: string;
@@ -54,24 +54,24 @@ export interface ObjectKey {
   readonly name: string;
 }
 
-/** Cached objects are shared by every reader, so nobody may change them. */
+/** All readers share cached objects, so none may change them. */
 export type DeepReadonly<T> = T extends (infer E)[]
   ? readonly DeepReadonly<E>[]
   : T extends object
     ? {readonly [K in keyof T]: DeepReadonly<T[K]>}
     : T;
 
-/** What we want of an object: identity, and the fields that are ours to set. */
+/** What we want of an object: its identity and the fields that we set. */
 export type Intent<T extends KubeObject> = DeepReadonly<
   KubeObject & Partial<Omit<T, 'apiVersion' | 'kind' | 'metadata'>>
 >;
 
-/** "namespace/name", or "name" where there is no namespace. */
+/** "namespace/name", or "name" without a namespace. */
 export function formatKey(key: ObjectKey): string {
   return key.namespace ? `${key.namespace}/${key.name}` : key.name;
 }
 
-/** The inverse of `formatKey`; names cannot hold a slash. */
+/** The inverse of `formatKey`. Names cannot contain a slash. */
 export function parseKey(text: string): ObjectKey {
   const slash = text.indexOf('/');
   return slash < 0 ? {name: text} : {namespace: text.slice(0, slash), name: text.slice(slash + 1)};
@@ -90,15 +90,15 @@ export function apiVersionOf(resource: ResourceType): string {
   return resource.group ? `${resource.group}/${resource.version}` : resource.version;
 }
 
-/** "plural.group", the way kubectl and RBAC name a resource; for logs and metrics. */
+/** "plural.group", as kubectl and RBAC name a resource. For logs and metrics. */
 export function resourceName(resource: ResourceType): string {
   return resource.group ? `${resource.plural}.${resource.group}` : resource.plural;
 }
 
 /**
- * Which of two resourceVersions of one resource is later: negative, zero or positive; undefined when they cannot be
- * compared. They are decimal numbers that grow with each write (promised since Kubernetes 1.35, KEP-5504, and true of
- * every API server backed by etcd before that).
+ * Which of two resourceVersions of one resource is later: negative, zero, or positive. Undefined if they cannot be
+ * compared. They are decimal numbers that grow with each write (guaranteed since Kubernetes 1.35, KEP-5504, and true
+ * for every API server with etcd before that).
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   const decimal = /^(0|[1-9]\d*)$/;
@@ -107,7 +107,7 @@ export function compareResourceVersions(a: string, b: string): number | undefine
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The format of the API's MicroTime, which wants exactly six digits: "2026-01-02T03:04:05.678000Z". */
+/** The format of the API's MicroTime, which requires exactly six digits: "2026-01-02T03:04:05.678000Z". */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

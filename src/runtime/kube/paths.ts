@@ -1,7 +1,7 @@
 import type {Selector} from './client.ts';
 import type {ObjectKey, ResourceType} from './object.ts';
 
-/** URL path of a kind's collection: "/apis/group/version/namespaces/ns/plural". */
+/** The URL path of a kind's collection: "/apis/group/version/namespaces/ns/plural". */
 export function collectionPath(resource: ResourceType, namespace?: string): string {
   const root = resource.group ? `/apis/${resource.group}/${resource.version}` : `/api/${resource.version}`;
   if (!resource.namespaced || !namespace) return `${root}/${resource.plural}`;
@@ -15,7 +15,7 @@ export function objectPath(resource: ResourceType, key: ObjectKey, subresource?:
   return subresource ? `${path}/${subresource}` : path;
 }
 
-/** "?a=b&c=d" from what is defined, "" from nothing. */
+/** "?a=b&c=d" from the defined values, or "" if there are none. */
 export function queryString(parameters: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined);
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;

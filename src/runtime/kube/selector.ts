@@ -2,8 +2,8 @@ import type {Selector} from './client.ts';
 import type {DeepReadonly, KubeObject} from './object.ts';
 
 /**
- * Whether an object surely is in what a selector selects. Knows namespaces and the label selectors that programs write:
- * "key", "!key", "key=value", "key==value", "key!=value", joined by commas. What it does not know it answers with false.
+ * Whether a selector certainly selects an object. Knows namespaces and the label selectors that programs write: "key",
+ * "!key", "key=value", "key==value", "key!=value", joined by commas. False for everything that it does not know.
  */
 export function surelySelects(selector: Selector, object: DeepReadonly<KubeObject>): boolean {
   if (selector.fieldSelector) return false;

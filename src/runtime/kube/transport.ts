@@ -4,14 +4,14 @@ import type {ClusterAccess, TlsMaterial} from './kubeconfig.ts';
 
 export interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path and query below the server's base URL. */
+  /** The path and query below the server's base URL. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
-  /** Asked at the last moment before the request is written to its connection; an error means: do not. */
+  /** Called right before the request is written to its connection. If it returns an error, the request is not sent. */
   readonly mayStart?: () => Error | undefined;
-  /** For streams: the longest silence, milliseconds. */
+  /** For streams: the longest time without data, in milliseconds. */
   readonly idleTimeoutMs?: number;
 }
 
@@ -23,20 +23,20 @@ interface Connections {
   readonly streams: Dispatcher;
 }
 
-/** Ordinary requests share this many connections; more of them wait their turn. */
+/** Ordinary requests share this many connections. Further requests wait. */
 const REQUEST_CONNECTIONS = 8;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The API server sends the head of a watch at once; a request has its own deadline. */
+/** The API server sends the head of a watch immediately. A request has its own deadline. */
 const STREAM_HEAD_TIMEOUT_MS = 30_000;
-/** Shorter than the 90 s after which the API server closes an idle connection, so that we never write into a closed one. */
+/** Less than the 90 s after which the API server closes an idle connection, so we never write to a closed one. */
 const KEEP_ALIVE_MS = 60_000;
-/** Probe a silent peer as client-go does; the kernel gives up some ten seconds later. */
+/** Probes a silent peer as client-go does. The kernel gives up about ten seconds later. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
 /**
- * HTTP to one API server over pinned connections: 8 for requests, and one for each watch, so that a watch never
- * stands in the way of a request. HTTP/1.1: a connection that dies takes one exchange with it, not all of them.
- * When certificates rotate new connections are made; the old ones end with what runs on them.
+ * HTTP to one API server over pinned connections: 8 for requests and one for each watch, so a watch never blocks a
+ * request. HTTP/1.1, so a connection that dies ends one exchange, not all. When certificates rotate, new connections
+ * are opened, and each old one ends with the exchange on it.
  */
 export class Transport {
   readonly #access: ClusterAccess;
@@ -80,7 +80,7 @@ export class Transport {
     if (current && isDeepStrictEqual(current.tls, tls)) return current;
     const next = {tls, requests: this.#agent(tls, REQUEST_CONNECTIONS), streams: this.#agent(tls, null)};
     this.#connections = next;
-    // close() lets what runs finish; what it could reject with is known to those who run it.
+    // close() lets running exchanges finish. Their callers get any error that it could reject with.
     for (const old of current ? [current.requests, current.streams] : []) old.close().catch(() => undefined);
     return next;
   }
@@ -93,7 +93,7 @@ export class Transport {
   }
 }
 
-/** The work itself may go on (an exec plugin that hangs); we do not wait for it any longer. */
+/** Stops waiting for the work, which may continue (an exec plugin that hangs). */
 async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   const {promise: aborted, reject} = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);

@@ -2,7 +2,7 @@ import type {WatchEvent} from './client.ts';
 import {ApiError, type ApiStatus} from './errors.ts';
 import type {KubeObject} from './object.ts';
 
-/** The stream ended inside a line: the connection was cut, whatever it says of itself. */
+/** The stream ended inside a line, so the connection was cut, even if it seemed to end normally. */
 export class TruncatedStreamError extends Error {
   override readonly name = 'TruncatedStreamError';
 
@@ -11,7 +11,7 @@ export class TruncatedStreamError extends Error {
   }
 }
 
-/** Splits a stream of bytes into lines without the line feed. Empty lines are left out. */
+/** Splits a stream of bytes into lines without the line feed. Skips empty lines. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder();
   let pending: string[] = [];
@@ -36,10 +36,10 @@ interface RawEvent {
   readonly object: KubeObject & ApiStatus;
 }
 
-/** The annotation by which a bookmark says that all initial events have been sent (KEP-3157). */
+/** The annotation of the bookmark after all initial events (KEP-3157). */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Throws `ApiError` for an ERROR event, `SyntaxError` for what is not JSON; unknown types are undefined. */
+/** Throws `ApiError` for an ERROR event and `SyntaxError` for a line that is not JSON. Undefined for unknown types. */
 export function parseWatchEvent<T extends KubeObject>(call: string, line: string): WatchEvent<T> | undefined {
   const event = JSON.parse(line) as RawEvent;
   switch (event.type) {

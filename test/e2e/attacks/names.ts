@@ -1,14 +1,17 @@
 /** Names and keys that are somebody else's. */
-import {randomUUID} from 'node:crypto';
+import {createHash, randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
+import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {DOMAIN, SECRET} from '../../../src/operator/resources.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {until} from '../../cluster/wait.ts';
+import {ACCOUNT} from '../../support/identity.ts';
 import {MESSAGES_HOST} from '../../support/install.ts';
 import {cluster, visitor} from '../world.ts';
-import {type Attacker, attackerIn, make, newAttacker, newNamespace, type Victim} from './attackers.ts';
+import {type Attacker, attackerIn, FORBIDDEN, make, newAttacker, newNamespace, type Victim} from './attackers.ts';
 
 export async function collide(victim: Victim): Promise<void> {
   const {tenant} = victim;
@@ -65,34 +68,76 @@ export async function redirectAway(victim: Victim): Promise<void> {
   expect(await self.routes(old)).toEqual([]);
 }
 
-/** It has come to know the key, and says in every way that it is its own. */
+/** The thief knows the key, including a replaced one, and claims it in every possible way. */
 export async function copyKey(): Promise<void> {
   const [owner, thief] = await Promise.all(
     ['attack-key-a', 'attack-key-b'].map(name => newAttacker(name, {deployed: false, issuer: 'none'})),
   );
   if (!owner || !thief) throw new Error('unreachable');
-  const [key, theirs] = await Promise.all([owner, thief].map(newKey));
+  const [key = '', theirs] = await Promise.all([owner, thief].map(newKey));
   const sent = await ask('', key, {message: 'hello'});
   const {id} = JSON.parse(sent.body) as {id: string};
   const secret = {namespace: thief.self.namespace, name: 'shop-apikey'};
-  await thief.client.patch(SECRET, secret, {data: {key: Buffer.from(key ?? '').toString('base64')}});
+  const copy = () => thief.client.patch(SECRET, secret, {data: {key: Buffer.from(key).toString('base64')}});
   const reasonOf = async () => {
     const {status} = (await thief.client.get(API_KEY, {...secret, name: 'shop'})) ?? {};
     return findCondition(status?.conditions, 'Ready')?.reason;
   };
+  await copy();
   await until('the copy is refused', async () => (await reasonOf()) === 'KeyInUse');
   // Still the owner's account, in which the message is; and the thief has lost its own.
   expect((await ask(`/${id}`, key)).status).toBe(200);
   await ask('', theirs, undefined, 401);
+
+  // The owner replaces the leaked key, which works until its clients have the new one.
+  await thief.client.delete(SECRET, secret);
+  await until('the thief has its own key again', async () => (await reasonOf()) === 'Issued');
+  const replaced = await rotate(owner, key);
+  await copy();
+  await until('the copy is refused again', async () => (await reasonOf()) === 'KeyInUse');
+  for (const each of [key, replaced]) expect((await ask(`/${id}`, each)).status).toBe(200);
+
+  await writeOwnStatus(thief, key);
+  expect((await ask(`/${id}`, key)).status).toBe(200);
+}
+
+/** With every right in its namespace. */
+async function writeOwnStatus({client, self}: Attacker, key: string): Promise<void> {
+  const {namespace} = self;
+  const args = ['--clusterrole=cluster-admin', `--serviceaccount=${namespace}:${ACCOUNT}`, '-n', namespace];
+  await cluster.kubectl('create', 'rolebinding', 'every-right', ...args);
+  const lie = {account: 'anybody', sha256: createHash('sha256').update(key).digest('hex')};
+  const says = 'Only Nameplate writes the status';
+  const write = () => client.patch(API_KEY, {namespace, name: 'shop'}, {status: lie}, {subresource: 'status'});
+  const answer = () =>
+    write().then(
+      () => 'written',
+      ({message}: Error) => message,
+    );
+  expect(
+    await until('RBAC knows the right', async () => [await answer()].find(text => !FORBIDDEN.test(text))),
+  ).toContain(says);
+}
+
+async function rotate({client, self}: Attacker, old: string): Promise<string> {
+  const at = {namespace: self.namespace, name: 'shop'};
+  const annotations = {[ANNOTATION.rotateRequestedAt]: 'leaked'};
+  await client.patch(API_KEY, at, {metadata: {annotations}});
+  return await until('another key exists', async () => {
+    const key = await keyOf(client, self.namespace);
+    return key === old ? undefined : key;
+  });
 }
 
 async function newKey(of: Attacker): Promise<string> {
   const scopes = ['messages:write', 'messages:read'];
   await make(of, API_KEY, 'shop', {spec: {scopes}});
-  const name = {namespace: of.self.namespace, name: 'shop-apikey'};
-  const found = await until('the key is there', () => of.client.get(SECRET, name));
-  const {data} = found as KubeObject & {data: {key: string}};
-  return Buffer.from(data.key, 'base64').toString();
+  return await until('the key exists', () => keyOf(of.client, of.self.namespace));
+}
+
+async function keyOf(client: KubeClient, namespace: string): Promise<string | undefined> {
+  const found = await client.get<KeySecret>(SECRET, {namespace, name: 'shop-apikey'});
+  return found && Buffer.from(found.data?.key ?? '', 'base64').toString();
 }
 
 /** Repeats the request until the API has heard of what was done to the key. */

@@ -39,7 +39,7 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
     // The API server fills the class in, once it knows.
-    const says = `Ingresses of class ${EDGE} are written by Nameplate`;
+    const says = `Only Nameplate writes Ingresses of class ${EDGE}`;
     const refusal = () => make(attacker, INGRESS, 'steal', {spec: rulesFor(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
   });
@@ -73,7 +73,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   await expect(ahead).rejects.toThrow(OURS);
   const ports = PORTS.map(port => ({...port, targetPort: 8080}));
   const edge = {selector: {app: 'web'}, ports, externalIPs: [cluster.info.ingress.address]};
-  await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Leave spec.externalIPs out');
+  await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Remove spec.externalIPs');
 
   await self.goLive({primary: own});
   const urls = [`https://${own}/`, `https://${(await self.project())?.status?.defaultHost}/`];

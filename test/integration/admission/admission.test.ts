@@ -1,128 +1,27 @@
 /** The chart's admission policies on a real API server: what a tenant who may write everything in its namespace tries. */
-import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/identity.ts';
-import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
-import {until} from '../../cluster/wait.ts';
-import {installCertManagerCrds} from '../operator/cert-manager.ts';
+import {objectAttacks, objectDeeds} from './objects.rows.ts';
 import {allowed, attacks, MANAGED, manifest, TENANT} from './rows.ts';
+import {type AdmissionWorld, startAdmissionWorld} from './world.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
-const SYSTEM = 'nameplate-system';
-
-let api: ApiServer;
-let kubectl: string;
-/** Kubeconfigs by who they act as. */
-const identities: Record<'tenant' | 'operator' | 'certManager', string> = {tenant: '', operator: '', certManager: ''};
+let world: AdmissionWorld;
 
 beforeAll(async () => {
-  const programs = await ensurePrograms(['helm', 'traefik', 'kube']);
-  kubectl = programs.path('kubectl');
-  api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
-  await installCertManagerCrds(api);
-  await api.apply(gatewayKind());
-  await api.kubectl(
-    'wait',
-    '--for=condition=Established',
-    '--timeout=30s',
-    'crd',
-    'httproutes.gateway.networking.k8s.io',
-  );
-  for (const namespace of [TENANT, SYSTEM, 'cert-manager']) await api.kubectl('create', 'namespace', namespace);
-  await api.kubectl('create', 'serviceaccount', 'cert-manager', '-n', 'cert-manager');
-  await api.kubectl('create', 'serviceaccount', 'tenant', '-n', TENANT);
-  await api.apply(await renderChart(programs.path('helm')));
-  await api.apply(tenantRights());
-  // As much as the real ones have, in what matters here.
-  const rights = ['--clusterrole=cluster-rw', '--serviceaccount=cert-manager:cert-manager'];
-  await api.kubectl('create', 'clusterrolebinding', 'cert-manager', ...rights);
-  identities.tenant = await api.kubeconfigFor(TENANT, 'tenant');
-  identities.operator = await api.kubeconfigFor(SYSTEM, 'nameplate');
-  identities.certManager = await api.kubeconfigFor('cert-manager', 'cert-manager');
-  await until('the policies are in force', () =>
-    act('tenant', 'create', manifest('Ingress', 'canary', {})).then(
-      async () => {
-        await api.kubectl('delete', 'ingress', 'canary', '-n', TENANT);
-        return false;
-      },
-      (error: Error) => error.message.includes('ValidatingAdmissionPolicy'),
-    ),
-  );
-  for (const object of MANAGED) await act('certManager', 'create', object);
+  world = await startAdmissionWorld();
+  for (const object of MANAGED) await world.act('operator', 'create', object);
 });
-afterAll(() => api?.stop());
+afterAll(() => world?.api.stop());
 
-async function renderChart(helm: string): Promise<string> {
-  const files = ['admission', 'rbac', 'serviceaccount', 'tenant-roles'];
-  const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
-  const values = ['--values', join(ROOT, 'examples/values.yaml')];
-  return run([helm, 'template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM, ...values, ...shown]);
-}
-
-/** The kind alone: the policies look at nothing in it. */
-function gatewayKind(): string {
-  const group = 'gateway.networking.k8s.io';
-  const names = {kind: 'HTTPRoute', plural: 'httproutes'};
-  const schema = {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}};
-  const versions = [{name: 'v1', served: true, storage: true, schema}];
-  return JSON.stringify({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {name: `httproutes.${group}`, annotations: {'api-approved.kubernetes.io': 'unapproved, for a test'}},
-    spec: {group, names, scope: 'Namespaced', versions},
-  });
-}
-
-/** Namespaced admin, and everything else that a platform may have given away in the namespace. */
-function tenantRights(): string {
-  const rbac = 'rbac.authorization.k8s.io';
-  const groups = [
-    '',
-    'networking.k8s.io',
-    'gateway.networking.k8s.io',
-    'discovery.k8s.io',
-    'traefik.io',
-    'cert-manager.io',
-    'acme.cert-manager.io',
-  ];
-  const bind = (name: string) => ({
-    apiVersion: `${rbac}/v1`,
-    kind: 'RoleBinding',
-    metadata: {name, namespace: TENANT},
-    roleRef: {apiGroup: rbac, kind: 'ClusterRole', name},
-    subjects: [{kind: 'ServiceAccount', name: 'tenant', namespace: TENANT}],
-  });
-  const role = (name: string, resources: readonly string[]) => ({
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRole',
-    metadata: {name},
-    rules: [{apiGroups: groups, resources, verbs: ['*']}],
-  });
-  const label = {
-    apiVersion: `${rbac}/v1`,
-    kind: 'ClusterRole',
-    metadata: {name: 'label-namespaces'},
-    rules: [{apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'update', 'patch', 'create']}],
-  };
-  const labels = {...bind('label-namespaces'), kind: 'ClusterRoleBinding', metadata: {name: 'label-namespaces'}};
-  const items = [role('cluster-rw', ['*']), bind('cluster-rw'), bind('admin'), label, labels];
-  return JSON.stringify({apiVersion: 'v1', kind: 'List', items});
-}
-
-/** As an identity; rejects with what kubectl says. */
-function act(as: keyof typeof identities, verb: string, object: unknown, ...flags: readonly string[]): Promise<string> {
-  return run([kubectl, '--kubeconfig', identities[as], verb, ...flags, '-f', '-'], {input: JSON.stringify(object)});
-}
+const act: AdmissionWorld['act'] = (...args) => world.act(...args);
 
 function asTenant(...args: readonly string[]): Promise<string> {
-  return run([kubectl, '--kubeconfig', identities.tenant, '-n', TENANT, ...args]);
+  return world.kubectl('tenant', args);
 }
 
 describe.concurrent('a tenant is refused', () => {
-  test.each(attacks)('$attack', async ({object, says}) => {
+  test.each([...attacks, ...objectAttacks])('$attack', async ({object, says}) => {
     await expect(act('tenant', 'create', object)).rejects.toThrow(says);
     const said = await act('operator', 'create', object, '--dry-run=server').catch((error: Error) => error.message);
     expect(said, 'the operator is not').not.toContain(says);
@@ -131,7 +30,7 @@ describe.concurrent('a tenant is refused', () => {
   test.each(MANAGED.map(object => ({kind: object.kind, name: object.metadata.name})))(
     'an edit, a finalizer, and the deletion of the managed $kind',
     async ({kind, name}) => {
-      const says = /(managed|written) by Nameplate/;
+      const says = /managed by Nameplate|Only Nameplate writes/;
       const patches = [
         {metadata: {labels: {[LABEL.managedBy]: null}}},
         {metadata: {finalizers: ['mallory.example/stay']}},
@@ -154,7 +53,7 @@ describe.concurrent('a tenant is refused', () => {
   test('the address of the ingress for a Service that it has', async () => {
     await act('tenant', 'create', manifest('Service', 'honest', {spec: {ports: [{port: 80}]}}));
     const patch = ['--type', 'merge', '--patch', JSON.stringify({spec: {externalIPs: ['192.0.2.80']}})];
-    await expect(asTenant('patch', 'service', 'honest', ...patch)).rejects.toThrow('Leave spec.externalIPs out');
+    await expect(asTenant('patch', 'service', 'honest', ...patch)).rejects.toThrow('Remove spec.externalIPs');
   });
 
   test('the status of an Order, of which Challenges would be made', async () => {
@@ -162,7 +61,7 @@ describe.concurrent('a tenant is refused', () => {
     await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
     const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'login.victim.example'}]};
     const patch = ['--subresource', 'status', '--type', 'merge', '--patch', JSON.stringify({status})];
-    await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('made by cert-manager');
+    await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager writes this');
   });
 
   test('the status of a managed Certificate, by which it would be issued anew at once', async () => {
@@ -175,19 +74,22 @@ describe.concurrent('a tenant is refused', () => {
     );
   });
 
-  test.each([LABEL.plan, LABEL.account])('the label %s, on an old or a new namespace', async label => {
-    const says = "the platform team's to set";
-    await expect(asTenant('label', 'namespace', TENANT, `${label}=pro`)).rejects.toThrow(says);
-    const metadata = {name: `new-${label.replace(/[./]/g, '-')}`, labels: {[label]: 'pro'}};
-    await expect(act('tenant', 'create', {apiVersion: 'v1', kind: 'Namespace', metadata})).rejects.toThrow(says);
-    await expect(
-      asTenant('label', 'namespace', TENANT, `team=${label.replace('/', '-')}`, '--overwrite'),
-    ).resolves.toBeDefined();
-  });
+  test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
+    'the label %s, on an old or a new namespace',
+    async label => {
+      const says = 'Only the platform team sets the labels';
+      await expect(asTenant('label', 'namespace', TENANT, `${label}=pro`)).rejects.toThrow(says);
+      const metadata = {name: `new-${label.replace(/[./]/g, '-')}`, labels: {[label]: 'pro'}};
+      await expect(act('tenant', 'create', {apiVersion: 'v1', kind: 'Namespace', metadata})).rejects.toThrow(says);
+      await expect(
+        asTenant('label', 'namespace', TENANT, `team=${label.replace('/', '-')}`, '--overwrite'),
+      ).resolves.toBeDefined();
+    },
+  );
 });
 
 describe.concurrent('a tenant may', () => {
-  test.each(allowed)('$deed', async ({object}) => {
+  test.each([...allowed, ...objectDeeds])('$deed', async ({object}) => {
     await expect(act('tenant', 'create', object)).resolves.toContain('created');
   });
 });
@@ -206,13 +108,77 @@ test('a tenant may change a Service to which the platform gave an address', asyn
 
 test('the garbage collector and the namespace controller are not in the way', async () => {
   const name = 'leaving';
+  const {api} = world;
   await api.kubectl('create', 'namespace', name);
-  for (const object of MANAGED)
-    await act('certManager', 'create', {...object, metadata: {...object.metadata, namespace: name}});
+  for (const object of MANAGED) {
+    await world.kubectl('operator', ['create', '-n', name, '-f', '-'], {
+      ...object,
+      metadata: {...object.metadata, namespace: name},
+    });
+  }
   await api.kubectl('delete', 'namespace', name, '--wait', '--timeout=60s');
 });
 
+describe('of our own kinds', () => {
+  const ofOurs = (kind: string, name: string, spec: object, namespace?: string) => ({
+    apiVersion: 'nameplate.dev/v1alpha1',
+    kind,
+    metadata: {name, ...(namespace && {namespace})},
+    spec,
+  });
+  const inside = (namespace: string) => [
+    ofOurs('Project', 'shop', {service: {name: 'shop', port: 80}}, namespace),
+    ofOurs('Domain', 'shop.example.com', {host: 'shop.example.com', projectRef: {name: 'shop'}}, namespace),
+    ofOurs('APIKey', 'shop', {scopes: ['messages:read']}, namespace),
+  ];
+  const holder = {account: 'a', namespace: 'a', name: 'shop', uid: 'u', scopes: ['messages:read']};
+  const claims = [
+    ofOurs('DomainClaim', 'held.example.com', {account: 'a', namespace: 'a', since: '2026-01-01T00:00:00Z'}),
+    ofOurs('KeyClaim', 'a'.repeat(64), holder),
+  ];
+  const patchOf = (patch: object) => ['--type', 'merge', '--patch', JSON.stringify(patch)];
+
+  test('a tenant with every right in its namespace cannot write status, and the operator can', async () => {
+    for (const object of inside(TENANT)) {
+      await act('tenant', 'create', object);
+      const {kind, metadata} = object;
+      const patch = [kind, metadata.name, '--subresource', 'status', ...patchOf({status: {observedGeneration: 7}})];
+      await expect(asTenant('patch', ...patch)).rejects.toThrow('Only Nameplate writes the status');
+      await expect(asTenant('label', kind, metadata.name, 'team=mine')).resolves.toContain('labeled');
+      const {spec: _, ...status} = {...object, status: {observedGeneration: 7}};
+      const applied = act('operator', 'apply', status, '--server-side', '--subresource=status');
+      await expect(applied).resolves.toContain('serverside-applied');
+    }
+  });
+
+  test.each(claims.map(claim => ({kind: claim.kind, claim})))(
+    'the operator writes a $kind, the platform team repairs it, and trust with routes is not enough',
+    async ({claim}) => {
+      const says = 'Only Nameplate writes claims of hosts and keys, and HeldHosts';
+      const {kind, metadata} = claim;
+      await expect(act('certManager', 'create', claim)).rejects.toThrow(says);
+      await act('operator', 'create', claim);
+      const asCertManager = (...args: readonly string[]) => world.kubectl('certManager', args);
+      const change = patchOf({spec: {account: 'mallory'}});
+      await expect(asCertManager('patch', kind, metadata.name, ...change)).rejects.toThrow(says);
+      await expect(
+        asCertManager('patch', kind, metadata.name, ...patchOf({metadata: {finalizers: ['mallory.example/stay']}})),
+      ).rejects.toThrow(says);
+      await expect(asCertManager('delete', kind, metadata.name)).rejects.toThrow(says);
+      await expect(world.api.kubectl('patch', kind, metadata.name, ...change)).resolves.toContain('patched');
+      await expect(act('operator', 'delete', claim)).resolves.toContain('deleted');
+    },
+  );
+
+  test('a namespace with all of them can be deleted', async () => {
+    await world.api.kubectl('create', 'namespace', 'ours-leaving');
+    for (const object of inside('ours-leaving')) await world.api.apply(JSON.stringify(object));
+    await world.api.kubectl('delete', 'namespace', 'ours-leaving', '--wait', '--timeout=60s');
+  });
+});
+
 test('who may assign plans sets the labels', async () => {
+  const {api} = world;
   await api.kubectl(
     'create',
     'clusterrolebinding',
@@ -229,6 +195,6 @@ test('who may assign plans sets the labels', async () => {
   );
   await api.kubectl('create', 'serviceaccount', 'billing', '-n', TENANT);
   const billing = await api.kubeconfigFor(TENANT, 'billing');
-  const labelled = await run([kubectl, '--kubeconfig', billing, 'label', 'namespace', TENANT, `${LABEL.plan}=pro`]);
+  const labelled = await world.kubectlWith(billing, 'label', 'namespace', TENANT, `${LABEL.plan}=pro`);
   expect(labelled).toContain('labeled');
 });

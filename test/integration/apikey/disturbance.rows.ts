@@ -1,11 +1,13 @@
 /** What concerns all keys at once: an operator that is dead or new, an API server that is away. */
 import {expect, test} from 'vitest';
+import {digestOf} from '../../../src/keys/format.ts';
+import {COMPLETE, KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {until} from '../../cluster/wait.ts';
 import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
 export function disturbanceRows(world: () => World): void {
-  test('a dead operator stops no revocation, and its successor changes no key', async () => {
+  test('a dead operator ends no key, and its successor ends only the keys that were ended meanwhile', async () => {
     const [kept, revoked, gone] = [
       await newTenant(world(), 'kept'),
       await newTenant(world(), 'orphan'),
@@ -13,17 +15,73 @@ export function disturbanceRows(world: () => World): void {
     ];
     const keys = [await kept.issued(), await revoked.issued(), await gone.issued()] as [string, string, string];
     const {metadata} = kept.secret() ?? {};
+    const record = kept.claim(keys[0]);
     await world().operator().kill();
     await revoked.patch({revoked: true});
-    await revoked.ends(keys[1]);
     await gone.delete();
-    await gone.ends(keys[2]);
     await kept.wipeStatus();
-    await kept.ends(keys[0]);
+    expect(
+      keys.map(key => kept.accepts(key)),
+      'nobody has recorded an end',
+    ).toEqual([true, true, true]);
+    const refused = refusalsOf(world(), keys[0]);
     await world().restartOperator();
-    expect(await until('the key is known again', () => kept.accepts(keys[0]))).toBe(true);
+    await revoked.ends(keys[1]);
+    await gone.ends(keys[2]);
     await revoked.becomes({Active: 'Revoked', Ready: 'Revoked'});
+    await kept.becomes({Active: 'Active', Ready: 'Issued'});
+    expect(refused.end()).toEqual([]);
     expect(kept.secret()?.metadata.resourceVersion).toBe(metadata?.resourceVersion);
+    expect(kept.claim(keys[0])).toEqual(record);
+  });
+
+  // As after an upgrade from 0.1, and after a restore that left the records out.
+  test('keys without a record are neither refused nor accepted until a new operator has recorded them all', async () => {
+    const [owner, thief] = [
+      await newTenant(world(), 'unrecorded', 'unrecorded'),
+      await newTenant(world(), 'eager', 'eager'),
+    ];
+    await thief.issued(); // the older APIKey
+    const old = await owner.issued();
+    const key = await owner.rotated('once');
+    await thief.applySecret({key: old});
+    await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
+    const liar = await newTenant(world(), 'liar', 'liar');
+    await liar.issued();
+    await world().operator().kill();
+    const refused = [old, key].map(each => refusalsOf(world(), each));
+    await world().client.delete(KEY_CLAIM, {name: COMPLETE});
+    await until('no key is judged', () => world().authority.problem()?.includes('not recorded all API keys yet'));
+    const hashes = [...world().keyClaims.list()].map(({metadata}) => metadata.name).filter(name => name !== COMPLETE);
+    for (const name of hashes) await world().client.delete(KEY_CLAIM, {name});
+    await liar.writeStatus({account: 'liar', sha256: digestOf(key)});
+    expect(world().authority.authenticate(key)).toEqual({refused: 'unavailable'});
+    await world().restartOperator();
+    await owner.until('keys are judged again', () => world().authority.problem() === undefined);
+    for (const each of [old, key]) {
+      expect(world().authority.authenticate(each)).toMatchObject({account: 'unrecorded', keyId: 'unrecorded/shop'});
+    }
+    await liar.becomes({Active: 'Active', Ready: 'Issued'});
+    await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
+    expect(refused.flatMap(each => each.end())).toEqual([]);
+  });
+
+  test('the record of a deleted APIKey is deleted once it has lingered, and the others stay', async () => {
+    const [kept, gone, rotating] = [
+      await newTenant(world(), 'lasting'),
+      await newTenant(world(), 'leaving'),
+      await newTenant(world(), 'turning'),
+    ];
+    const [stays, goes, old] = [await kept.issued(), await gone.issued(), await rotating.issued()];
+    const next = await rotating.rotated('once');
+    await world().restartOperator({claims: {lingerSeconds: 1}});
+    await rotating.patch({rotation: {overlapSeconds: 0}});
+    await gone.delete();
+    await gone.until('its record is gone', () => !gone.claim(goes));
+    await rotating.until('the record of the previous key is gone', () => !rotating.claim(old));
+    expect([kept.claim(stays), rotating.claim(next)]).not.toContain(undefined);
+    expect([kept.accepts(stays), rotating.accepts(next)]).toEqual([true, true]);
+    await world().restartOperator();
   });
 
   test('while the API server is away known keys work for the time that was set, and again when it is back', async () => {
@@ -51,4 +109,19 @@ export function disturbanceRows(world: () => World): void {
       expect(answer).toMatchObject({refused: 'invalid'}),
     );
   });
+}
+
+/** Collects each refusal that calls a key invalid, checking every millisecond. */
+function refusalsOf({authority}: World, key: string): {end(): unknown[]} {
+  const refusals: unknown[] = [];
+  const listening = setInterval(() => {
+    const answer = authority.authenticate(key);
+    if ('refused' in answer && answer.refused === 'invalid') refusals.push(answer);
+  }, 1);
+  return {
+    end: () => {
+      clearInterval(listening);
+      return refusals;
+    },
+  };
 }

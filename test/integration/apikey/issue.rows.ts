@@ -3,8 +3,11 @@ import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/keys/format.ts';
+import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {NAMESPACE as NAMESPACES} from '../../../src/operator/resources.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
+import {until} from '../../cluster/wait.ts';
+import {operatorRequests} from './audit.ts';
 import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
@@ -19,6 +22,13 @@ export function issueRows(world: () => World): void {
       secretName: 'shop-apikey',
       prefix: prefixOf(key),
       sha256: digestOf(key),
+    });
+    expect(tenant.claim(key)?.spec).toEqual({
+      account: 'acme',
+      namespace: 'made',
+      name: 'shop',
+      uid: tenant.apiKey()?.metadata.uid,
+      scopes: ['messages:read', 'messages:process'],
     });
     const {metadata, data} = tenant.secret() ?? {};
     expect(Object.keys(data ?? {})).toEqual(['key']);
@@ -117,15 +127,57 @@ export function issueRows(world: () => World): void {
     expect(await thief.works()).not.toBe(key);
   });
 
-  test('and what was refused is tried anew when the first holder lets the key go', async () => {
-    const [first, second] = [await newTenant(world(), 'first'), await newTenant(world(), 'second')];
+  test('of its own, also after the first holder was deleted: the record keeps the key from other accounts', async () => {
+    const [first, second] = [await newTenant(world(), 'first', 'first'), await newTenant(world(), 'second', 'second')];
     const key = await first.issued();
     await second.issued();
     await second.applySecret({key});
     await second.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
     await first.delete();
+    await first.until('the record is released', () => first.claim(key)?.spec.releasedAt);
+    await first.ends(key);
+    await second.patch({scopes: ['messages:read']});
+    await second.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
+    expect(second.accepts(key), 'it works for nobody').toBe(false);
+    expect(first.claim(key)?.spec.account).toBe('first');
+    // As the platform team may.
+    await world().client.delete(KEY_CLAIM, {name: digestOf(key)});
     await second.becomes({Active: 'Active', Ready: 'Issued'});
-    expect(await second.works()).toBe(key);
+    expect(await second.works(), 'the refused APIKey tries again when the key is free').toBe(key);
+  });
+
+  test('and an account takes its key along to another namespace', async () => {
+    const [from, to] = [await newTenant(world(), 'from', 'moving'), await newTenant(world(), 'to', 'moving')];
+    const key = await from.issued();
+    await to.issued();
+    await to.applySecret({key});
+    await to.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
+    await from.delete();
+    await to.becomes({Active: 'Active', Ready: 'Issued'});
+    expect(await to.works()).toBe(key);
+    expect(world().authority.authenticate(key)).toMatchObject({account: 'moving', keyId: 'to/shop'});
+  });
+
+  test('by three writes: the Secret, the record, the status', async () => {
+    const tenant = await newTenant(world(), 'counted');
+    await tenant.issued({expiresAt: '2100-01-01T00:00:00Z'});
+    const hash = tenant.apiKey()?.status?.sha256 ?? 'no hash';
+    const writes = async (namespace: string, hash: string) =>
+      (await operatorRequests(world(), namespace, hash)).filter(request => !request.startsWith('get'));
+    const issued = ['create secrets', 'create keyclaims', 'patch apikeys status'];
+    // A write is audited after its effect is seen.
+    const audited = async (namespace: string, hash: string) =>
+      await until(`the writes of ${namespace} are audited`, async () => {
+        const made = await writes(namespace, hash);
+        return made.length >= issued.length ? made : undefined;
+      });
+    expect(await audited('counted', hash)).toEqual(issued);
+    // The operator reconciles each one again, and writes nothing more.
+    await world().client.patch(API_KEY, {namespace: 'counted', name: 'shop'}, {metadata: {labels: {team: 'a'}}});
+    const marker = await newTenant(world(), 'counted-marker');
+    await marker.issued();
+    await audited('counted-marker', marker.apiKey()?.status?.sha256 ?? 'no hash');
+    expect(await writes('counted', hash)).toEqual(issued);
   });
 
   test('or the API server’s refusal is told, without the key that it quotes', async () => {

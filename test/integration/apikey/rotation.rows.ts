@@ -1,7 +1,7 @@
 /** A new key beside the old one, then instead of it. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
-import {newTenant, type Tenant} from './tenant.ts';
+import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
 const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
@@ -11,7 +11,7 @@ export function rotationRows(world: () => World): void {
   test('and the one before works on for the overlap, which is kept in the Secret', async () => {
     const tenant = await newTenant(world(), 'overlap');
     const old = await tenant.issued({rotation: {overlapSeconds: 3600}});
-    const key = await rotated(tenant, 'once');
+    const key = await tenant.rotated('once');
     expect(key).not.toBe(old);
     expect([tenant.accepts(old), tenant.accepts(key)]).toEqual([true, true]);
     const {status} = tenant.apiKey() ?? {};
@@ -27,7 +27,7 @@ export function rotationRows(world: () => World): void {
   test('until the overlap is over', async () => {
     const tenant = await newTenant(world(), 'over');
     const old = await tenant.issued({rotation: {overlapSeconds: 2}});
-    const key = await rotated(tenant, 'once');
+    const key = await tenant.rotated('once');
     await tenant.ends(old);
     const {status} = await tenant.becomes(ACTIVE);
     expect(status).not.toHaveProperty('previous');
@@ -38,7 +38,7 @@ export function rotationRows(world: () => World): void {
   test('or until somebody sets the overlap to nothing', async () => {
     const tenant = await newTenant(world(), 'cut');
     const old = await tenant.issued();
-    const key = await rotated(tenant, 'once');
+    const key = await tenant.rotated('once');
     expect(tenant.accepts(old), 'a day by default').toBe(true);
     await tenant.patch({rotation: {overlapSeconds: 0}});
     await tenant.ends(old);
@@ -49,16 +49,28 @@ export function rotationRows(world: () => World): void {
   test('and a second request ends the one before last', async () => {
     const tenant = await newTenant(world(), 'again');
     const first = await tenant.issued();
-    const second = await rotated(tenant, 'once');
-    const third = await rotated(tenant, 'twice');
+    const second = await tenant.rotated('once');
+    const third = await tenant.rotated('twice');
     await tenant.ends(first);
     expect([tenant.accepts(second), tenant.accepts(third)]).toEqual([true, true]);
+  });
+
+  test('and the previous key stays with its account: another account that copies it gets nothing', async () => {
+    const owner = await newTenant(world(), 'rotating', 'rotating');
+    const thief = await newTenant(world(), 'copying', 'copying');
+    await thief.issued();
+    const old = await owner.issued();
+    await owner.rotated('once');
+    await thief.applySecret({key: old});
+    await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
+    await owner.becomes(ROTATING);
+    expect(world().authority.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
   });
 
   test('both end when the APIKey is revoked, and no request makes another', async () => {
     const tenant = await newTenant(world(), 'both');
     const old = await tenant.issued();
-    const key = await rotated(tenant, 'once');
+    const key = await tenant.rotated('once');
     await tenant.patch({revoked: true});
     await tenant.ends(old);
     await tenant.ends(key);
@@ -66,13 +78,4 @@ export function rotationRows(world: () => World): void {
     await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
     expect(tenant.key()).toBe(key);
   });
-}
-
-async function rotated(tenant: Tenant, request: string): Promise<string> {
-  await tenant.askForRotation(request);
-  await tenant.until(`the request ${request} is handled`, async () => {
-    return tenant.apiKey()?.status?.lastHandledRotateRequest === request;
-  });
-  await tenant.becomes(ROTATING);
-  return await tenant.works();
 }

@@ -1,10 +1,11 @@
 /** One tenant: a namespace, its APIKeys and their Secrets. */
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import type {APIKeySpec} from '../../../src/api/generated/apikey.ts';
+import type {APIKeySpec, APIKeyStatus} from '../../../src/api/generated/apikey.ts';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
+import type {KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/resources.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -58,9 +59,24 @@ export class Tenant {
     await this.#patch({metadata: {annotations}});
   }
 
+  /** Requests a new key, waits until it works in addition to the old one, and returns it. */
+  async rotated(request: string): Promise<string> {
+    await this.askForRotation(request);
+    await this.until(`the request ${request} is handled`, () => {
+      return this.apiKey()?.status?.lastHandledRotateRequest === request;
+    });
+    await this.becomes({Active: 'Rotating', Ready: 'Issued'});
+    return await this.works();
+  }
+
   /** As a backup that leaves status out. */
   async wipeStatus(): Promise<void> {
     await this.#patch({status: null}, {subresource: 'status'});
+  }
+
+  /** As a tenant that may write the status of its own APIKeys. */
+  async writeStatus(status: Partial<APIKeyStatus>): Promise<void> {
+    await this.#patch({status}, {subresource: 'status'});
   }
 
   async patch(spec: Record<string, unknown>): Promise<void> {
@@ -84,6 +100,11 @@ export class Tenant {
 
   secret(): DeepReadonly<KeySecret> | undefined {
     return this.world.secrets.get(`${this.namespace}/${SECRET_NAME}`);
+  }
+
+  /** The record of a key. */
+  claim(key: string): DeepReadonly<KeyClaim> | undefined {
+    return this.world.keyClaims.get(digestOf(key));
   }
 
   /** The key in the Secret now; empty where there is none. */

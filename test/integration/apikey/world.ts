@@ -8,16 +8,17 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {systemClock} from '../../../src/base/clock.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {type KeyAuthority, watchKeys} from '../../../src/keys/authority.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/resources.ts';
-import {systemClock} from '../../../src/runtime/clock.ts';
+import {Reflector} from '../../../src/runtime/cache/reflector.ts';
+import type {ReadonlyStore, Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
-import {Reflector} from '../../../src/runtime/kube/reflector.ts';
-import type {ReadonlyStore, Store} from '../../../src/runtime/kube/store.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -26,6 +27,7 @@ import {type OperatorProcess, startOperator} from '../../support/operator-proces
 
 const ROOT = join(import.meta.dirname, '../../..');
 export const NAMESPACE = 'nameplate-system';
+export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:nameplate`;
 export const MESSAGES_USER = `system:serviceaccount:${NAMESPACE}:nameplate-messages`;
 
 export interface World {
@@ -37,12 +39,14 @@ export interface World {
   /** Everything there is, as an administrator sees it. */
   readonly apiKeys: ReadonlyStore<APIKey>;
   readonly secrets: ReadonlyStore<KeySecret>;
+  /** Keyed by the hash of the key. */
+  readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Waits until these two show a write. */
   seen(write: WriteRecord): Promise<void>;
   readonly authority: KeyAuthority;
   operator(): OperatorProcess;
-  /** Another process of the operator in the place of the last. */
-  restartOperator(): Promise<void>;
+  /** Replaces the operator's process with another one; `config` changes sections of its configuration. */
+  restartOperator(config?: Readonly<Record<string, unknown>>): Promise<void>;
   /** An authority of its own, which trusts what it knows for this long. */
   authorityWith(graceMs: number): Promise<KeyAuthority>;
   /** Every request and answer of all users as the API server noted them; of Secrets without the bodies. */
@@ -66,9 +70,9 @@ export async function startWorld(): Promise<World> {
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
   const operators: OperatorProcess[] = [];
-  const start = async () => {
+  const start = async (changes: Readonly<Record<string, unknown>> = {}) => {
     const name = `operator-${operators.length + 1}`;
-    operators.push(await startOperator({folder, name, kubeconfig, config: configOf(keyFile)}));
+    operators.push(await startOperator({folder, name, kubeconfig, config: {...configOf(keyFile), ...changes}}));
   };
   await start();
   const operator = () => operators.at(-1) as OperatorProcess;
@@ -78,12 +82,13 @@ export async function startWorld(): Promise<World> {
   const backoff = {initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0};
   const apiKeys = new Reflector<APIKey>({client, resource: API_KEY, backoff, ...common});
   const secrets = new Reflector<KeySecret>({client, resource: SECRET, backoff, ...common});
-  running.push(apiKeys.run(end.signal), secrets.run(end.signal));
+  const keyClaims = new Reflector<KeyClaim>({client, resource: KEY_CLAIM, backoff, ...common});
+  running.push(apiKeys.run(end.signal), secrets.run(end.signal), keyClaims.run(end.signal));
   const authorityWith = async (graceMs: number) => {
     const options = {...common, registry: new Registry()};
     const {authority, run: follow} = watchKeys({client: messagesClient, graceMs, ...options});
     running.push(follow(end.signal));
-    await until('the APIKeys are known', () => authority.problem() === undefined);
+    await until('the keys are known', () => authority.problem() === undefined);
     return authority;
   };
   return {
@@ -92,6 +97,7 @@ export async function startWorld(): Promise<World> {
     messagesClient,
     apiKeys: apiKeys.store,
     secrets: secrets.store,
+    keyClaims: keyClaims.store,
     seen: async write => {
       const store: Store<KubeObject> = (write.resource === SECRET ? secrets : apiKeys).store as never;
       const expectation = store.expect(write);
@@ -99,9 +105,9 @@ export async function startWorld(): Promise<World> {
     },
     authority: await authorityWith(60_000),
     operator,
-    restartOperator: async () => {
+    restartOperator: async changes => {
       await operator().kill();
-      await start();
+      await start(changes);
     },
     authorityWith,
     auditLog: () => readFile(audit, 'utf8'),

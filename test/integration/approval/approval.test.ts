@@ -2,12 +2,14 @@
 import {setTimeout as pause} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
   type CertificateRequest,
   INGRESS_CLASS,
+  ISSUER,
   SECRET,
 } from '../../../src/operator/resources.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
@@ -15,8 +17,9 @@ import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
-import {INGRESS_CLASS_NAME, startWorld, type World} from '../operator/world.ts';
+import {INGRESS_CLASS_NAME, startWorld, UNHURRIED, type World} from '../operator/world.ts';
 import {budgetRows} from './budget.rows.ts';
+import {challengeRows} from './challenge.rows.ts';
 import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 
@@ -67,8 +70,9 @@ async function makeRequest(
   request: string,
   annotations: Record<string, string> = {},
   issuer: object = issuerRef,
+  ownerReferences: object[] = [],
 ): Promise<void> {
-  const metadata = {namespace: mallory.namespace, name, annotations};
+  const metadata = {namespace: mallory.namespace, name, annotations, ownerReferences};
   const spec = {issuerRef: issuer, request, usages: ['server auth']};
   const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec};
   await world.client.create(CERTIFICATE_REQUEST, object as never);
@@ -206,6 +210,54 @@ test('a claim that has moved takes the right to certificates along', async () =>
   expect(await decided(mallory, 'former')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
 });
 
+test('an approval is withdrawn when the claim moves, and a denial stays', async () => {
+  const host = await liveHost('withdrawn');
+  await makeCertificate(mallory, 'pending', {dnsNames: [host], issuerRef: UNHURRIED});
+  expect(await decided(mallory, 'pending')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
+  await victim.deployedProject({primary: host}, 'withdrawn');
+  await victim.live(host);
+  expect(await decisions(mallory, 'pending')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
+});
+
+test('an approval is withdrawn when the platform gives the namespace to another account', async () => {
+  const tenant = await newTenant(world, 'sold');
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  await tenant.live(host);
+  await makeCertificate(tenant, 'pending', {dnsNames: [host], issuerRef: UNHURRIED});
+  expect(await decided(tenant, 'pending')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
+  await tenant.label({[LABEL.account]: 'buyer'});
+  expect(await decisions(tenant, 'pending')).toEqual(['Denied HostNotHeld']);
+});
+
+test('an approval that somebody else gave is withdrawn', async () => {
+  const host = victim.host('approved');
+  await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
+  const name = await until('it is requested', () => {
+    const requests: CertificateRequest[] = world.history.list(CERTIFICATE_REQUEST, mallory.namespace);
+    return requests.find(({metadata}) => metadata.name.startsWith('by-others'))?.metadata.name;
+  });
+  const lastTransitionTime = new Date().toISOString();
+  const approved = {type: 'Approved', status: 'True', reason: 'Other', message: 'by a policy', lastTransitionTime};
+  const key = {namespace: mallory.namespace, name};
+  await world.client.patch(CERTIFICATE_REQUEST, key, {status: {conditions: [approved]}}, {subresource: 'status'});
+  expect(await decisions(mallory, 'by-others')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
+});
+
+/** The decisions on the requests that exist now. */
+async function decisions(tenant: Tenant, prefix: string): Promise<string[]> {
+  const isOf = ({metadata}: CertificateRequest) =>
+    metadata.namespace === tenant.namespace && metadata.name.startsWith(prefix);
+  const shown = () =>
+    (world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[]).filter(isOf).map(({status}) => {
+      const found = status?.conditions?.find(({type}) => type === 'Approved' || type === 'Denied');
+      return found && `${found.type} ${found.reason}`;
+    });
+  const allDenied = () => shown().length > 0 && shown().every(text => text?.startsWith('Denied'));
+  await until(`${prefix}: all requests are denied`, allDenied);
+  return shown().map(text => text ?? '');
+}
+
 test('a default host with a certificate of its own is approved', async () => {
   await world.operator().stop();
   await world.startOperator('own-certificates', {defaultHost: {tls: 'certificate'}});
@@ -217,7 +269,75 @@ test('a default host with a certificate of its own is approved', async () => {
   });
 });
 
+challengeRows(() => world);
+
 describe('the order budget', () => budgetRows(() => world));
+
+describe('by default', () => {
+  const host = () => mallory.host('own');
+
+  beforeAll(async () => {
+    await makeCertificate(mallory, 'before', {dnsNames: [host()], issuerRef: UNHURRIED});
+    await decided(mallory, 'before');
+    await world.operator().stop();
+    const certificates = {...(world.config.certificates as object), approval: {enabled: true}};
+    await world.startOperator('default', {certificates});
+  });
+
+  test('only the operator’s own requests are approved', async () => {
+    await makeCertificate(mallory, 'second', {dnsNames: [host()]});
+    expect(await decided(mallory, 'second')).toMatchObject({type: 'Denied', reason: 'NotManaged'});
+    const own = await liveHost('managed');
+    expect(await decided(mallory, routeName(mallory.namespace, own))).toMatchObject({type: 'Approved'});
+  });
+
+  test('a request that names the operator’s Certificate as its owner, but is not from cert-manager', async () => {
+    const {uid = ''} = mallory.certificate(host())?.metadata ?? {};
+    const name = routeName(mallory.namespace, host());
+    const owner = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', name, uid, controller: true};
+    await makeRequest('impostor', await signingRequest({names: [`DNS:${host()}`]}), {}, issuerRef, [owner]);
+    expect(await decided(mallory, 'impostor')).toMatchObject({type: 'Denied', reason: 'NotFromCertManager'});
+  });
+
+  test('a request that an earlier configuration approved is withdrawn if it is still in progress', async () => {
+    expect(await decisions(mallory, 'before')).toEqual(['Denied NotManaged']);
+  });
+});
+
+test('names of Services in its own namespace, from an issuer that the platform lists', async () => {
+  await world.operator().stop();
+  const approval = {enabled: true, tenantCertificates: {services: [{name: ISSUER_NAME}]}};
+  await world.startOperator('services', {certificates: {...(world.config.certificates as object), approval}});
+  const zone = `${mallory.namespace}.svc`;
+  const usages = ['digital signature', 'server auth', 'client auth'];
+  await makeCertificate(mallory, 'mesh', {dnsNames: [`shop.${zone}`, `shop.${zone}.cluster.local`], usages});
+  await makeCertificate(mallory, 'theirs', {dnsNames: [`shop.${victim.namespace}.svc`], usages: ['server auth']});
+  await makeCertificate(mallory, 'deep', {dnsNames: [`a.b.c.${zone}`], usages: ['server auth']});
+  expect(await decided(mallory, 'mesh')).toMatchObject({type: 'Approved', reason: 'OwnServices'});
+  expect(await decided(mallory, 'theirs')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+  expect(await decided(mallory, 'deep')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+});
+
+test('an Issuer in the namespace is judged when a request uses it, however it was created', async () => {
+  await world.operator().stop();
+  const approval = {enabled: true, tenantCertificates: {hosts: [{name: 'rogue', kind: 'Issuer'}]}};
+  await world.startOperator('issuers', {certificates: {...(world.config.certificates as object), approval}});
+  const acme = {server: 'https://acme.mallory.example/directory', privateKeySecretRef: {name: 'account'}};
+  const metadata = {namespace: mallory.namespace, name: 'rogue'};
+  const rogue = {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata, spec: {acme: {...acme, solvers: []}}};
+  await world.client.apply(ISSUER, rogue);
+  await makeCertificate(mallory, 'relay', {
+    dnsNames: [mallory.host('own')],
+    issuerRef: {name: 'rogue', kind: 'Issuer'},
+  });
+  expect(await decided(mallory, 'relay')).toMatchObject({
+    type: 'Denied',
+    reason: 'IssuerNotAllowed',
+    message: expect.stringContaining(
+      'names a server that the platform does not list: acme.server is https://acme.mall',
+    ),
+  });
+});
 
 test("cert-manager's own approver, where it is on, is told to the platform team alone", async () => {
   const told = async () => ({

@@ -7,7 +7,10 @@ import {
   type CertificateRequest,
   DOMAIN,
   DOMAIN_CLAIM,
+  HELD_HOSTS,
+  PROJECT,
 } from '../../../src/operator/resources.ts';
+import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
 import type {World} from '../operator/world.ts';
@@ -133,6 +136,32 @@ export function budgetRows(world: () => World): void {
     await other.becomesLive(other.host('shop'));
   });
 
+  test('a tenant that removes a Project and makes another frees no order of a default host', async () => {
+    await world().operator().stop();
+    const others = world().history.list(PROJECT); // whose default hosts get certificates of their own now, too
+    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which one tenant alone gets two
+    await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
+    const hosts = others.map(({status}) => status?.defaultHost ?? '');
+    await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));
+    const tenant = await newTenant(world(), 'restless');
+    const requests = () => world().history.list(CERTIFICATE_REQUEST, tenant.namespace);
+    for (const name of ['one', 'two']) {
+      await tenant.deployedProject({}, name);
+      await tenant.projectBecomes(name, {Ready: 'Published'});
+      await tenant.delete(PROJECT, name);
+      await tenant.until('its Certificate is gone', () => certificatesIn(tenant).length === 0);
+      // As the garbage collector does.
+      for (const {metadata} of requests()) await tenant.delete(CERTIFICATE_REQUEST, metadata.name);
+      await tenant.until('its requests are gone', () => requests().length === 0);
+    }
+    await tenant.deployedProject({}, 'three');
+    await tenant.until('the third is requested', () => requests().length > 0);
+    const other = await newTenant(world(), 'restful');
+    await other.deployedProject({}, 'shop');
+    await other.projectBecomes('shop', {Ready: 'Published'});
+    expect(requests().filter(isDecided), 'the third new host waits').toEqual([]);
+  });
+
   test('a tenant that asks for its own host again and again is let through five times in an hour', async () => {
     const tenant = await newTenant(world(), 'again');
     const host = tenant.host('shop');
@@ -176,13 +205,17 @@ function withBudget(world: World, orderBudget: Readonly<Record<string, number>>)
 /** The times of what counts: orders on claims, and those of default hosts. */
 function ordersMade({history}: World): number[] {
   const onClaims = history.list(DOMAIN_CLAIM).flatMap(({spec}) => spec.orders ?? []);
-  const approvals = history.list(CERTIFICATE_REQUEST).flatMap(({status}) => status?.conditions ?? []);
-  const ofDefaultHosts = approvals.filter(({reason}) => reason === 'DefaultHost');
-  const times = [
-    ...onClaims.map(({at}) => at),
-    ...ofDefaultHosts.map(({lastTransitionTime = ''}) => lastTransitionTime),
-  ];
-  return times.map(time => Date.parse(time));
+  const ofDefaultHosts = history.list(HELD_HOSTS).flatMap(({spec}) => Object.values(spec.orders ?? {}).flat());
+  return [...onClaims, ...ofDefaultHosts].map(({at}) => Date.parse(at));
+}
+
+/** The default hosts for which orders are remembered. */
+function hostsOrdered({history}: World): Set<string> {
+  return new Set(history.list(HELD_HOSTS).flatMap(({spec}) => Object.keys(spec.orders ?? {})));
+}
+
+function certificatesIn({world, namespace}: Tenant) {
+  return world.history.list(CERTIFICATE, namespace);
 }
 
 function timesOf(tenant: Tenant, host: string): number[] {

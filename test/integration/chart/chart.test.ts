@@ -82,6 +82,15 @@ describe('an installation', () => {
     expect(notes).toContain('kubectl get projects,domains');
   });
 
+  test('says that the policies refuse nothing in audit mode', async () => {
+    expect(notes).not.toContain('WARNING');
+    const audited = await install('--set', 'admission.mode=audit', '--dry-run=server');
+    expect(audited).toContain('tenants can serve and certify\nhosts that they have not proved');
+    const bindings = audited.split(/^---$/m).filter(text => text.includes('kind: ValidatingAdmissionPolicyBinding'));
+    expect(bindings.length).toBeGreaterThan(5);
+    for (const binding of bindings) expect(binding).toContain('validationActions: [Audit, Warn]');
+  });
+
   test('gives the operator a configuration that it accepts', async () => {
     const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate');
     const config = parseConfig<OperatorConfig>(
@@ -187,8 +196,9 @@ describe('rights', () => {
     ['patch nameplate.dev projects', 'yes'],
     ['patch nameplate.dev projects/status', 'yes'],
     ['patch nameplate.dev domains/status', 'yes'],
-    ['update nameplate.dev domains', 'yes'],
-    ['patch nameplate.dev domains', 'no'],
+    ['patch nameplate.dev domains', 'yes'],
+    ['update nameplate.dev domains', 'no'],
+    ['create nameplate.dev heldhosts', 'yes'],
     ['update nameplate.dev domainclaims', 'yes'],
     ['patch nameplate.dev domainclaims', 'no'],
     ['create nameplate.dev projects', 'no'],
@@ -201,6 +211,9 @@ describe('rights', () => {
     ['patch nameplate.dev apikeys/status', 'yes'],
     ['create nameplate.dev apikeys', 'no'],
     ['patch nameplate.dev apikeys', 'no'],
+    ['get nameplate.dev apikeys', 'yes'],
+    ['update nameplate.dev keyclaims', 'yes'],
+    ['patch nameplate.dev keyclaims', 'no'],
     ['patch core services', 'yes'],
     ['update core services', 'no'],
     ['patch core endpoints', 'no'],
@@ -234,6 +247,8 @@ describe('rights', () => {
     ['patch nameplate.dev apikeys/status', 'no'],
     ['get nameplate.dev domainclaims', 'no'],
     ['update nameplate.dev domainclaims', 'no'],
+    ['get nameplate.dev keyclaims', 'no'],
+    ['update nameplate.dev keyclaims', 'no'],
   ])('with the role edit, may a tenant %s? %s', async (right, want) => {
     expect(await allowed('tenant', 'tenant', right)).toBe(want);
   });
@@ -248,8 +263,11 @@ describe('the messages API', () => {
   });
 
   test.each([
-    ['list nameplate.dev apikeys', 'yes'],
-    ['watch nameplate.dev apikeys', 'yes'],
+    ['list nameplate.dev keyclaims', 'yes'],
+    ['watch nameplate.dev keyclaims', 'yes'],
+    ['create nameplate.dev keyclaims', 'no'],
+    ['update nameplate.dev keyclaims', 'no'],
+    ['list nameplate.dev apikeys', 'no'],
     ['patch nameplate.dev apikeys/status', 'no'],
     ['update nameplate.dev apikeys', 'no'],
     ['list nameplate.dev projects', 'no'],
@@ -263,6 +281,33 @@ describe('the messages API', () => {
   ])('may it %s? %s', async (right, want) => {
     expect(await allowed(user, 'tenant', right)).toBe(want);
     expect(await allowed(user, namespace, right)).toBe(want);
+  });
+
+  test('keeps its pod, and the rights that a pod of 0.1 needs, if an upgrade in two steps requests it', async () => {
+    const messages = [...enabled, '--set', 'messages.ingress.enabled=false'];
+    const strategy = async () =>
+      (await get<{spec: {updateStrategy: object}}>('statefulset', 'nameplate-messages')).spec;
+    await install(...messages, '--set', 'messages.keepPod=true');
+    expect((await strategy()).updateStrategy).toEqual({type: 'RollingUpdate', rollingUpdate: {partition: 1}});
+    expect(await allowed(user, 'tenant', 'list nameplate.dev apikeys')).toBe('yes');
+    expect(await allowed(user, 'tenant', 'list nameplate.dev keyclaims')).toBe('yes');
+    await install(...messages);
+    expect((await strategy()).updateStrategy).toMatchObject({type: 'RollingUpdate', rollingUpdate: {partition: 0}});
+    expect(await allowed(user, 'tenant', 'list nameplate.dev apikeys')).toBe('no');
+  });
+
+  test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
+    const old = ['--set', 'admission.ownKinds=null,messages.keepPod=null'];
+    const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
+    expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
+    await expect(template(...old, ...enabled)).resolves.toContain('kind: StatefulSet');
+    const off = template(
+      '--set',
+      'admission.ownKinds.enabled=false',
+      '--show-only',
+      'templates/admission-own-kinds.yaml',
+    );
+    await expect(off).rejects.toThrow('could not find template');
   });
 
   test('runs a pod that Pod Security "restricted" admits', async () => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => api?.stop());
 
 function yaml(kind: string, name: string, spec: unknown, more: Record<string, unknown> = {}): string {
-  const metadata = {name, ...(kind !== 'DomainClaim' && {namespace: 'default'})};
+  const metadata = {name, ...(!kind.endsWith('Claim') && {namespace: 'default'})};
   return JSON.stringify({
     apiVersion: 'nameplate.dev/v1alpha1',
     kind,
@@ -127,13 +127,17 @@ describe.concurrent('kubectl', () => {
     {field: 'apikey', says: ['The operator makes the key', 'nothing else shows it']},
     {field: 'apikey.spec', says: ['scopes	<[]string> -required-', 'expiresAt', 'revoked', 'rotation', 'secretName']},
     {field: 'domainclaim', says: ['The record of which account holds a host']},
+    {
+      field: 'keyclaim',
+      says: ['The record of which account a key of the messages API belongs to', 'it needs no backup'],
+    },
   ])('explain $field', async ({field, says}) => {
     const explained = await api.kubectl('explain', field);
     for (const text of says) expect(explained).toContain(text);
   });
 
   test('explain has a description for every field', async () => {
-    for (const kind of ['domain', 'project', 'domainclaim', 'apikey']) {
+    for (const kind of ['domain', 'project', 'domainclaim', 'apikey', 'keyclaim']) {
       const crd = await api.kubectl(
         'get',
         'crd',
@@ -244,6 +248,29 @@ describe.concurrent('kubectl', () => {
     expect(line.split(/\s+/).slice(0, 3)).toEqual(['claimed.example.com', 'acme', 'default']);
     const byAccount = await api.kubectl('get', 'dclaim', '--field-selector', 'spec.account=acme', '-o', 'name');
     expect(byAccount.trim()).toBe('domainclaim.nameplate.dev/claimed.example.com');
+  });
+});
+
+describe.concurrent('kubectl and the records of keys', () => {
+  test('get keyclaims shows whose key each one is and when it ends', async () => {
+    const held = {account: 'acme', namespace: 'default', name: 'shop', uid: 'u', scopes};
+    const name = 'c'.repeat(64);
+    await api.apply(yaml('KeyClaim', name, {...held, expiresAt: '2027-01-01T00:00:00Z'}));
+    await api.apply(yaml('KeyClaim', 'complete', {}));
+    const [head = '', ...lines] = (await api.kubectl('get', 'kclaim')).split('\n');
+    expect(head.trim().split(/\s+/)).toEqual([
+      'NAME',
+      'ACCOUNT',
+      'NAMESPACE',
+      'APIKEY',
+      'EXPIRES',
+      'REPLACED',
+      'RELEASED',
+    ]);
+    const line = lines.find(each => each.startsWith(name)) ?? '';
+    expect(line.split(/\s+/).slice(0, 5)).toEqual([name, 'acme', 'default', 'shop', '2027-01-01T00:00:00Z']);
+    const byAccount = await api.kubectl('get', 'kclaim', '--field-selector', 'spec.account=acme', '-o', 'name');
+    expect(byAccount.trim()).toBe(`keyclaim.nameplate.dev/${name}`);
   });
 });
 

@@ -2,7 +2,7 @@
 
 export interface Row {
   readonly case: string;
-  readonly kind: 'Project' | 'Domain' | 'DomainClaim' | 'APIKey';
+  readonly kind: 'Project' | 'Domain' | 'DomainClaim' | 'APIKey' | 'KeyClaim';
   readonly name?: string;
   /** The spec; absent: none is given at all. */
   readonly spec?: Record<string, unknown>;
@@ -12,6 +12,7 @@ export interface Row {
 const service = {name: 'shop', port: 'http'};
 const projectRef = {name: 'shop'};
 const scopes = ['messages:write'];
+const holder = {account: 'acme', namespace: 'default', name: 'shop', uid: 'u', scopes};
 const project = (domains: Record<string, unknown>) => ({service, domains});
 const domain = (host: string, more: Record<string, unknown> = {}) => ({host, projectRef, ...more});
 
@@ -216,4 +217,20 @@ export const rows: readonly Row[] = [
     spec: {scopes, rotation: {overlapSeconds: 2_592_001}},
     says: ['spec.rotation.overlapSeconds', 'should be less than or equal to 2592000'],
   },
+  {
+    case: 'a name that is not a hash',
+    kind: 'KeyClaim',
+    name: 'npk-abc',
+    spec: holder,
+    says: ["the name of a KeyClaim is the SHA-256 of a key in hexadecimal, or 'complete'"],
+  },
+  ...Object.keys(holder).map(
+    (field): Row => ({
+      case: `no ${field}`,
+      kind: 'KeyClaim',
+      name: 'a'.repeat(64),
+      spec: {...holder, [field]: undefined},
+      says: ['account, namespace, name, uid, and scopes are required'],
+    }),
+  ),
 ];

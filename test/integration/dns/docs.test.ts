@@ -2,7 +2,7 @@
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {Verdict} from '../../../src/dns/verdict.ts';
+import type {Verdict} from '../../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
 import {ALIAS, CNAME, CONFIRMED, PROOF, questionAbout, SHARED, TARGET} from './rows/row.ts';

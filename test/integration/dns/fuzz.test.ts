@@ -1,16 +1,14 @@
-/** Packets of real servers, changed at random. SOAK=1 takes a hundred times as many; FUZZ_SEED repeats a run. */
+/**
+ * Packets from real servers and from attackers, changed at random; the tests count what they cost. SOAK=1 takes a
+ * hundred times as many, 10 million for the decoder; FUZZ_SEED repeats a run.
+ */
 import {randomInt} from 'node:crypto';
 import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import dnsPacket from 'dns-packet';
 import {beforeAll, describe, expect, test} from 'vitest';
-import type {CaaRecord} from '../../../src/dns/caa.ts';
-import {DecodeError, decodeMessage, type Message, type QueryType, type ResourceRecord} from '../../../src/dns/codec.ts';
-import {createDelegations} from '../../../src/dns/delegation.ts';
-import {createTargets} from '../../../src/dns/targets.ts';
-import type {Query, Reply} from '../../../src/dns/transport.ts';
-import {TtlCache} from '../../../src/dns/ttl-cache.ts';
-import {verifyQuestion} from '../../../src/dns/verify.ts';
+import {systemClock} from '../../../src/base/clock.ts';
+import {TtlCache} from '../../../src/base/ttl-cache.ts';
 import {
   canonicalName,
   isWithin,
@@ -18,16 +16,35 @@ import {
   nameFromLabels,
   parentOf,
   selfAndAncestors,
-} from '../../../src/dns/wire-names.ts';
-import {systemClock} from '../../../src/runtime/clock.ts';
+} from '../../../src/dns/names/wire-names.ts';
+import {createDelegations} from '../../../src/dns/resolve/delegation.ts';
+import type {CaaRecord} from '../../../src/dns/verdict/caa.ts';
+import {createTargets} from '../../../src/dns/verdict/targets.ts';
+import {verifyQuestion} from '../../../src/dns/verdict/verify.ts';
+import {
+  decodeMessage,
+  type Message,
+  type QueryType,
+  type ResourceRecord,
+  typeCode,
+} from '../../../src/dns/wire/codec.ts';
+import type {Query, Reply} from '../../../src/dns/wire/transport.ts';
+import {DecodeError, type DecodeMeter} from '../../../src/dns/wire/wire-reader.ts';
+import {emptyStrings, honestLargest, longChain, spaces, staircase} from './hostile.ts';
 import {ROOTS, SERVERS} from './internet/plan.ts';
 import {startInternet} from './internet.ts';
+import {type Meter, metered} from './meter.ts';
 import {below, mutate, pick, type Random, randomLabels, seededRandom} from './mutate.ts';
 import {ALL, questionAbout, SHARED} from './rows/row.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 1;
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
 const HOURS = 3_600_000;
+/** Twice the longest message: what the decoder may read of one message, however often. */
+const MAX_BYTES_READ = 2 * 0xffff;
+/** How often a verdict may read each record that it was given, and each message in addition to its records. */
+const READS_PER_RECORD = 40;
+const READS_PER_MESSAGE = 200;
 
 interface Sample {
   readonly name: string;
@@ -37,6 +54,22 @@ interface Sample {
 
 /** No packet here has a CNAME to the target or the token, so whatever is verified is verified out of garbage. */
 let samples: readonly Sample[] = [];
+
+const ATTACKS = [staircase, honestLargest, emptyStrings, spaces, longChain];
+const FUZZED = {id: 4711, name: 'shop.fuzz.com', type: 1};
+const attackers = [
+  ...ATTACKS.map(attack => attack(FUZZED)),
+  staircase(FUZZED, 600),
+  staircase(FUZZED, 199),
+  staircase(FUZZED, 199, 15),
+  staircase(FUZZED, 1, 17),
+].map((packet): Pick<Sample, 'packet'> => ({packet}));
+
+/** The answer of an attacker to a question. */
+function attack({name, type}: Query, random: Random): Uint8Array {
+  const question = {id: 0, name, type: typeCode(type)};
+  return random() < 0.5 ? staircase(question, 199, 15) : pick(ATTACKS, random)(question);
+}
 
 beforeAll(async () => {
   console.log(`fuzz: FUZZ_SEED=${SEED} repeats this run`);
@@ -169,42 +202,56 @@ describe('the decoder', () => {
     }
   });
 
-  test('answers or refuses, whatever the bytes, and grows by nothing', {timeout: HOURS}, () => {
+  test('answers or refuses with bounded work, whatever the bytes, and leaks no memory', {timeout: HOURS}, () => {
     const random = seededRandom(SEED);
     const count = {decoded: 0, refused: 0};
-    let slowest = 0;
     const before = heapUsed();
     for (let n = 0; n < 100_000 * ROUNDS; n++) {
-      const packet = mutate(pick(samples, random).packet, random, pick(samples, random).packet);
-      const start = performance.now();
-      const message = decoded(packet);
-      slowest = Math.max(slowest, performance.now() - start);
+      const {packet: base} = n % 200 === 0 ? pick(attackers, random) : pick(samples, random);
+      const packet = mutate(base, random, pick(samples, random).packet);
+      const meter = {bytesRead: 0};
+      const message = decoded(packet, meter);
+      expectBounded(packet, message, meter);
       count[message === undefined ? 'refused' : 'decoded']++;
       if (message !== undefined && n % 100 === 0) expectCanonical(message);
     }
-    // Both happen: else the mutations are too coarse or too fine to find anything.
+    // Both must happen; otherwise the mutations are too coarse or too fine to find anything.
     expect(count.decoded).toBeGreaterThan(10_000);
     expect(count.refused).toBeGreaterThan(10_000);
-    // A pause of the garbage collector at the worst; a hang would be more.
-    expect(slowest).toBeLessThan(500);
     expect(heapUsed() - before).toBeLessThan(16 * 2 ** 20);
   });
 });
 
 /** Undefined: refused. Any other error fails the test. */
-function decoded(packet: Uint8Array): Message | undefined {
+function decoded(packet: Uint8Array, meter: DecodeMeter = {bytesRead: 0}): Message | undefined {
   try {
-    return decodeMessage(packet);
+    return decodeMessage(packet, meter);
   } catch (error) {
     if (error instanceof DecodeError) return undefined;
-    throw new Error(`FUZZ_SEED=${SEED}, packet ${Buffer.from(packet).toString('hex')}`, {cause: error});
+    throw new Error(`FUZZ_SEED=${SEED}, packet ${hex(packet)}`, {cause: error});
   }
 }
 
-function expectCanonical({question, answers, authority, additional}: Message): void {
-  const records = [...answers, ...authority, ...additional];
+/** Uses no `expect` per packet: ten million of them take longer than the decoder. */
+function expectBounded(packet: Uint8Array, message: Message | undefined, {bytesRead}: DecodeMeter): void {
+  const records = message === undefined ? 0 : recordsIn(message).length;
+  // The decoder stops at the read that exceeds the bound, which is no longer than the packet.
+  if (bytesRead <= MAX_BYTES_READ + (message === undefined ? packet.length : 0) && records <= 200) return;
+  throw new Error(`FUZZ_SEED=${SEED}, ${bytesRead} bytes and ${records} records read of ${hex(packet)}`);
+}
+
+function recordsIn({answers, authority, additional}: Message): ResourceRecord[] {
+  return [...answers, ...authority, ...additional];
+}
+
+function hex(packet: Uint8Array): string {
+  return Buffer.from(packet).toString('hex');
+}
+
+function expectCanonical(message: Message): void {
+  const records = recordsIn(message);
   const names = records.flatMap(record => ('target' in record ? [record.name, record.target] : [record.name]));
-  for (const name of [question.name, ...names]) expect(canonicalName(name)).toBe(name);
+  for (const name of [message.question.name, ...names]) expect(canonicalName(name)).toBe(name);
 }
 
 function heapUsed(): number {
@@ -214,13 +261,18 @@ function heapUsed(): number {
 }
 
 describe('the verdict', () => {
-  test('is never Verified out of garbage', {timeout: HOURS}, async () => {
+  test('is never Verified from garbage, and its work is linear in the size of its input', {
+    timeout: HOURS,
+  }, async () => {
     const random = seededRandom(SEED);
     const reasons = new Map<string, number>();
     for (let n = 0; n < 2000 * ROUNDS; n++) {
       const host = pick(['shop.fuzz.com', 'fuzz.com'], random);
       const question = {...questionAbout(host), caaIdentities: ['ca.example']};
-      const verdict = await verifyQuestion(question, garbledDns(random), new AbortController().signal);
+      const meter = {messages: 0, records: 0, reads: 0};
+      const verdict = await verifyQuestion(question, garbledDns(random, meter), new AbortController().signal);
+      const most = READS_PER_RECORD * meter.records + READS_PER_MESSAGE * meter.messages;
+      if (meter.reads > most) throw new Error(`FUZZ_SEED=${SEED}, verdict ${n}: ${meter.reads} reads, at most ${most}`);
       if (verdict.verified) throw new Error(`FUZZ_SEED=${SEED}, verdict ${n}: ${verdict.message}`);
       expect(verdict.message).toMatch(/^[\x20-\x7e]{1,4000}$/);
       expect(JSON.stringify(verdict.observed).length).toBeLessThanOrEqual(8192);
@@ -232,16 +284,19 @@ describe('the verdict', () => {
   });
 });
 
-/** One answer in six is garbled; what reaches the verdict has passed the checks of the transport. */
-function garbledDns(random: Random) {
+/** One answer in six is garbled or an attacker's; what reaches the verdict has passed the checks of the transport. */
+function garbledDns(random: Random, meter: Meter & {messages: number}) {
   const transport = {
     query: async (query: Query): Promise<Reply> => {
       const fitting = samples.filter(sample => sample.name === query.name && sample.type === query.type);
       const {packet} = pick(fitting.length > 0 ? fitting : samples, random);
-      const message = decoded(random() < 5 / 6 ? packet : mutate(packet, random, pick(samples, random).packet));
+      const chance = random();
+      const given = chance < 1 / 60 ? attack(query, random) : packet;
+      const message = decoded(chance < 5 / 6 ? given : mutate(packet, random, pick(samples, random).packet));
       if (message === undefined) return {ok: false, failure: 'malformed', detail: 'malformed'};
       if (message.question.name !== query.name) return {ok: false, failure: 'timeout', detail: 'no answer'};
-      return {ok: true, message};
+      meter.messages++;
+      return {ok: true, message: metered(message, meter)};
     },
   };
   const clock = systemClock;

@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {Semaphore} from '../../../src/base/semaphore.ts';
 import {defaultDnsConfig} from '../../../src/dns/config.ts';
-import {Semaphore} from '../../../src/dns/semaphore.ts';
-import type {Verdict} from '../../../src/dns/verdict.ts';
+import type {Verdict} from '../../../src/dns/verdict/verdict.ts';
 import {type Internet, startInternet} from './internet.ts';
 import {apexRows} from './rows/apex.ts';
 import {caaRows} from './rows/caa.ts';

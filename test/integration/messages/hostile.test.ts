@@ -158,7 +158,7 @@ test.each([
   expect((await memory()) - before).toBeLessThan(50 * MIB);
 });
 
-test('more connections than allowed are refused at once; those that are open go on', async () => {
+test('more connections than allowed: those that have been idle longest are closed, and a new one is served', async () => {
   const small = await startService({config: {server: {maxConnections: 3}}});
   const few = await createClient(small.url);
   const idle = Array.from({length: 10}, () => connect(small.port, '127.0.0.1').on('error', () => undefined));

@@ -47,7 +47,7 @@ export interface Service {
   kill(): Promise<void>;
 }
 
-const ROOMY = {requestsPerSecond: 1_000_000, bytesPerSecond: 16 * 1024 ** 3};
+const ROOMY = {requestsPerSecond: 1_000_000, bytesPerSecond: 16 * 1024 ** 3, answerBytesPerSecond: 16 * 1024 ** 3};
 let started = 0;
 let accountsUsed = 0;
 const temporary: string[] = [];

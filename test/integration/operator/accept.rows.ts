@@ -136,7 +136,7 @@ const rows: readonly Row[] = [
       });
       return a;
     },
-    says: ['The redirects go round in a circle: a.', 'Let one of these hosts serve the project'],
+    says: ['These redirects form a loop: a.', 'Let one of these hosts serve the project'],
     stalled: true,
     mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a')}]}),
   },

@@ -29,15 +29,14 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
 
 /** `approves`: with its own approver, which `Approvals` or the operator takes the place of. */
 export async function startCertManager(
-  api: ApiServer,
   folder: string,
-  {approves = false, flags = []}: {approves?: boolean; flags?: readonly string[]} = {},
+  {approves = false, flags = [], kubeconfig}: {approves?: boolean; flags?: readonly string[]; kubeconfig: string},
 ): Promise<Child> {
   const programs = await ensurePrograms(['certmanager']);
   const argv = [
     programs.path('cert-manager-controller'),
     '--kubeconfig',
-    api.kubeconfig,
+    kubeconfig,
     '--healthz-listen-address=127.0.0.1:0',
     `--controllers=*${approves ? '' : ',-certificaterequests-approver'}`,
     ...flags,

@@ -9,12 +9,12 @@ import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Tenant} from './tenant.ts';
 
-const ISSUER_REF = {name: 'liar', kind: 'Issuer', group: 'issuers.test'};
+export const LIAR = {name: 'liar', kind: 'Issuer', group: 'issuers.test'};
 
-/** From now on the host's certificates are asked of it. */
+/** From now on, cert-manager requests the host's certificates from it. */
 export async function askLiar(tenant: Tenant, host: string): Promise<void> {
   const name = tenant.certificate(host)?.metadata.name ?? '';
-  await tenant.world.client.patch(CERTIFICATE, {namespace: tenant.namespace, name}, {spec: {issuerRef: ISSUER_REF}});
+  await tenant.world.client.patch(CERTIFICATE, {namespace: tenant.namespace, name}, {spec: {issuerRef: LIAR}});
 }
 
 /**
@@ -83,7 +83,7 @@ function unlessChanged(error: unknown): undefined {
 }
 
 function isWaiting({spec, status}: CertificateRequest): boolean {
-  if (spec.issuerRef.group !== ISSUER_REF.group) return false;
+  if (spec.issuerRef.group !== LIAR.group) return false;
   const has = (wanted: string) => status?.conditions?.some(({type}) => type === wanted) ?? false;
   return has('Approved') && !has('Ready');
 }

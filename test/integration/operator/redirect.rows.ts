@@ -1,4 +1,5 @@
 import {expect, test} from 'vitest';
+import {DOMAIN} from '../../../src/operator/resources.ts';
 import {hops, type Moment, moments} from './published.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import type {World} from './world.ts';
@@ -54,6 +55,18 @@ export function redirectRows(world: () => World): void {
     await tenant.project({primary: c, ...chain});
     await tenant.becomes(b, {Routed: 'Redirecting', Ready: 'Live'});
     await tenant.until('the chain ends at c', () => now(tenant).get(`https://${a}/`).location === `https://${c}/`);
+  });
+
+  test('a redirect that begins to serve keeps the labels and annotations that its tenant wrote', async () => {
+    const tenant = await newTenant(world(), 'kept');
+    const [target, from] = [tenant.host('shop'), tenant.host('www')];
+    await tenant.deployedProject({primary: target, redirects: [{from, status: 302}]});
+    await tenant.until('the redirect exists', () => tenant.domain(from)?.spec.redirect?.to === target);
+    const own = {labels: {team: 'shop'}, annotations: {note: 'x'.repeat(10_000)}};
+    await world().client.patch(DOMAIN, {namespace: tenant.namespace, name: from}, {metadata: own});
+    await tenant.project({primary: target, aliases: [from]});
+    await tenant.until('it serves', () => tenant.domain(from)?.spec.redirect === undefined);
+    expect(tenant.domain(from)?.metadata).toMatchObject(own);
   });
 
   test('primary and redirect swapped, there and back: never a loop, never nothing', async () => {

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {ANNOTATION} from '../../../src/api/names.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/identity.ts';
 import {
   CERTIFICATE,
@@ -11,6 +11,7 @@ import {
   NAMESPACE,
   PROJECT,
   SECRET,
+  SERVICE,
 } from '../../../src/operator/resources.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -69,6 +70,23 @@ export function removalRows(world: () => World): void {
     expect(tenant.disturbances(neighbour, live)).toEqual([]);
   });
 
+  test('a tenant’s Service whose name only begins like the name of its route stays as it is', async () => {
+    const tenant = await newTenant(world(), 'alike');
+    const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
+    await tenant.deployedProject({primary: neighbour, aliases: [host]});
+    await tenant.live(host);
+    const name = `${routeName(tenant.namespace, host)}x`;
+    const metadata = {name, namespace: tenant.namespace, labels: {[LABEL.managedBy]: 'nameplate'}};
+    const spec = {selector: {app: 'shop'}, ports: [{port: 80}]};
+    await world().client.create(SERVICE, {apiVersion: 'v1', kind: 'Service', metadata, spec});
+    await tenant.project({primary: neighbour});
+    await releaseOf(tenant, host);
+    await tenant.until('its route is gone', () => isGone(tenant, host));
+    const found = await world().client.get(SERVICE, {namespace: tenant.namespace, name});
+    expect(found?.metadata.deletionTimestamp).toBeUndefined();
+    expect(found).toBeDefined();
+  });
+
   test('removed and added again: the Secret was kept, and nothing is ordered', async () => {
     const tenant = await newTenant(world(), 'again');
     const host = tenant.host('shop');
@@ -118,7 +136,7 @@ export function removalRows(world: () => World): void {
     await tenant.until('the default host is gone too', () => routes().length === 0);
   });
 
-  test('in a namespace that ends nothing is put back', async () => {
+  test('in a namespace that is being deleted, all is taken down at once, and nothing is put back', async () => {
     const tenant = await newTenant(world(), 'ending');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
@@ -140,10 +158,13 @@ export function removalRows(world: () => World): void {
         (await metric('workqueue_depth', {name: 'domain'})) +
         (await metric('controller_runtime_active_workers', {controller: 'domain'}));
       await tenant.until('the Domain was looked at, too', async () => (await busy()) === 0);
+      // A finalizer of the tenant's, on a Pod say, could delay the deletion of the rest for any time.
+      await releaseOf(tenant, host);
+      expect(tenant.certificate(host)).toBeUndefined();
+      expect([host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))).toEqual([]);
     } finally {
       resume();
     }
-    await releaseOf(tenant, host);
     const refused = (await world().audit.events())
       .filter(
         ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,

@@ -21,6 +21,7 @@ import {type OperatorProcess, startOperator} from '../../support/operator-proces
 import {Audit} from './audit.ts';
 import {Approvals, ISSUER_NAME, installCertManagerCrds, installIssuer, startCertManager} from './cert-manager.ts';
 import {History} from './history.ts';
+import {LIAR} from './lying-issuer.ts';
 import {type NameServers, startNameServers} from './name-servers.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -37,6 +38,11 @@ export const INGRESS_CLASS_NAME = 'integration';
 export const INGRESS_ADDRESS = '192.0.2.10';
 /** As the CA's CAA records name it. */
 export const CA_IDENTITY = 'ca.platform.test';
+
+/** Issuers from which tenants may get certificates with their own Certificates. */
+const LISTED = {name: ISSUER_NAME};
+/** It does not exist, so its requests stay in progress. */
+export const UNHURRIED = {name: 'unhurried', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 
 export interface World {
   readonly api: ApiServer;
@@ -105,6 +111,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     MIDDLEWARE,
     EVENT,
     kinds.NAMESPACE,
+    kinds.HELD_HOSTS,
   ]) {
     await history.follow(kind);
   }
@@ -173,6 +180,25 @@ async function renderRbac(helm: string, operatorApproves: boolean): Promise<stri
   return run([helm, 'template', ACCOUNT, join(ROOT, 'charts/nameplate'), '-n', NAMESPACE, ...sets, ...shown]);
 }
 
+/** As the operator's configuration names it: who created a request decides whether it is approved. */
+async function certManagerAccount(api: ApiServer): Promise<string> {
+  const account = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: {name: 'cert-manager', namespace: 'cert-manager'},
+  };
+  const binding = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: {name: 'cert-manager'},
+    roleRef: {apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin'},
+    subjects: [{kind: 'ServiceAccount', ...account.metadata}],
+  };
+  const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'cert-manager'}};
+  await api.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: [namespace, account, binding]}));
+  return api.kubeconfigFor('cert-manager', 'cert-manager');
+}
+
 function configOf(keyFile: string, recursives: readonly string[], operatorApproves: boolean) {
   return {
     platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test'], keyFile},
@@ -183,8 +209,12 @@ function configOf(keyFile: string, recursives: readonly string[], operatorApprov
     },
     certificates: {
       issuerRef: {name: ISSUER_NAME},
+      formerIssuerRefs: [LIAR],
       caaIdentities: [CA_IDENTITY],
-      approval: {enabled: operatorApproves},
+      approval: {
+        enabled: operatorApproves,
+        ...(operatorApproves && {tenantCertificates: {hosts: [LISTED, UNHURRIED]}}),
+      },
     },
     routing: {ingressClassName: INGRESS_CLASS_NAME},
     dns: {
@@ -223,7 +253,7 @@ function certManagerOf(
     await history.follow(kinds.CERTIFICATE_REQUEST);
     if (!operatorApproves) approvals = new Approvals(client, history);
     const flags = atScale ? ['--kube-api-qps=1000', '--kube-api-burst=1000'] : [];
-    controller = await startCertManager(api, folder, {flags});
+    controller = await startCertManager(folder, {flags, kubeconfig: await certManagerAccount(api)});
   };
   const issuer = () => installIssuer(client, history);
   return {
@@ -239,7 +269,7 @@ function certManagerOf(
     },
     approveItself: async () => {
       await controller?.stop();
-      controller = await startCertManager(api, folder, {approves: true});
+      controller = await startCertManager(folder, {approves: true, kubeconfig: await certManagerAccount(api)});
     },
     stop: async () => {
       await approvals?.stop();

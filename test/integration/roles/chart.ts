@@ -8,7 +8,7 @@ export const SYSTEM = 'nameplate-system';
 
 /** All roles, the service accounts, and the admission policies that ask for them. `helm`: path of the program. */
 export function renderRoles(helm: string): Promise<string> {
-  const files = ['admission', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
+  const files = ['admission*', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
   const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const values = [
     '--values',

@@ -17,6 +17,7 @@ import {
   type Identity,
   identities,
   OBJECTS,
+  OWN_STATUS,
   RBAC,
   type Request,
   TENANT,
@@ -40,6 +41,10 @@ beforeAll(async () => {
   const list = {method: 'GET', path: `/apis/nameplate.dev/v1alpha1/namespaces/${TENANT}/projects`} as const;
   await until('the role view includes ours', async () => (await attempt('viewer', list)).status === 200);
   await until('the policies are in force', async () => (await attempt('admin', EDGE_INGRESS)).status === 403);
+  await until(
+    'this also applies to the policy on our own kinds',
+    async () => (await attempt('owner', OWN_STATUS)).status === 403,
+  );
 });
 afterAll(async () => {
   await agent?.close();
@@ -73,6 +78,11 @@ describe.each(deeds)('to $deed', ({request, may}) => {
     if (may.includes(name)) expect([200, 201], said).toContain(status);
     else expect(status, said).toBe(403);
   });
+});
+
+test('a user with every right in a namespace gets a message that names who writes the status', async () => {
+  const {said} = await attempt('owner', OWN_STATUS);
+  expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate writes the status/);
 });
 
 describe('a tenant does not rise by the roles of its own namespace', () => {

@@ -25,6 +25,8 @@ export const identities = {
     {role: 'nameplate-assign-plans', everywhere: true},
     {role: 'publish-and-label', everywhere: true},
   ],
+  /** Rights of a role that a platform wrote manually and made too wide. */
+  claimant: [{role: 'every-claim', everywhere: true}],
   nobody: [],
 } satisfies Readonly<Record<string, readonly Binding[]>>;
 
@@ -62,8 +64,17 @@ const claim = {
   spec: {account: TENANT, namespace: TENANT, since: '2026-01-01T00:00:00Z'},
 };
 
+const HASH = 'a'.repeat(64);
+const keyClaim = {
+  apiVersion: API,
+  kind: 'KeyClaim',
+  metadata: {name: HASH},
+  spec: {account: TENANT, namespace: TENANT, name: 'shop', uid: 'u', scopes: ['messages:read']},
+};
+
 export const OBJECTS: readonly object[] = [
   clusterRole('every-right', [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]),
+  clusterRole('every-claim', [{apiGroups: ['nameplate.dev'], resources: ['domainclaims', 'keyclaims'], verbs: ['*']}]),
   clusterRole('publish-and-label', [
     {apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: ['create']},
     {apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'patch']},
@@ -72,6 +83,7 @@ export const OBJECTS: readonly object[] = [
   domain,
   apiKey,
   claim,
+  keyClaim,
 ];
 
 const rules = [
@@ -106,6 +118,9 @@ export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses
   spec: {ingressClassName: 'traefik', rules},
 });
 
+/** Through a role with every right in the namespace. */
+export const OWN_STATUS = change(`${ofTenant(API, 'apikeys')}/shop/status`, {status: {account: 'victim'}});
+
 export const RBAC = ofTenant('rbac.authorization.k8s.io/v1', '');
 
 interface Deed {
@@ -115,6 +130,7 @@ interface Deed {
 }
 
 const READERS: readonly Identity[] = ['viewer', 'editor', 'admin', 'owner', 'platform'];
+const CLAIM_READERS: readonly Identity[] = ['platform', 'claimant'];
 const WRITERS: readonly Identity[] = ['editor', 'admin', 'owner', 'platform'];
 
 interface Subject {
@@ -160,10 +176,11 @@ export const deeds: readonly Deed[] = [
   ...[`${PROJECTS}/shop`, `${DOMAINS}/${HOST}`, `${API_KEYS}/shop`].map(path => ({
     deed: `write the status of ${path.split('/').slice(-2).join('/')}`,
     request: change(`${path}/status`, {status: {observedGeneration: 1}}),
-    may: ['owner', 'platform'] as const,
+    may: ['platform'] as const,
   })),
-  // Claims are of the cluster, so every right in a namespace does not reach them.
-  ...withKind(`/apis/${API}/domainclaims`, HOST, named(OTHER_HOST, claim), ['platform'], ['platform']),
+  // Claims are cluster-scoped, so no right in a namespace reaches them; a role that was written manually may.
+  ...withKind(`/apis/${API}/domainclaims`, HOST, named(OTHER_HOST, claim), CLAIM_READERS, ['platform']),
+  ...withKind(`/apis/${API}/keyclaims`, HASH, named('b'.repeat(64), keyClaim), CLAIM_READERS, ['platform']),
   {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
   ...[LABEL.plan, LABEL.account].map(label => ({
     deed: `set the label ${label}`,

@@ -1,8 +1,8 @@
 import {beforeEach, expect, test} from 'vitest';
-import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/kube/apply.ts';
+import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/cache/apply.ts';
+import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
-import type {Store} from '../../../src/runtime/kube/store.ts';
 import {until} from '../../cluster/wait.ts';
 import {client, namespace, proxy, world} from './setup.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE} from './world.ts';

@@ -1,7 +1,7 @@
 import {Registry} from 'prom-client';
 import {describe, expect, test} from 'vitest';
+import type {Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
-import type {Store} from '../../../src/runtime/kube/store.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
 import {api, client, direct, namespace, proxy, world} from './setup.ts';

@@ -1,12 +1,12 @@
 import {Registry} from 'prom-client';
 import {beforeEach, describe, expect, test} from 'vitest';
-import {systemClock} from '../../../src/runtime/clock.ts';
+import {systemClock} from '../../../src/base/clock.ts';
+import type {ReadonlyStore} from '../../../src/runtime/cache/store.ts';
 import type {Controller, ControllerOptions, Reconcile} from '../../../src/runtime/controller/controller.ts';
 import {createManager, type Manager, type ManagerEnd} from '../../../src/runtime/controller/manager.ts';
 import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
-import type {ReadonlyStore} from '../../../src/runtime/kube/store.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Seen} from './fault-proxy.ts';
 import {client, direct, namespace, proxy, world} from './setup.ts';

@@ -2,8 +2,8 @@
 import {chmod, readFile, writeFile} from 'node:fs/promises';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
+import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isAlreadyExists, TransportError} from '../../../src/runtime/kube/errors.ts';
-import type {Store} from '../../../src/runtime/kube/store.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
 import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';

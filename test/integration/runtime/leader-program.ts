@@ -6,7 +6,7 @@
  * there sends one write when it goes on, and no program can help that (see the runtime's README).
  */
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../src/runtime/clock.ts';
+import {systemClock} from '../../../src/base/clock.ts';
 import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {CONFIG_MAP, logger} from './world.ts';

@@ -4,7 +4,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
 import {failureOf} from './failure.ts';
-import {type Leases, prepareLeases} from './lease.ts';
+import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import type {
   BatchResult,
   EngineOptions,
@@ -17,8 +17,10 @@ import type {
 import {prepareReads, type Reads} from './read.ts';
 import {type Expired, prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';
+import {Work} from './work.ts';
 
 interface Statements {
+  readonly work: Work;
   readonly usage: AccountBytes;
   readonly append: Append;
   readonly reads: Reads;
@@ -30,7 +32,7 @@ interface Connection extends Statements {
   readonly db: DatabaseSync;
 }
 
-/** The database, synchronous. One batch of operations is one transaction, and so one sync of the log. */
+/** The database, synchronous. One transaction holds many operations, and so one sync of the log serves them all. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #freeBytes: () => number;
@@ -45,15 +47,27 @@ export class Engine {
     this.#connection = connect(options);
   }
 
-  /** `now` in milliseconds since the epoch. Does not throw: what fails is in the results. */
-  apply(batch: readonly Operation[], now: number): BatchResult {
+  /**
+   * Works on the operations in their order, in as many transactions as their work takes, and yields the result of each
+   * once it is durable. `now` in milliseconds since the epoch. Does not throw: what fails is in the results.
+   */
+  *applyAll(operations: readonly Operation[], now: number): Generator<BatchResult> {
+    for (let done = 0; done < operations.length; ) {
+      const result = this.#apply(done === 0 ? operations : operations.slice(done), now);
+      yield result;
+      done += result.results.length;
+    }
+  }
+
+  /** One transaction, for the first operations of the batch: at least one, and as many as Work allows. */
+  #apply(batch: readonly Operation[], now: number): BatchResult {
     const start = performance.now();
     try {
       const room = this.#room();
-      if (!batch.some(isWrite)) return {results: readAll(this.#connection, batch, now), room, commitMs: 0};
+      if (!batch.some(isWrite)) return {...performSome(this.#connection, batch, now, room), room, commitMs: 0};
       if (this.#suspect) this.#reconnect();
-      const results = writeAll(this.#connection, batch, now, room);
-      return {results, room, commitMs: performance.now() - start};
+      const done = writeSome(this.#connection, batch, now, room);
+      return {...done, room, commitMs: performance.now() - start};
     } catch (error) {
       return this.#undone(batch, now, failureOf(error));
     }
@@ -89,7 +103,7 @@ export class Engine {
         return refused;
       }
     });
-    return {results, room: 0, failure, commitMs: 0};
+    return {results, rows: 0, room: 0, failure, commitMs: 0};
   }
 }
 
@@ -102,13 +116,15 @@ function connect(options: EngineOptions): Connection {
       PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
     migrate(db);
     const usage = new AccountBytes(db);
+    const work = new Work();
     return {
       db,
+      work,
       usage,
-      append: prepareAppend(db, usage, options),
-      reads: prepareReads(db),
-      leases: prepareLeases(db, options.maxAttempts),
-      expire: prepareRetention(db, usage, options.retention),
+      append: prepareAppend(db, usage, options, work),
+      reads: prepareReads(db, work),
+      leases: prepareLeases(db, usage, options, work),
+      expire: prepareRetention(db, usage, options.retention, work),
     };
   } catch (error) {
     db.close();
@@ -120,28 +136,40 @@ function isWrite({kind}: Operation): boolean {
   return kind !== 'get' && kind !== 'list';
 }
 
-function readAll(connection: Connection, batch: readonly Operation[], now: number): readonly OperationResult[] {
-  return batch.map(operation => ({ok: true, value: perform(connection, operation, now)}));
-}
+type Done = Pick<BatchResult, 'results' | 'rows'>;
 
-function writeAll(connection: Connection, batch: readonly Operation[], now: number, room: number) {
+function writeSome(connection: Connection, batch: readonly Operation[], now: number, room: number): Done {
   const {db, usage} = connection;
-  const full: OperationResult = {ok: false, refusal: 'full', problem: 'the volume has no more room for new messages'};
   db.exec('BEGIN IMMEDIATE');
   try {
-    const results = batch.map(
-      (operation): OperationResult =>
-        operation.kind === 'append' && room < 0 ? full : {ok: true, value: perform(connection, operation, now)},
-    );
+    const done = performSome(connection, batch, now, room);
     usage.flush();
     db.exec('COMMIT');
-    return results;
+    return done;
   } catch (error) {
     usage.forget();
     // SQLite has already rolled back after some errors, such as a full disk.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
+}
+
+const FULL: OperationResult = {
+  ok: false,
+  refusal: 'full',
+  problem: 'the volume has no more room for new messages',
+};
+
+function performSome(connection: Connection, batch: readonly Operation[], now: number, room: number): Done {
+  const {work} = connection;
+  const results: OperationResult[] = [];
+  work.reset();
+  for (const operation of batch) {
+    const isRefused = operation.kind === 'append' && room < 0;
+    results.push(isRefused ? FULL : {ok: true, value: perform(connection, operation, now)});
+    if (work.isEnough) break;
+  }
+  return {results, rows: work.rows};
 }
 
 function perform(connection: Connection, operation: Operation, now: number): OperationValue {
@@ -154,13 +182,10 @@ function perform(connection: Connection, operation: Operation, now: number): Ope
     case 'list':
       return reads.list(operation.given);
     case 'claim':
-      leases.lapse(now);
       return leases.claim(operation.given, now);
     case 'ack':
-      leases.lapse(now);
       return leases.ack(operation.given, now);
     case 'nack':
-      leases.lapse(now);
       return leases.nack(operation.given, now);
     case 'sweep':
       return sweep(connection, operation.given.probe, now);
@@ -169,7 +194,9 @@ function perform(connection: Connection, operation: Operation, now: number): Ope
 
 function sweep({db, leases, expire}: Connection, probe: boolean, now: number): SweepOutcome {
   if (probe) rewriteHeader(db);
-  return {lapsed: leases.lapse(now), ...expire(now)};
+  const lapsed = leases.lapse(now);
+  const {deleted, more} = expire(now);
+  return {lapsed, deleted, more: more || lapsed === LAPSE_ROWS};
 }
 
 function unusedBytes(db: DatabaseSync): number {

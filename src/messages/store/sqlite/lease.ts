@@ -1,81 +1,135 @@
 import {randomUUID} from 'node:crypto';
 import type {DatabaseSync} from 'node:sqlite';
-import type {ClaimQuery, LeasedMessage, LeaseRef, MessageStatus, Nack, SettleOutcome} from '../store.ts';
-import {COLUMNS, PAGE_BYTES, type Row, toMessage} from './read.ts';
+import {
+  type ClaimQuery,
+  type LeasedMessage,
+  type LeaseRef,
+  type MessageStatus,
+  type Nack,
+  PAGE_BYTES,
+  type SettleOutcome,
+} from '../store.ts';
+import type {AccountBytes} from './account-bytes.ts';
+import type {EngineOptions} from './operations.ts';
+import {COLUMNS, type Row, toMessage} from './read.ts';
+import type {Work} from './work.ts';
 
-/** Each must run inside a transaction, and after `lapse` of the same moment: only then is every lease in force. */
+/** Leases that one sweep ends at most, so that no commit waits long for it. */
+export const LAPSE_ROWS = 200;
+
+/**
+ * Messages that a claim makes available at most, for each that it may return: those whose delay or lease has ended. More
+ * than one, so that claims catch up with them; each was paid for by the claim or nack that hid it.
+ */
+const REVEALED_PER_CLAIMED = 2;
+
+/** What each costs depends on what it returns, never on how many messages the account has. Each must run inside a transaction. */
 export interface Leases {
-  /** Takes back what workers have held beyond their lease; returns how many messages. */
+  /** Ends leases that have run out, at most LAPSE_ROWS; returns how many. */
   lapse(now: number): number;
   claim(query: ClaimQuery, now: number): readonly LeasedMessage[];
   ack(ref: LeaseRef, now: number): SettleOutcome;
   nack(nack: Nack, now: number): SettleOutcome;
 }
 
-export function prepareLeases(db: DatabaseSync, maxAttempts: number): Leases {
-  const lapseAll = db.prepare(`
-    UPDATE messages SET lease = NULL, lease_until = NULL, available_at = lease_until,
-      status = iif(attempts >= :maxAttempts, 'dead', 'queued'), finished_at = iif(attempts >= :maxAttempts, :now, NULL)
-    WHERE status = 'leased' AND lease_until <= :now`);
+export function prepareLeases(
+  db: DatabaseSync,
+  usage: AccountBytes,
+  {maxAttempts, accountBytes}: Pick<EngineOptions, 'maxAttempts' | 'accountBytes'>,
+  work: Work,
+): Leases {
+  const isLastAttempt = `status = 'leased' AND attempts >= :maxAttempts`;
+  const backToQueue = `
+    UPDATE messages SET lease = NULL, lease_until = NULL, available_at = 0,
+      status = iif(${isLastAttempt}, 'dead', 'queued'), finished_at = iif(${isLastAttempt}, :now, NULL)`;
+  const lapseOldest = db.prepare(`${backToQueue}
+    WHERE seq IN (SELECT seq FROM messages INDEXED BY messages_leased
+      WHERE status = 'leased' AND lease_until <= :now ORDER BY lease_until LIMIT ${LAPSE_ROWS})`);
+  const reveal = db.prepare(`${backToQueue}
+    WHERE seq IN (SELECT seq FROM messages INDEXED BY messages_hidden
+      WHERE account = :account AND status IN ('queued', 'leased') AND available_at > 0 AND available_at <= :now
+      ORDER BY available_at LIMIT :limit)`);
+  // By seq, which is the order of the ids within an account, and stands in every index without taking room.
   const waiting = db.prepare(`
-    SELECT seq, bytes FROM messages
-    WHERE account = ? AND status = 'queued' AND available_at <= ? ORDER BY id`);
+    SELECT seq, bytes FROM messages INDEXED BY messages_waiting
+    WHERE account = ? AND status = 'queued' AND available_at = 0 ORDER BY seq LIMIT ?`);
   const take = db.prepare(`
-    UPDATE messages SET status = 'leased', attempts = attempts + 1, lease = ?, lease_until = ?
-    WHERE seq = ? RETURNING ${COLUMNS}`);
-  const find = db.prepare('SELECT seq, status, attempts, lease FROM messages WHERE account = ? AND id = ?');
+    UPDATE messages SET status = 'leased', attempts = attempts + 1, lease = :lease,
+      lease_until = :until, available_at = :until
+    WHERE seq = :seq RETURNING ${COLUMNS}`);
+  const find = db.prepare(`
+    SELECT seq, status, attempts, lease, lease_until, ifnull(octet_length(reason), 0) AS reason_bytes
+    FROM messages WHERE account = ? AND id = ?`);
   // The lease stays, so that an ack whose answer was lost can be repeated.
   const finish = db.prepare(`UPDATE messages SET status = 'done', lease_until = NULL, finished_at = ? WHERE seq = ?`);
   const giveBack = db.prepare(`
     UPDATE messages SET status = ?, lease = NULL, lease_until = NULL, available_at = ?, finished_at = ?, reason = ?
     WHERE seq = ?`);
 
-  function held({account, id, lease}: LeaseRef): Row | 'unknown-message' | 'lease-lost' {
+  function held({account, id, lease}: LeaseRef, now: number): Row | 'unknown-message' | 'lease-lost' {
+    work.rows += 1;
     const row = find.get(account, id);
     if (row === undefined) return 'unknown-message';
-    return row.lease === lease ? row : 'lease-lost';
+    const lapsed = row.status === 'leased' && Number(row.lease_until) <= now;
+    return row.lease === lease && !lapsed ? row : 'lease-lost';
+  }
+
+  /** What of a reason is stored: an account that has as much as it may keeps none. */
+  function charged(account: string, reason: string | undefined, before: number): string | null {
+    const more = Buffer.byteLength(reason ?? '') - before;
+    const fits = reason !== undefined && (more <= 0 || usage.of(account) + more <= accountBytes);
+    usage.add(account, fits ? more : -before);
+    return fits ? reason : null;
   }
 
   return {
-    lapse: now => Number(lapseAll.run({maxAttempts, now}).changes),
+    lapse: now => {
+      const lapsed = Number(lapseOldest.run({maxAttempts, now}).changes);
+      work.rows += lapsed;
+      return lapsed;
+    },
 
     claim: ({account, limit, leaseMs}, now) => {
-      const leaseUntil = now + leaseMs;
-      const rows = upTo(waiting.iterate(account, now), limit);
-      return rows.map(({seq}) => {
+      const revealed = reveal.run({maxAttempts, now, account, limit: limit * REVEALED_PER_CLAIMED});
+      work.rows += Number(revealed.changes);
+      const until = now + leaseMs;
+      return upTo(waiting.iterate(account, limit)).map(({seq, bytes}) => {
         const lease = randomUUID();
-        const row = take.get(lease, leaseUntil, Number(seq));
+        const row = take.get({lease, until, seq: Number(seq)});
         if (row === undefined) throw new Error(`message ${seq} is gone within the transaction that found it`);
-        return {...toMessage(row), lease, leaseUntil};
+        work.add(1, Number(bytes));
+        return {...toMessage(row), lease, leaseUntil: until};
       });
     },
 
     ack: (ref, now) => {
-      const row = held(ref);
+      const row = held(ref, now);
       if (typeof row === 'string') return {kind: row};
       if (row.status === 'leased') finish.run(now, Number(row.seq));
       return {kind: 'settled', status: 'done', attempts: Number(row.attempts)};
     },
 
     nack: ({delayMs, reason, ...ref}, now) => {
-      const row = held(ref);
+      const row = held(ref, now);
       if (typeof row === 'string') return {kind: row};
       if (row.status !== 'leased') return {kind: 'lease-lost'};
       const attempts = Number(row.attempts);
       const status: MessageStatus = attempts >= maxAttempts ? 'dead' : 'queued';
-      giveBack.run(status, now + delayMs, status === 'dead' ? now : null, reason ?? null, Number(row.seq));
+      const availableAt = delayMs === 0 ? 0 : now + delayMs;
+      const kept = charged(ref.account, reason, Number(row.reason_bytes));
+      giveBack.run(status, availableAt, status === 'dead' ? now : null, kept, Number(row.seq));
       return {kind: 'settled', status, attempts};
     },
   };
 }
 
-/** At most `limit` rows and one page of bytes, but one row at least. */
-function upTo(rows: Iterable<Row>, limit: number): readonly Row[] {
+/** At most one page of bytes, but one row at least. */
+function upTo(rows: Iterable<Row>): readonly Row[] {
   const taken: Row[] = [];
   let bytes = 0;
   for (const row of rows) {
     bytes += Number(row.bytes);
-    if (taken.length === limit || (taken.length > 0 && bytes > PAGE_BYTES)) break;
+    if (taken.length > 0 && bytes > PAGE_BYTES) break;
     taken.push(row);
   }
   return taken;

@@ -47,7 +47,7 @@ export interface SweepOutcome {
   readonly lapsed: number;
   /** Messages beyond their retention time that were deleted. */
   readonly deleted: number;
-  /** There is more to delete: sweep again soon. */
+  /** There is more to do: sweep again soon. */
   readonly more: boolean;
 }
 
@@ -58,6 +58,8 @@ export type OperationResult =
 export interface BatchResult {
   /** In the order of the operations. All that was written is durable. */
   readonly results: readonly OperationResult[];
+  /** Rows that the operations read or wrote; bounded, see Work. */
+  readonly rows: number;
   /** Bytes that there are for new messages; negative when they are refused. */
   readonly room: number;
   /** Why the batch's writes were undone; absent when they were not. */
@@ -77,7 +79,7 @@ export interface EngineOptions {
   readonly path: string;
   /** Claims of one message before it is dead. */
   readonly maxAttempts: number;
-  /** What one account may have stored, in bytes of its messages as JSON. */
+  /** What one account may have stored, in bytes as cost.ts counts them. */
   readonly accountBytes: number;
   /** New messages are refused while the volume has less than this free; what is left serves to empty the queue. */
   readonly reserveBytes: number;

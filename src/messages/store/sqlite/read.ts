@@ -1,21 +1,19 @@
 import type {DatabaseSync, SQLOutputValue} from 'node:sqlite';
-import type {ListQuery, MessagePage, MessageStatus, StoredMessage} from '../store.ts';
+import {type ListQuery, type MessagePage, type MessageStatus, PAGE_BYTES, type StoredMessage} from '../store.ts';
+import type {Work} from './work.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** The columns of a StoredMessage. */
 export const COLUMNS = 'id, status, created_at, attempts, reason, message';
 
-/** What one answer may hold, in bytes of messages, unless a single one is longer: a page must not fill the memory. */
-export const PAGE_BYTES = 1 << 20;
-
 export interface Reads {
   get(account: string, id: string): StoredMessage | undefined;
   list(query: ListQuery): MessagePage;
 }
 
-export function prepareReads(db: DatabaseSync): Reads {
-  const one = db.prepare(`SELECT ${COLUMNS} FROM messages WHERE account = ? AND id = ?`);
+export function prepareReads(db: DatabaseSync, work: Work): Reads {
+  const one = db.prepare(`SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND id = ?`);
   const all = db.prepare(`SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND id > ? ORDER BY id`);
   const some = db.prepare(
     `SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND status = ? AND id > ? ORDER BY id`,
@@ -23,22 +21,24 @@ export function prepareReads(db: DatabaseSync): Reads {
   return {
     get: (account, id) => {
       const row = one.get(account, id);
+      work.add(1, Number(row?.bytes ?? 0));
       return row && toMessage(row);
     },
     list: ({account, limit, after = '', status}) =>
       page(status === undefined ? all.iterate(account, after) : some.iterate(account, status, after), limit),
   };
-}
 
-function page(rows: Iterable<Row>, limit: number): MessagePage {
-  const messages: StoredMessage[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    bytes += Number(row.bytes);
-    if (messages.length === limit || (messages.length > 0 && bytes > PAGE_BYTES)) return {messages, more: true};
-    messages.push(toMessage(row));
+  function page(rows: Iterable<Row>, limit: number): MessagePage {
+    const messages: StoredMessage[] = [];
+    let bytes = 0;
+    for (const row of rows) {
+      bytes += Number(row.bytes);
+      work.add(1, Number(row.bytes));
+      if (messages.length === limit || (messages.length > 0 && bytes > PAGE_BYTES)) return {messages, more: true};
+      messages.push(toMessage(row));
+    }
+    return {messages, more: false};
   }
-  return {messages, more: false};
 }
 
 export function toMessage({id, status, created_at, attempts, reason, message}: Row): StoredMessage {

@@ -1,9 +1,12 @@
 import type {DatabaseSync} from 'node:sqlite';
 import type {AccountBytes} from './account-bytes.ts';
+import {keyCost, messageCost} from './cost.ts';
 import type {RetentionOptions} from './operations.ts';
+import type {Work} from './work.ts';
 
-/** Rows that one sweep deletes at most, so that no commit waits long for it. */
-const SWEEP_ROWS = 500;
+/** Rows of each kind that one sweep deletes at most, and about how many bytes, so that no commit waits long for it. */
+export const SWEEP_ROWS = 200;
+const SWEEP_BYTES = 4 << 20;
 
 export interface Expired {
   readonly deleted: number;
@@ -15,26 +18,44 @@ export function prepareRetention(
   db: DatabaseSync,
   usage: AccountBytes,
   {doneMs, deadMs, idempotencyMs}: RetentionOptions,
+  work: Work,
 ) {
-  const messages = db.prepare(`
-    DELETE FROM messages WHERE seq IN (
-      SELECT seq FROM messages WHERE status = ? AND finished_at <= ? LIMIT ${SWEEP_ROWS}) RETURNING account, bytes`);
+  const finished = db.prepare(`
+    SELECT seq, account, bytes, ifnull(octet_length(reason), 0) AS reason_bytes FROM messages INDEXED BY messages_finished
+    WHERE status = ? AND finished_at <= ? AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ${SWEEP_ROWS}`);
+  const deleteMessage = db.prepare('DELETE FROM messages WHERE seq = ?');
   const keys = db.prepare(`
     DELETE FROM idempotency WHERE (account, key) IN (
-      SELECT account, key FROM idempotency WHERE created_at <= ? LIMIT ${SWEEP_ROWS})`);
+      SELECT account, key FROM idempotency INDEXED BY idempotency_by_age
+      WHERE created_at <= ? ORDER BY created_at LIMIT ${SWEEP_ROWS}) RETURNING account, key`);
 
-  function deleteFinished(status: 'done' | 'dead', until: number): number {
-    const rows = messages.all(status, until);
-    for (const {account, bytes} of rows) usage.add(String(account), -Number(bytes));
+  /** Freeing a long message walks its pages, so bytes count as rows do. */
+  function deleteFinished(status: 'done' | 'dead', until: number): {readonly deleted: number; readonly more: boolean} {
+    const rows = finished.all(status, until);
+    let [deleted, freed] = [0, 0];
+    for (const row of rows) {
+      const [account, bytes] = [String(row.account), Number(row.bytes)];
+      if (freed >= SWEEP_BYTES) return {deleted, more: true};
+      deleteMessage.run(Number(row.seq));
+      usage.add(account, -messageCost({account, bytes, reasonBytes: Number(row.reason_bytes)}));
+      deleted += 1;
+      freed += bytes;
+    }
+    return {deleted, more: rows.length === SWEEP_ROWS};
+  }
+
+  function forgetKeys(until: number): number {
+    const rows = keys.all(until);
+    for (const {account, key} of rows) usage.add(String(account), -keyCost(String(account), String(key)));
     return rows.length;
   }
 
   return (now: number): Expired => {
-    const counts = [deleteFinished('done', now - doneMs), deleteFinished('dead', now - deadMs)];
-    const forgotten = Number(keys.run(now - idempotencyMs).changes);
-    return {
-      deleted: counts.reduce((sum, count) => sum + count, 0),
-      more: [...counts, forgotten].some(count => count === SWEEP_ROWS),
-    };
+    const done = deleteFinished('done', now - doneMs);
+    const dead = deleteFinished('dead', now - deadMs);
+    const forgotten = forgetKeys(now - idempotencyMs);
+    const deleted = done.deleted + dead.deleted;
+    work.rows += deleted + forgotten;
+    return {deleted, more: done.more || dead.more || forgotten === SWEEP_ROWS};
   };
 }

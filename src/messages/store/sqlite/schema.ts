@@ -45,12 +45,33 @@ const MIGRATIONS: readonly string[] = [
   -- What each account has stored; kept in step by whoever inserts or deletes messages.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
+  // A claim finds what waits without passing over what is delayed or leased: `available_at` is 0 for what waits, else
+  // when a delay or lease ends. Queued messages of the version before keep their time, which has come: a claim reveals them.
+  `
+  DROP INDEX messages_by_status;
+  CREATE INDEX messages_by_status ON messages (account, status, id);
+  UPDATE messages SET available_at = lease_until WHERE status = 'leased';
+  CREATE INDEX messages_waiting ON messages (account) WHERE status = 'queued' AND available_at = 0;
+  CREATE INDEX messages_hidden ON messages (account, available_at)
+    WHERE status IN ('queued', 'leased') AND available_at > 0;
+  `,
+  // What accounts have stored is counted as in cost.ts; before, only the messages themselves were.
+  `
+  DELETE FROM accounts;
+  INSERT INTO accounts (account, bytes)
+    SELECT account, sum(bytes) FROM (
+      SELECT account, sum(512 + 4 * octet_length(account) + bytes + ifnull(octet_length(reason), 0)) AS bytes
+        FROM messages GROUP BY account
+      UNION ALL
+      SELECT account, sum(256 + 2 * (octet_length(account) + octet_length(key))) FROM idempotency GROUP BY account)
+    GROUP BY account;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Brings an empty or older database to this version, each step in a transaction. Throws for one that is not ours. */
-export function migrate(db: DatabaseSync): void {
+/** Brings an empty or older database to a version, each step in a transaction. Throws for one that is not ours. */
+export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
   const version = pragma(db, 'user_version');
   const application = pragma(db, 'application_id');
   if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
@@ -61,7 +82,7 @@ export function migrate(db: DatabaseSync): void {
       `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,
     );
   }
-  for (const [index, script] of MIGRATIONS.entries()) {
+  for (const [index, script] of MIGRATIONS.slice(0, to).entries()) {
     if (index < version) continue;
     db.exec(
       `BEGIN IMMEDIATE; ${script}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}; COMMIT`,

@@ -3,7 +3,7 @@
  * others may read the database and copy it (backup.ts).
  */
 import type {Logger} from 'pino';
-import type {Clock} from '../../../runtime/clock.ts';
+import type {Clock} from '../../../base/clock.ts';
 import {type MessageStore, StoreError, type StoreState} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
 import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from './operations.ts';

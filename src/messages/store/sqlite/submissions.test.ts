@@ -1,7 +1,7 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
 import {StoreError} from '../store.ts';
-import type {OperationResult} from './operations.ts';
+import type {Operation, OperationResult} from './operations.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
 
 /** An engine that answers when the test says so. */
@@ -81,6 +81,30 @@ test.each([
   await turn();
   engine.succeed(3);
   await Promise.all(waiting);
+});
+
+test('one account floods the engine: an operation of another is at most one engine load behind', async () => {
+  const chunks: (readonly Operation[])[] = [];
+  const submissions = new Submissions({
+    maxWaiting: 10_000,
+    maxWaitingBytes: 1e9,
+    post: ({operations}) => chunks.push(operations),
+    monotonic: () => 0,
+  });
+  const claim = {account: 'mine', limit: 100, leaseMs: 1000};
+  const flood = Array.from({length: 2000}, () => submissions.submit('claim', claim));
+  await turn();
+  const theirs = submissions.submit('append', {account: 'theirs', message: 'x'});
+  await turn();
+  const sent = () => chunks.flat();
+  const atEngine = sent().length;
+  expect(atEngine, 'claims of 100 rows are few').toBeLessThanOrEqual(11);
+  submissions.answer(Array.from({length: atEngine}, () => ({ok: true, value: []})));
+  expect(sent().findIndex(({given}) => 'account' in given && given.account === 'theirs')).toBeLessThanOrEqual(
+    atEngine + 1,
+  );
+  submissions.fail(new Error('the end of the test'));
+  await Promise.allSettled([...flood, theirs]);
 });
 
 test('the time that the engine owes an answer is told', async () => {

@@ -1,4 +1,5 @@
 import {StoreError} from '../store.ts';
+import {Lanes} from './lanes.ts';
 import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
 
 export interface SubmissionLimits {
@@ -16,6 +17,7 @@ export interface SubmissionOptions extends SubmissionLimits {
 
 interface Submission {
   readonly operation: Operation;
+  readonly rows: number;
   readonly bytes: number;
   readonly settle: (result: OperationResult) => void;
 }
@@ -24,17 +26,28 @@ interface Submission {
 const CHUNK_OPERATIONS = 16;
 /** What an operation weighs beside its message. */
 const OPERATION_BYTES = 512;
+/**
+ * What the engine may have at a time, in rows that operations may touch and bytes of new messages: two transactions' worth.
+ * The rest waits here, where accounts take turns.
+ */
+const ENGINE_ROWS = 1024;
+const ENGINE_BYTES = 8 << 20;
 
 /**
- * What was asked of the engine and is not answered yet: bounded, and in order. It leaves for the engine at the end of the
- * current turn of the event loop at the latest; what shares a commit is decided there (group-commit.ts).
+ * What was asked of the engine and is not answered yet: bounded, and in order within an account. It leaves for the engine
+ * at the end of the current turn of the event loop at the latest, unless the engine has enough to do: then accounts take
+ * turns, one operation each, so that nobody waits behind a stranger's thousands. What shares a commit is decided at the
+ * engine (group-commit.ts).
  */
 export class Submissions {
   readonly #options: SubmissionOptions;
-  /** Of the current turn. */
-  #given: Submission[] = [];
+  /** Not at the engine yet. */
+  readonly #lanes = new Lanes<Submission>();
   /** At the engine. */
   #sent: Submission[] = [];
+  #sentRows = 0;
+  #sentBytes = 0;
+  /** Of all that is not answered. */
   #bytes = 0;
   /** Since when the engine owes an answer. */
   #since: number | undefined;
@@ -48,7 +61,7 @@ export class Submissions {
 
   /** Operations that are not answered. */
   get waiting(): number {
-    return this.#given.length + this.#sent.length;
+    return this.#lanes.length + this.#sent.length;
   }
 
   /** How long the engine has been at work without an answer, in milliseconds; 0 when it has nothing to do. */
@@ -64,21 +77,24 @@ export class Submissions {
       throw new StoreError('busy', `${this.waiting} operations are waiting for the disk`);
     }
     const result = await new Promise<OperationResult>(settle => {
-      this.#add({operation: {kind, given} as Operation, bytes: OPERATION_BYTES + textLength(given), settle});
+      const bytes = OPERATION_BYTES + textLength(given);
+      this.#add({operation: {kind, given} as Operation, rows: rowsOf(given), bytes, settle}, accountOf(given));
     });
     if (!result.ok) throw new StoreError(result.refusal, result.problem);
     return result.value as Operations[K]['result'];
   }
 
-  /** Settles the oldest operations, as many as there are results. */
+  /** Settles the oldest operations at the engine, as many as there are results. */
   answer(results: readonly OperationResult[]): void {
     const answered = this.#sent.splice(0, results.length);
     this.#since = this.#sent.length === 0 ? undefined : this.#options.monotonic();
-    for (const [index, result] of results.entries()) {
-      const {bytes = 0, settle} = answered[index] ?? {};
+    for (const {rows, bytes} of answered) {
+      this.#sentRows -= rows;
+      this.#sentBytes -= bytes;
       this.#bytes -= bytes;
-      settle?.(result);
     }
+    this.#post(); // Before anything else: the engine should not stand idle.
+    for (const [index, result] of results.entries()) answered[index]?.settle(result);
     if (this.waiting === 0) this.#idle?.resolve();
   }
 
@@ -92,13 +108,14 @@ export class Submissions {
   /** The engine is gone: what waits, and whatever comes, is refused. */
   fail(error: Error): void {
     this.#gone = error;
-    this.#sent.push(...this.#given.splice(0));
+    for (let next = this.#lanes.shift(); next; next = this.#lanes.shift()) this.#sent.push(next);
     this.answer(this.#sent.map(() => ({ok: false, refusal: 'down', problem: error.message})));
   }
 
-  #add(submission: Submission): void {
+  #add(submission: Submission, account: string): void {
     this.#bytes += submission.bytes;
-    if (this.#given.push(submission) >= CHUNK_OPERATIONS) this.#post();
+    this.#lanes.push(account, submission);
+    if (this.#lanes.length >= CHUNK_OPERATIONS) this.#post();
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -107,17 +124,37 @@ export class Submissions {
     });
   }
 
+  /** Hands over what the engine has room for, in chunks. */
   #post(): void {
-    if (this.#given.length === 0) return;
-    const given = this.#given;
-    this.#given = [];
-    this.#sent.push(...given);
-    this.#since ??= this.#options.monotonic();
-    const bytes = given.reduce((sum, submission) => sum + submission.bytes, 0);
-    this.#options.post({operations: given.map(({operation}) => operation), bytes});
+    while (this.#lanes.length > 0 && this.#sentRows < ENGINE_ROWS && this.#sentBytes < ENGINE_BYTES) {
+      const operations: Operation[] = [];
+      let [rows, bytes] = [0, 0];
+      while (operations.length < CHUNK_OPERATIONS && this.#sentRows + rows < ENGINE_ROWS && bytes < ENGINE_BYTES) {
+        const next = this.#lanes.shift();
+        if (next === undefined) break;
+        operations.push(next.operation);
+        rows += next.rows;
+        bytes += next.bytes;
+        this.#sent.push(next);
+      }
+      this.#sentRows += rows;
+      this.#sentBytes += bytes;
+      this.#since ??= this.#options.monotonic();
+      this.#options.post({operations, bytes});
+    }
   }
 }
 
 function textLength(given: object): number {
   return 'message' in given && typeof given.message === 'string' ? given.message.length : 0;
+}
+
+/** How many rows an operation may return, which is about what it touches. */
+function rowsOf(given: object): number {
+  return 'limit' in given && typeof given.limit === 'number' ? given.limit : 1;
+}
+
+/** What the store asks for itself belongs to no account, and has its turn as one. */
+function accountOf(given: object): string {
+  return 'account' in given && typeof given.account === 'string' ? given.account : '';
 }

@@ -17,6 +17,6 @@ port.on('message', (request: ThreadRequest) => {
     return;
   }
   const {operations, now} = gather(request, next);
-  port.postMessage(engine.apply(operations, now) satisfies ThreadAnswer);
+  for (const result of engine.applyAll(operations, now)) port.postMessage(result satisfies ThreadAnswer);
 });
 port.postMessage('open' satisfies ThreadAnswer);

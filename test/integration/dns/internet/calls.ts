@@ -1,7 +1,7 @@
 /** What a test may ask of the program inside of the namespace; each call is one message there and one back. */
-import type {QueryType} from '../../../../src/dns/codec.ts';
 import type {DnsConfig} from '../../../../src/dns/config.ts';
-import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict.ts';
+import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict/verdict.ts';
+import type {QueryType} from '../../../../src/dns/wire/codec.ts';
 import type {ZoneSpec} from './plan.ts';
 import type {DaemonPrograms} from './servers.ts';
 

@@ -2,7 +2,7 @@
  * The plan of a small Internet with the addresses of the real one, inside of a network namespace: the 13 root servers that
  * the shipped configuration starts from, a registry with the top-level domains, and name servers of four makes.
  */
-import {rootHints} from '../../../../src/dns/root-hints.ts';
+import {rootHints} from '../../../../src/dns/resolve/root-hints.ts';
 
 /**
  * `a` to `d` are BIND, NSD, Knot and CoreDNS and hold the zones of the tests. `alone` holds everything from the root

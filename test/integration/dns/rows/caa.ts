@@ -1,5 +1,5 @@
 /** Whether the CA may issue (RFC 8659, RFC 8657). The record itself is right, but where a row says otherwise. */
-import type {CaaVerdict} from '../../../../src/dns/verdict.ts';
+import type {CaaVerdict} from '../../../../src/dns/verdict/verdict.ts';
 import {ALL, CNAME, NO_EGRESS, RECURSIVE, type Row} from './row.ts';
 
 const CA = 'ca.example';

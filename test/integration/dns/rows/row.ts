@@ -1,5 +1,5 @@
 import type {DnsConfig} from '../../../../src/dns/config.ts';
-import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict.ts';
+import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict/verdict.ts';
 import {RESOLVER, SERVERS, type ZoneSpec} from '../internet/plan.ts';
 
 export const TARGET = 'acct.edge-np.net';

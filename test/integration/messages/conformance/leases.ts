@@ -69,6 +69,17 @@ export function leaseTests(world: World): void {
       expect(again.lease).not.toBe(claimed.lease);
     });
 
+    test.each([
+      ['short', 'x'.repeat(512), 'x'.repeat(512)],
+      ['longer than what is kept', 'x'.repeat(1000), `${'x'.repeat(509)}…`],
+      ['longer in bytes alone', '€'.repeat(500), `${'€'.repeat(169)}…`],
+    ])('nack with a reason that is %s', async (_, reason, kept) => {
+      const {key} = await filled();
+      const claimed = await one(key);
+      await expect(settle(key, 'nack', claimed, {lease: claimed.lease, reason})).resolves.toMatchObject({status: 200});
+      await expect(read(key, claimed)).resolves.toMatchObject({reason: kept});
+    });
+
     test('nack with a delay: not before it has passed', async () => {
       const {key} = await filled(2);
       const claimed = await one(key);

@@ -1,0 +1,80 @@
+{{/*
+What the admission policies share. All of them are ValidatingAdmissionPolicies: the API server evaluates them itself.
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+
+Each policy first checks the object, and queries RBAC about the writer only where it would refuse the write: CEL
+evaluates a variable only where it is used, so a write that passes anyway costs no query. CEL counts one RBAC query as a
+third of what an expression may cost, so each query is a separate variable.
+*/}}
+
+{{/* The head of a policy. Takes a dict: root, name. */}}
+{{- define "nameplate.admissionPolicyMetadata" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "nameplate.labels" .root | nindent 4 }}
+{{- end }}
+
+{{/* Takes a dict: root, name. In audit mode the API server refuses nothing: it warns the writer and annotates its audit
+log. */}}
+{{- define "nameplate.admissionPolicyBinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "nameplate.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: {{ eq .root.Values.admission.mode "audit" | ternary "[Audit, Warn]" "[Deny]" }}
+{{- end }}
+
+{{/* CEL: the writer may not write routes of the edge. RBAC decides, by a resource that exists only for this query. */}}
+{{- define "nameplate.admission.notTrusted" -}}
+!authorizer.group('nameplate.dev').resource('routes').check('manage').allowed()
+{{- end }}
+
+{{/* A variable of a policy: the writer may write routes of the edge. */}}
+{{- define "nameplate.admission.trustVariable" -}}
+- name: isTrusted
+  expression: authorizer.group('nameplate.dev').resource('routes').check('manage').allowed()
+{{- end }}
+
+{{/*
+Variables of a policy: the writer is a legitimate writer of the resource's status. It is in admission.statusWriters, or
+it may write that status in all namespaces. Controllers of the platform may (a kubelet, the edge, a load balancer); a
+tenant never may. Takes a dict: group, resource (both CEL).
+*/}}
+{{- define "nameplate.admission.statusWriterVariables" -}}
+- name: isStatusWriter
+  expression: authorizer.group('nameplate.dev').resource('statuses').check('write').allowed()
+- name: writesStatusEverywhere
+  expression: >-
+    ['update', 'patch'].exists(verb,
+    authorizer.group({{ .group }}).resource({{ .resource }}).subresource('status').check(verb).allowed())
+{{- end }}
+
+{{/*
+Variables of a policy that judges more than a status: a legitimate writer writes the status and nothing else. For
+Kubernetes' own kinds, a write to the status can also change labels, annotations, and finalizers, and annotations decide
+where a route points.
+*/}}
+{{- define "nameplate.admission.statusByItsWriterVariables" -}}
+{{ include "nameplate.admission.statusWriterVariables" (dict "group" "request.resource.group" "resource" "request.resource.resource") }}
+- name: writesOnlyStatus
+  expression: >-
+    request.?subResource.orValue('') == 'status' && oldObject != null &&
+    object.metadata.?labels == oldObject.metadata.?labels &&
+    object.metadata.?annotations == oldObject.metadata.?annotations &&
+    object.metadata.?finalizers == oldObject.metadata.?finalizers &&
+    object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences
+- name: isStatusByItsWriter
+  expression: variables.writesOnlyStatus && (variables.writesStatusEverywhere || variables.isStatusWriter)
+{{- end }}
+
+{{/* The list as CEL writes it. */}}
+{{- define "nameplate.admission.celList" -}}
+{{- toJson . | replace "\"" "'" }}
+{{- end }}

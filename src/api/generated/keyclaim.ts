@@ -1,0 +1,48 @@
+// Generated from crds/ by tools/generate-types.ts; do not edit.
+
+/**
+ * Which APIKey holds the key, what the key may do, and when it ends.
+ */
+export interface KeyClaimSpec {
+  /**
+   * The account that holds the key, from the namespace's label nameplate.dev/account, or else its UID.
+   */
+  account?: string;
+  /**
+   * The namespace of the APIKey.
+   */
+  namespace?: string;
+  /**
+   * The name of the APIKey.
+   */
+  name?: string;
+  /**
+   * The UID of the APIKey. Another APIKey of the same name does not hold the key.
+   */
+  uid?: string;
+  /**
+   * What the key may do.
+   *
+   * @minItems 1
+   */
+  scopes?: [
+    'messages:write' | 'messages:read' | 'messages:process',
+    ...('messages:write' | 'messages:read' | 'messages:process')[]
+  ];
+  /**
+   * When the key expires, as spec.expiresAt of the APIKey says.
+   */
+  expiresAt?: string;
+  /**
+   * True if spec.revoked of the APIKey ended the key.
+   */
+  revoked?: boolean;
+  /**
+   * When this key ends, because a newer key replaced it.
+   */
+  validUntil?: string;
+  /**
+   * When the APIKey was deleted or lost the key. A released key works for nobody. Nameplate keeps its record for a day, during which no other account can take the key, and at most the last thousand per account.
+   */
+  releasedAt?: string;
+}

@@ -1,0 +1,74 @@
+import {describe, expect, test} from 'vitest';
+import {formLabel, isApex, isPublicSuffix, parseHost, registrableDomain} from './hosts.ts';
+
+describe('parseHost takes', () => {
+  test.each([
+    ['shop.example.com', 'shop.example.com'],
+    ['Shop.Example.COM.', 'shop.example.com'],
+    ['example.co.uk', 'example.co.uk'],
+    ['xn--bcher-kva.example.com', 'xn--bcher-kva.example.com'],
+    ['1.example.com', '1.example.com'],
+    [`${'a'.repeat(63)}.example.com`, `${'a'.repeat(63)}.example.com`],
+    ['shop.example.test', 'shop.example.test'],
+  ])('%s', (given, host) => expect(parseHost(given)).toEqual({ok: true, host}));
+});
+
+describe('parseHost refuses', () => {
+  test.each([
+    ['', 'empty'],
+    ['192.0.2.1', 'IP address'],
+    ['2001:db8::1', 'IP address'],
+    ['[2001:db8::1]', 'IP address'],
+    ['https://shop.example.com', 'the host alone'],
+    ['shop.example.com/path', 'the host alone'],
+    ['shop.example.com:443', 'the host alone'],
+    ['user@example.com', 'the host alone'],
+    ['*.example.com', 'wildcards'],
+    ['bücher.example.com', 'write xn--bcher-kva.example.com'],
+    ['a..b.com', 'empty label'],
+    ['.example.com', 'empty label'],
+    ['-a.example.com', 'hyphen'],
+    ['a-.example.com', 'hyphen'],
+    ['_a.example.com', 'underscore'],
+    ['a b.example.com', 'letters, digits and hyphens'],
+    ['ab--c.example.com', 'places 3 and 4'],
+    ['xn--a.example.com', 'not a valid internationalised label'],
+    [`${'a'.repeat(64)}.example.com`, 'longer than 63'],
+    [`${Array.from({length: 5}, () => 'a'.repeat(60)).join('.')}.com`, 'longer than 253'],
+    ['localhost', 'no dot'],
+    ['com', 'no dot'],
+    ['co.uk', 'public suffix'],
+    ['github.io', 'public suffix'],
+    ['1.2.3', 'ends in a number'],
+    ['shop.123', 'ends in a number'],
+  ])('%s: %s', (given, problem) => {
+    expect(parseHost(given)).toEqual({ok: false, problem: expect.stringContaining(problem)});
+  });
+});
+
+test.each([
+  ['shop.example.com', 'example.com', false],
+  ['example.com', 'example.com', true],
+  ['example.co.uk', 'example.co.uk', true],
+  ['me.github.io', 'me.github.io', true],
+  ['example.test', 'example.test', true],
+  ['co.uk', undefined, false],
+])('the registrable domain of %s is %s', (host, domain, apex) => {
+  expect(registrableDomain(host)).toBe(domain);
+  expect(isApex(host)).toBe(apex);
+});
+
+test.each([
+  ['com', true],
+  ['co.uk', true],
+  ['test', true],
+  ['example.com', false],
+])('%s is a public suffix: %s', (name, want) => expect(isPublicSuffix(name)).toBe(want));
+
+test.each([
+  ['example.com', '@'],
+  ['shop.example.com', 'shop'],
+  ['a.b.example.co.uk', 'a.b'],
+  ['_nameplate.example.com', '_nameplate'],
+  ['_nameplate.shop.example.com', '_nameplate.shop'],
+])('%s is typed into a form as %s', (name, want) => expect(formLabel(name)).toBe(want));

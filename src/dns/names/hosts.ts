@@ -1,0 +1,97 @@
+import {isIP} from 'node:net';
+import {domainToASCII, domainToUnicode} from 'node:url';
+import {parse} from 'tldts';
+
+declare const hostBrand: unique symbol;
+/** A host that may become a custom domain: lower-case A-labels (LDH), no trailing dot, below a public suffix. */
+export type Host = string & {readonly [hostBrand]: true};
+
+export type ParsedHost = {readonly ok: true; readonly host: Host} | {readonly ok: false; readonly problem: string};
+
+const MAX_HOST = 253;
+const MAX_LABEL = 63;
+
+/** Accepts what a person types: any case, one trailing dot. A problem says what is wrong and what to write instead. */
+export function parseHost(text: string): ParsedHost {
+  const host = text.replace(/\.$/, '').toLowerCase();
+  const problem = problemOfHost(host);
+  return problem === undefined ? {ok: true, host: host as Host} : {ok: false, problem};
+}
+
+function problemOfHost(host: string): string | undefined {
+  if (host === '') return 'the host is empty: write a name such as shop.example.com';
+  if (isIP(host) !== 0 || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
+    return `${host} is an IP address: a certificate and a CNAME record need a domain name`;
+  }
+  if (/^[a-z][a-z0-9+.-]*:\/\//.test(host) || /[/:?#@]/.test(host)) {
+    return 'write the host alone, such as shop.example.com: no scheme, port or path';
+  }
+  if (host.startsWith('*.')) return 'wildcards are not supported: list each host on its own';
+  if (/[^\x20-\x7e]/.test(host)) return problemOfUnicode(host);
+  if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters`;
+  for (const label of host.split('.')) {
+    const problem = problemOfLabel(label);
+    if (problem !== undefined) return problem;
+  }
+  return problemOfSuffix(host);
+}
+
+function problemOfUnicode(host: string): string {
+  const ascii = domainToASCII(host);
+  const usable = ascii !== '' && ascii.split('.').every(label => problemOfLabel(label) === undefined);
+  return usable
+    ? `internationalised names are written as A-labels: write ${ascii}`
+    : 'the host has characters that no domain name can have';
+}
+
+function problemOfLabel(label: string): string | undefined {
+  if (label === '') return 'the host has an empty label: two dots in a row, or a dot at its start';
+  if (label.length > MAX_LABEL) return `the label ${label.slice(0, 20)}... is longer than ${MAX_LABEL} characters`;
+  if (label.includes('_'))
+    return `the label ${label} has an underscore: host names have letters, digits and hyphens only`;
+  if (!/^[a-z0-9-]+$/.test(label)) return `the label ${label} may have letters, digits and hyphens only`;
+  if (label.startsWith('-') || label.endsWith('-')) return `the label ${label} starts or ends with a hyphen`;
+  if (label.slice(2, 4) !== '--') return undefined;
+  if (!label.startsWith('xn--')) return `the label ${label} has hyphens in places 3 and 4: CAs refuse such names`;
+  const unicode = domainToUnicode(label);
+  const valid = unicode !== '' && unicode !== label && domainToASCII(unicode) === label;
+  return valid ? undefined : `the label ${label} is not a valid internationalised label`;
+}
+
+function problemOfSuffix(host: string): string | undefined {
+  if (!host.includes('.')) return `${host} has no dot: write the full name, such as ${host}.example.com`;
+  if (/(?:^|\.)\d+$/.test(host)) return `${host} ends in a number: no such top-level domain exists`;
+  if (registrableDomain(host) === undefined) {
+    return `${host} is a public suffix: nobody owns it as a whole; use a name below it`;
+  }
+  return undefined;
+}
+
+/** The Public Suffix List, private section included. */
+function parseSuffix(host: string) {
+  return parse(host, {allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false});
+}
+
+/** The name directly below the public suffix, as a registrar sells it; undefined for a public suffix itself. */
+export function registrableDomain(host: string): string | undefined {
+  return parseSuffix(host).domain ?? undefined;
+}
+
+/** According to the Public Suffix List. In the DNS, other names can be apexes too; the verdict says so. */
+export function isApex(host: string): boolean {
+  return registrableDomain(host) === host;
+}
+
+/** Whether a name is a TLD or another public suffix: the zone of a registry, not of a tenant. */
+export function isPublicSuffix(name: string): boolean {
+  return parseSuffix(name).publicSuffix === name;
+}
+
+/**
+ * What to type into the name field of a DNS provider's form: the name relative to the zone, which is the registrable
+ * domain at nearly every provider. `@` is the zone's own name.
+ */
+export function formLabel(recordName: string): string {
+  const zone = registrableDomain(recordName.replace(/^(?:_[^.]+\.)+/, '')) ?? recordName;
+  return recordName === zone ? '@' : recordName.slice(0, -zone.length - 1);
+}

@@ -1,0 +1,34 @@
+import {describe, expect, test} from 'vitest';
+import {ManualClock} from '../../base/manual-clock.ts';
+import {hedged} from './hedge.ts';
+
+describe('hedged', () => {
+  async function run(answers: readonly (string | 'fails' | 'hangs')[], advanceMs = 0) {
+    const clock = new ManualClock();
+    const asked: string[] = [];
+    const attempt = async (answer: string) => {
+      asked.push(answer);
+      if (answer === 'hangs') return new Promise<undefined>(() => {});
+      return answer === 'fails' ? undefined : answer;
+    };
+    const result = hedged(answers, attempt, signal => clock.sleep(300, signal));
+    await clock.advance(advanceMs);
+    return {result: await result, asked};
+  }
+
+  test('asks no second one when the first answers', async () => {
+    expect(await run(['one', 'two'])).toEqual({result: 'one', asked: ['one']});
+  });
+  test('goes on at once after a failure', async () => {
+    expect(await run(['fails', 'two'])).toEqual({result: 'two', asked: ['fails', 'two']});
+  });
+  test('goes on after the pause while one hangs', async () => {
+    expect(await run(['hangs', 'two'], 300)).toEqual({result: 'two', asked: ['hangs', 'two']});
+  });
+  test('has no result when all fail', async () => {
+    expect(await run(['fails', 'fails'])).toEqual({result: undefined, asked: ['fails', 'fails']});
+  });
+  test('has no result without candidates', async () => {
+    expect(await run([])).toEqual({result: undefined, asked: []});
+  });
+});

@@ -1,0 +1,25 @@
+/**
+ * Hedged requests: tries the candidates in order, each as soon as the one before has failed or `pause` is over, and
+ * takes the first result. So a dead server costs a pause, not its timeout. Undefined if no candidate gives a result.
+ */
+export async function hedged<C, T>(
+  candidates: readonly C[],
+  attempt: (candidate: C) => Promise<T | undefined>,
+  pause: (signal: AbortSignal) => Promise<void>,
+): Promise<T | undefined> {
+  const attempts: Promise<T>[] = [];
+  for (const candidate of candidates) {
+    const last = attempt(candidate).then(result => result ?? Promise.reject(new Error('no result')));
+    attempts.push(last);
+    const cancel = new AbortController();
+    const wait = pause(cancel.signal).catch(() => undefined);
+    const result = await Promise.race([anyOf(attempts), last.catch(() => undefined), wait]);
+    cancel.abort();
+    if (result !== undefined) return result as T;
+  }
+  return anyOf(attempts);
+}
+
+function anyOf<T>(attempts: readonly Promise<T>[]): Promise<T | undefined> {
+  return Promise.any(attempts).catch(() => undefined);
+}

@@ -1,0 +1,52 @@
+import type {Message} from '../wire/codec.ts';
+import type {Failure, Reply} from '../wire/transport.ts';
+import type {Authority, NameServer} from './session.ts';
+
+/**
+ * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `bogus`: a validating
+ * resolver has the answer and refuses to give it.
+ */
+export type NoAnswer = Failure | 'servfail' | 'refused' | 'lame' | 'no-address' | 'bogus';
+
+/** For a server without an address: the delegation has a fault, or the servers of its name do not answer. */
+export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): {noAnswer: NoAnswer; detail: string} {
+  return server.unresolved
+    ? {noAnswer: 'timeout', detail: 'no answer to the question for its address'}
+    : {noAnswer: 'no-address', detail: 'has no address'};
+}
+
+/** Whether it shows that the server, to which the zone is delegated, does not serve the zone. */
+export function isMisdelegation(noAnswer: NoAnswer): boolean {
+  return ['refused', 'lame', 'no-address', 'forbidden'].includes(noAnswer);
+}
+
+export type InterpretedReply =
+  | {readonly ok: true; readonly message: Message}
+  | {readonly ok: false; readonly noAnswer: NoAnswer; readonly detail: string};
+
+const NXDOMAIN = 3;
+const NOERROR = 0;
+const SERVFAIL = 2;
+const REFUSED = 5;
+const NOTAUTH = 9;
+
+/** An answer counts only with authority (AA) or from a recursive that the platform chose. */
+export function interpretReply(reply: Reply, authority: Pick<Authority, 'zone' | 'recursive'>): InterpretedReply {
+  if (!reply.ok) return {ok: false, noAnswer: reply.failure, detail: reply.detail};
+  const {rcode, authoritative} = reply.message;
+  if (rcode === REFUSED || rcode === NOTAUTH) return silent('refused', 'refuses to answer for this zone');
+  if (rcode === SERVFAIL) return silent('servfail', 'server failure (SERVFAIL)');
+  if (rcode !== NOERROR && rcode !== NXDOMAIN) return silent('servfail', `response code ${rcode}`);
+  if (!authoritative && !authority.recursive) return silent('lame', `answers without authority for ${authority.zone}`);
+  return {ok: true, message: reply.message};
+}
+
+function silent(noAnswer: NoAnswer, detail: string): InterpretedReply {
+  return {ok: false, noAnswer, detail};
+}
+
+/** How long a resolver may cache a negative answer (RFC 2308), in seconds. */
+export function negativeTtl(message: Message): number | undefined {
+  const soa = message.authority.find(record => record.type === 'SOA');
+  return soa?.type === 'SOA' ? Math.min(soa.ttl, soa.minimum) : undefined;
+}

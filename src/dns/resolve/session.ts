@@ -1,0 +1,70 @@
+import type {Endpoint} from '../wire/addresses.ts';
+import type {QueryType} from '../wire/codec.ts';
+import type {Reply, Transport} from '../wire/transport.ts';
+
+/** A set of servers that answer for a name: those of its zone, or recursives, which answer for all names. */
+export interface Authority {
+  /** The zone's own name; `.` for recursives. */
+  readonly zone: string;
+  readonly servers: readonly NameServer[];
+  readonly recursive: boolean;
+}
+
+export interface NameServer {
+  readonly name: string;
+  readonly endpoints: readonly Endpoint[];
+  /** It has no endpoints because no server answered for its name: it may have addresses. */
+  readonly unresolved?: true;
+}
+
+export interface SessionOptions {
+  readonly transport: Transport;
+  /** Queries that may be sent. A repeated datagram and a change to TCP do not count as further queries. */
+  readonly budget: number;
+  readonly signal: AbortSignal;
+}
+
+/** What one verdict may spend, and what it has learned about zone cuts. */
+export class Session {
+  readonly #transport: Transport;
+  readonly signal: AbortSignal;
+  #remaining: number;
+  #answered = false;
+  /** The authority of each name whose zone is known. New in every verdict, so a fixed delegation shows immediately. */
+  readonly authorities = new Map<string, Authority>();
+  /** Zones whose servers let a query about zone cuts time out: they get no other such query. */
+  readonly mute = new Set<string>();
+
+  constructor(options: SessionOptions) {
+    this.#transport = options.transport;
+    this.#remaining = options.budget;
+    this.signal = options.signal;
+  }
+
+  get remaining(): number {
+    return this.#remaining;
+  }
+
+  /** Whether any server has answered anything. If not, the fault is on our side. */
+  get answered(): boolean {
+    return this.#answered;
+  }
+
+  grant(questions: number): void {
+    this.#remaining += questions;
+  }
+
+  async query(
+    endpoint: Endpoint,
+    name: string,
+    type: QueryType,
+    flags = {recursionDesired: false, checkingDisabled: false},
+  ): Promise<Reply> {
+    if (this.#remaining <= 0)
+      return {ok: false, failure: 'budget', detail: 'not asked: too many questions for one check'};
+    this.#remaining--;
+    const reply = await this.#transport.query({endpoint, name, type, ...flags}, this.signal);
+    if (reply.ok) this.#answered = true;
+    return reply;
+  }
+}

@@ -1,0 +1,70 @@
+import {createHash} from 'node:crypto';
+import type {Clock} from '../../base/clock.ts';
+
+/** How often hosts are checked, and how many at the same time. */
+export interface CheckSettings {
+  /** When the first check after a change or a request begins, and the shortest pause between two checks of a host. */
+  readonly soonSeconds: number;
+  /** The longest pause of a host that is not verified yet. Its pauses grow. */
+  readonly pendingMaxSeconds: number;
+  /** The pause of a verified host. */
+  readonly steadySeconds: number;
+  /** The most checks in flight at the same time, not counting those that wait for slow servers. */
+  readonly inFlight: number;
+}
+
+const GROWTH = 1.5;
+const JITTER = 0.1;
+/**
+ * Steady checks begin in this many groups per period: by default, one group every 5 s. A check on its own finds the
+ * CPU's caches cold and costs more.
+ */
+const GROUPS = 720;
+
+/** A host's place in the period, from 0 to 1. It is the same after every restart. */
+export function phaseOf(uid: string): number {
+  return createHash('sha256').update(uid).digest().readUInt32BE(0) / 2 ** 32;
+}
+
+/** Milliseconds to the next steady check: at the host's place in the period, but not within half a period. */
+export function steadyDelay(uid: string, checks: CheckSettings, now: number): number {
+  const untilPhase = firstSteadyDelay(uid, checks, now);
+  const period = checks.steadySeconds * 1000;
+  return untilPhase < period / 2 ? untilPhase + period : untilPhase;
+}
+
+/** Milliseconds to the first check of a host that is already verified: its next place in the period. */
+export function firstSteadyDelay(uid: string, checks: CheckSettings, now: number): number {
+  const period = checks.steadySeconds * 1000;
+  const phase = Math.floor(phaseOf(uid) * GROUPS) / GROUPS;
+  return (phase * period - (now % period) + period) % period;
+}
+
+/** Milliseconds to the next check after `count` checks that did not verify. `random` is from 0 to 1. */
+export function pendingDelay(count: number, checks: CheckSettings, random: number): number {
+  const seconds = Math.min(checks.soonSeconds * GROWTH ** Math.max(count - 1, 0), checks.pendingMaxSeconds);
+  return seconds * 1000 * (1 + JITTER * (2 * random - 1));
+}
+
+/** Allows each account `burst` requests immediately and one more per `intervalMs`. Further ones wait (GCRA). */
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #burst: number;
+  readonly #fullAt = new Map<string, number>();
+
+  constructor(clock: Clock, intervalMs: number, burst: number) {
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+    this.#burst = burst;
+  }
+
+  /** Milliseconds that this request must wait. */
+  take(account: string): number {
+    const now = this.#clock.monotonic();
+    for (const [other, at] of this.#fullAt) if (at <= now) this.#fullAt.delete(other);
+    const next = Math.max(this.#fullAt.get(account) ?? now, now) + this.#intervalMs;
+    this.#fullAt.set(account, next);
+    return Math.max(0, next - now - this.#burst * this.#intervalMs);
+  }
+}

@@ -1,0 +1,254 @@
+import {isDeepStrictEqual} from 'node:util';
+import {Alarm} from '../../base/alarm.ts';
+import type {Clock} from '../../base/clock.ts';
+import {DueHeap} from '../../base/due-heap.ts';
+import type {ProofQuestion, Verdict} from '../verdict/verdict.ts';
+import {AccountQueue} from './account-queue.ts';
+import {type CheckSettings, firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
+
+export interface WatchedHost {
+  /** Accounts take turns. */
+  readonly account: string;
+  /** Sets the phase of the steady checks, so a restart causes no burst. */
+  readonly uid: string;
+  readonly question: ProofQuestion;
+  /** `pending`: soon, then with growing pauses. `steady`: every `checks.steadySeconds` while the host is verified. */
+  readonly urgency: 'pending' | 'steady';
+}
+
+export interface CheckResult {
+  readonly verdict: Verdict;
+  /** Milliseconds since the epoch. */
+  readonly checkedAt: number;
+  /** When the check began: its verdict shows no change made since. Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** The latest request token that this check answers. */
+  readonly request?: string;
+  /**
+   * Start of the unbroken run of agreed negative verdicts, in milliseconds since the epoch. The run has lasted for
+   * `checkedAt - agreedSince`: until the check, not until now.
+   */
+  readonly agreedSince?: number;
+}
+
+/** Owns all checks. A reconcile reads verdicts as it reads objects from a cache, and never waits for DNS. */
+export interface DnsScheduler {
+  /** Idempotent. If the question changed, the old verdict is dropped and the host is checked soon. */
+  watch(key: string, watched: WatchedHost): void;
+  unwatch(key: string): void;
+  /** Checks a watched key soon. The same token again does nothing. Requests are rate-limited per account. */
+  request(key: string, token: string): void;
+  get(key: string): CheckResult | undefined;
+  /** Calls the handler when a result changes in a way that a reconcile can see. Returns the unsubscribe function. */
+  subscribe(handler: (key: string) => void): () => void;
+  /** Runs checks until the signal aborts, then waits for those in flight to end. */
+  start(signal: AbortSignal): Promise<void>;
+}
+
+export interface SchedulerOptions {
+  readonly verify: (question: ProofQuestion, signal: AbortSignal) => Promise<Verdict>;
+  readonly checks: CheckSettings;
+  readonly driftAfterSeconds: number;
+  readonly clock: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  /** `verify` should not fail. If it does, the key is checked again later. */
+  readonly onError: (key: string, error: unknown) => void;
+}
+
+/** An account's requests beyond this many wait `checks.soonSeconds` each. */
+const REQUEST_BURST = 10;
+/** A check that takes longer waits for a slow server and does little work, so another check may start... */
+const SLOW_MS = 500;
+/** ...up to this many times `checks.inFlight` in total. */
+const SLOW_FACTOR = 16;
+
+interface Entry {
+  readonly key: string;
+  watched: WatchedHost;
+  result?: CheckResult;
+  /** The latest requested token. Checks that start from now on answer it. */
+  request?: string;
+  /** Checks since the last change or request. */
+  count: number;
+  /** Counts changes of the question. A verdict about an earlier question is dropped. */
+  generation: number;
+  running: boolean;
+  /** When it must be queued, on the monotonic clock. Infinite while it is queued or running. */
+  dueAt: number;
+}
+
+export function createScheduler(options: SchedulerOptions): DnsScheduler {
+  const {checks, clock, random} = options;
+  const entries = new Map<string, Entry>();
+  const delayed = new DueHeap<Entry>();
+  const handlers = new Set<(key: string) => void>();
+  const queue = new AccountQueue(Math.max(1, Math.ceil(checks.inFlight / 4)));
+  const limit = new RateLimit(clock, checks.soonSeconds * 1000, REQUEST_BURST);
+  const running = new Set<Promise<void>>();
+  /** The number of running checks that are not slow. */
+  let quick = 0;
+  let stop: AbortSignal | undefined;
+  const alarm = new Alarm(clock, queueDue);
+
+  function watch(key: string, watched: WatchedHost): void {
+    const entry = entries.get(key);
+    if (entry === undefined) {
+      add(key, watched);
+      return;
+    }
+    const {watched: before} = entry;
+    if (isDeepStrictEqual(before, watched)) return;
+    queue.remove(before.account, key);
+    entry.watched = watched;
+    const changed = !isDeepStrictEqual(before.question, watched.question);
+    if (changed) {
+      entry.generation++;
+      delete entry.result;
+    }
+    if (changed || watched.urgency === 'pending') entry.count = 0;
+    if (!entry.running) schedule(entry, changed ? 0 : nextDelay(entry));
+  }
+
+  function add(key: string, watched: WatchedHost): void {
+    const entry: Entry = {key, watched, count: 0, generation: 0, running: false, dueAt: Number.POSITIVE_INFINITY};
+    entries.set(key, entry);
+    schedule(entry, firstDelay(entry));
+  }
+
+  function unwatch(key: string): void {
+    const entry = entries.get(key);
+    if (entry === undefined) return;
+    entries.delete(key);
+    entry.dueAt = Number.POSITIVE_INFINITY;
+    queue.remove(entry.watched.account, key);
+  }
+
+  function request(key: string, token: string): void {
+    const entry = entries.get(key);
+    if (entry === undefined || entry.request === token) return;
+    entry.request = token;
+    const sinceLast = clock.now() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
+    const delay = Math.max(limit.take(entry.watched.account), checks.soonSeconds * 1000 - sinceLast, 0);
+    entry.count = 0;
+    if (!entry.running) schedule(entry, delay);
+  }
+
+  function schedule(entry: Entry, delay: number): void {
+    if (stop === undefined || stop.aborted) return;
+    entry.dueAt = clock.monotonic() + delay;
+    delayed.add(entry);
+    alarm.set(entry.dueAt);
+  }
+
+  function queueDue(): void {
+    const now = clock.monotonic();
+    for (let entry = delayed.take(now); entry; entry = delayed.take(now)) {
+      entry.dueAt = Number.POSITIVE_INFINITY;
+      queue.add(entry.watched.account, entry.key);
+    }
+    alarm.set(delayed.nextDueAt);
+    dispatch();
+  }
+
+  function dispatch(): void {
+    while (stop?.aborted === false && quick < checks.inFlight && running.size < checks.inFlight * SLOW_FACTOR) {
+      const next = queue.take();
+      const entry = next && entries.get(next.key);
+      if (next === undefined) return;
+      if (entry === undefined || entry.running) {
+        queue.done(next.account);
+        continue;
+      }
+      const ended = new AbortController();
+      const task = check(entry, stop).finally(() => {
+        running.delete(task);
+        ended.abort();
+        queue.done(next.account);
+      });
+      running.add(task);
+      quick++;
+      void countAsSlow(ended.signal);
+    }
+  }
+
+  async function countAsSlow(ended: AbortSignal): Promise<void> {
+    await clock.sleep(SLOW_MS, ended).catch(() => undefined);
+    quick--;
+    dispatch();
+  }
+
+  async function check(entry: Entry, signal: AbortSignal): Promise<void> {
+    const {generation, request: token, watched} = entry;
+    entry.running = true;
+    entry.count++;
+    try {
+      const startedAt = clock.now();
+      const verdict = await options.verify(watched.question, signal);
+      if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, startedAt, token);
+    } catch (error) {
+      if (!signal.aborted) options.onError(entry.key, error);
+    }
+    entry.running = false;
+    if (entries.get(entry.key) !== entry) return;
+    schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
+  }
+
+  function record(entry: Entry, verdict: Verdict, startedAt: number, token: string | undefined): void {
+    const before = entry.result;
+    const checkedAt = clock.now();
+    const negative = verdict.agreed && !verdict.verified;
+    entry.result = {
+      verdict,
+      startedAt,
+      checkedAt,
+      ...(token !== undefined && {request: token}),
+      ...(negative && {agreedSince: before?.agreedSince ?? checkedAt}),
+    };
+    if (!isDeepStrictEqual(visible(before), visible(entry.result))) for (const handler of handlers) handler(entry.key);
+  }
+
+  /** What a reconcile can see: everything but the times of the check. Of the run, only whether it has become drift. */
+  function visible(result: CheckResult | undefined) {
+    if (result === undefined) return undefined;
+    const {verdict, request: token, agreedSince, checkedAt} = result;
+    const {minTtlSeconds: _, ...shown} = verdict;
+    const drifted = agreedSince !== undefined && checkedAt - agreedSince >= options.driftAfterSeconds * 1000;
+    return {shown, token, drifted};
+  }
+
+  function firstDelay({watched}: Entry): number {
+    if (watched.urgency === 'steady') return firstSteadyDelay(watched.uid, checks, clock.now());
+    return phaseOf(watched.uid) * checks.soonSeconds * 1000;
+  }
+
+  function nextDelay(entry: Entry): number {
+    if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
+    if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
+    const settled = entry.watched.urgency === 'steady' && entry.result?.verdict.verified;
+    return settled ? steadyDelay(entry.watched.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());
+  }
+
+  async function start(signal: AbortSignal): Promise<void> {
+    stop = signal;
+    for (const entry of entries.values()) schedule(entry, nextDelay(entry));
+    await new Promise<void>(resolve => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), {once: true});
+    });
+    alarm.cancel();
+    await Promise.all(running);
+  }
+
+  return {
+    watch,
+    unwatch,
+    request,
+    get: key => entries.get(key)?.result,
+    subscribe(handler) {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    start,
+  };
+}

@@ -1,0 +1,87 @@
+import type {Clock} from '../../base/clock.ts';
+import type {TtlCache} from '../../base/ttl-cache.ts';
+import {isPublicSuffix} from '../names/hosts.ts';
+import {selfAndAncestors} from '../names/wire-names.ts';
+import type {Directory} from '../resolve/directory.ts';
+import {queryAny} from '../resolve/query-any.ts';
+import {negativeTtl} from '../resolve/reply.ts';
+import type {Session} from '../resolve/session.ts';
+import type {Message} from '../wire/codec.ts';
+import {type CaaRecord, judgeCaa} from './caa.ts';
+import type {CaaVerdict, ProofQuestion} from './verdict.ts';
+
+const MAX_HOPS = 8;
+const REGISTRY_CACHE_MS = 300_000;
+
+export interface CaaDependencies {
+  /** The CAA sets of public suffixes. All hosts below them share these, and no tenant can change them. */
+  readonly registryCaa: TtlCache<readonly CaaRecord[]>;
+  readonly clock: Clock;
+}
+
+type Lookup =
+  | {readonly ok: true; readonly records: readonly CaaRecord[]}
+  | {readonly ok: false; readonly at: string; readonly why: string};
+
+/**
+ * Climbs from the host to its top-level domain (RFC 8659 section 3) and stops at the first CAA set, or at the first
+ * name that no server answers for: a CA does not issue then either. One server's answer is enough at each level.
+ */
+export async function lookUpCaa(
+  question: ProofQuestion,
+  directory: Directory,
+  session: Session,
+  {registryCaa, clock}: CaaDependencies,
+): Promise<CaaVerdict> {
+  const {host, caaIdentities} = question;
+  if (caaIdentities.length === 0) return {outcome: 'unchecked', message: 'The CA has no identity to check CAA for.'};
+  for (const name of selfAndAncestors(host)) {
+    const cached = registryCaa.get(name);
+    const lookup: Lookup = cached ? {ok: true, records: cached} : await lookUpCaaAt(name, directory, session, clock);
+    if (!lookup.ok) return lookupFailed(host, lookup);
+    if (!cached && isPublicSuffix(name)) registryCaa.set(name, lookup.records, REGISTRY_CACHE_MS);
+    if (lookup.records.length > 0) return judgeCaa(host, lookup.records, question);
+  }
+  return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
+}
+
+/** The CAA set of one name. It follows CNAME records as a resolver would. */
+async function lookUpCaaAt(start: string, directory: Directory, session: Session, clock: Clock): Promise<Lookup> {
+  let name = start;
+  for (let hop = 0; hop < MAX_HOPS; hop++) {
+    const found = await directory.find(name, session);
+    if (!found.ok) return {ok: false, at: name, why: `the name servers of ${found.zone} do not answer`};
+    const reply = await queryAny(found.authority, name, 'CAA', session, clock);
+    if (reply === undefined) return {ok: false, at: name, why: 'no name server answers the question for CAA records'};
+    const {records, next} = readAnswer(reply.message, name, found.authority.recursive);
+    if (next === undefined) return {ok: true, records};
+    name = next;
+  }
+  return {ok: false, at: start, why: 'its chain of CNAME records is too long'};
+}
+
+/**
+ * The CAA set of a name in an answer, or the name to query next. A resolver follows the chain itself, and shows with an
+ * SOA record that the end of the chain has no CAA set. Other servers may have no authority over another name.
+ */
+function readAnswer(message: Message, start: string, recursive: boolean): {records: CaaRecord[]; next?: string} {
+  const {answers} = message;
+  let name = start;
+  for (let hop = 0; hop < MAX_HOPS; hop++) {
+    const records = answers.flatMap(record => (record.type === 'CAA' && record.name === name ? [record] : []));
+    const alias = answers.find(record => record.type === 'CNAME' && record.name === name);
+    const ended = alias?.type !== 'CNAME';
+    if (records.length > 0 || (ended && name === start)) return {records};
+    if (ended) return negativeTtl(message) === undefined ? {records, next: name} : {records};
+    if (!recursive) return {records, next: alias.target};
+    name = alias.target;
+  }
+  return {records: [], next: name};
+}
+
+function lookupFailed(host: string, {at, why}: Extract<Lookup, {ok: false}>): CaaVerdict {
+  return {
+    outcome: 'lookup-failed',
+    message: `The CAA records of ${at} could not be looked up: ${why}. Until they can, no CA issues for ${host}; it is tried again.`,
+  };
+}

@@ -1,0 +1,83 @@
+import {addressesIn, type ChainEnd, cnamesIn} from '../resolve/cname-chain.ts';
+import type {ServerRecords} from '../resolve/query-all.ts';
+import type {ResourceRecord} from '../wire/codec.ts';
+import type {HostEvidence} from './evidence.ts';
+import type {ProofQuestion} from './verdict.ts';
+
+/** What one server's answer means for the question. */
+export type Classification = {readonly answer: ServerRecords} & (
+  | {readonly kind: 'proved'}
+  /** Only addresses of the target. */
+  | {readonly kind: 'addresses'}
+  /** Some addresses are the target's and some are not. */
+  | {readonly kind: 'mixed'; readonly foreign: readonly ResourceRecord[]}
+  /** Addresses next to a CNAME. */
+  | {readonly kind: 'beside'; readonly foreign: readonly ResourceRecord[]}
+  | {readonly kind: 'many-cnames'}
+  /** Only addresses that are not the target's. */
+  | {readonly kind: 'foreign'; readonly foreign: readonly ResourceRecord[]}
+  | {readonly kind: 'elsewhere'; readonly cname: string; readonly end: ChainEnd}
+  /** The servers further along the chain disagree. */
+  | {readonly kind: 'unsettled'; readonly cname: string; readonly at: string}
+  /** The answer itself is right as far as it goes, but something else could not be looked up. */
+  | {readonly kind: 'unknown'; readonly detail: string}
+  | {readonly kind: 'missing'}
+);
+
+export function classify(answer: ServerRecords, question: ProofQuestion, evidence: HostEvidence): Classification {
+  const [cname, ...others] = cnamesIn(answer.records);
+  const addresses = answer.records.filter(record => record.type === 'A' || record.type === 'AAAA');
+  if (others.length > 0) return {kind: 'many-cnames', answer};
+  if (cname !== undefined && addresses.length > 0) return {kind: 'beside', answer, foreign: addresses};
+  if (cname === question.target) return {kind: 'proved', answer};
+  if (cname !== undefined) return classifyChain(cname, answer, question, evidence);
+  if (addresses.length > 0) return classifyAddresses(addresses, answer, evidence);
+  return {kind: 'missing', answer};
+}
+
+function classifyChain(
+  cname: string,
+  answer: ServerRecords,
+  {target}: ProofQuestion,
+  evidence: HostEvidence,
+): Classification {
+  const end = evidence.chains.get(cname) ?? {kind: 'too-long', partial: true};
+  switch (end.kind) {
+    case 'target':
+      return {kind: 'proved', answer};
+    case 'unsettled':
+      return {kind: 'unsettled', answer, cname, at: end.at};
+    case 'unknown':
+      return {kind: 'unknown', answer, detail: `it leads to ${end.at}, ${end.why}`};
+    case 'addresses': {
+      const {targetAddresses} = evidence;
+      const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));
+      if (isOfOtherAccount) return {kind: 'elsewhere', answer, cname, end};
+      if (targetAddresses?.known === false) return {kind: 'unknown', answer, detail: targetAddresses.detail};
+      const all = targetAddresses !== undefined && end.addresses.every(each => targetAddresses.addresses.has(each));
+      return all ? {kind: 'addresses', answer} : {kind: 'elsewhere', answer, cname, end};
+    }
+    case 'nothing':
+    case 'loop':
+    case 'too-long':
+      return {kind: 'elsewhere', answer, cname, end};
+  }
+}
+
+/** The targets of all accounts are names in one zone, with the same addresses. */
+function zoneOf(target: string): string {
+  return target.slice(target.indexOf('.') + 1);
+}
+
+function classifyAddresses(
+  records: readonly ResourceRecord[],
+  answer: ServerRecords,
+  {targetAddresses}: HostEvidence,
+): Classification {
+  if (targetAddresses?.known !== true) {
+    return {kind: 'unknown', answer, detail: targetAddresses?.detail ?? 'the addresses of the target are not known'};
+  }
+  const foreign = records.filter(record => addressesIn([record]).some(each => !targetAddresses.addresses.has(each)));
+  if (foreign.length === 0) return {kind: 'addresses', answer};
+  return {kind: foreign.length < records.length ? 'mixed' : 'foreign', answer, foreign};
+}

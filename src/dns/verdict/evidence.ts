@@ -1,0 +1,121 @@
+import type {Clock} from '../../base/clock.ts';
+import {isApex} from '../names/hosts.ts';
+import {addressesIn, type ChainEnd, cnamesIn, followChain, onlyAnswered} from '../resolve/cname-chain.ts';
+import type {Directory, SilentServer} from '../resolve/directory.ts';
+import {queryAll, type ServerAnswer} from '../resolve/query-all.ts';
+import {queryAny} from '../resolve/query-any.ts';
+import type {Session} from '../resolve/session.ts';
+import type {TargetAddresses, Targets} from './targets.ts';
+import type {ProofQuestion} from './verdict.ts';
+
+/** All answers about one question, before anything is concluded from them. */
+export type Evidence = ZoneFault | HostEvidence;
+
+export interface ZoneFault {
+  readonly kind: 'fault';
+  readonly fault: 'egress' | 'unreachable' | 'broken';
+  readonly zone: string;
+  readonly silent: readonly SilentServer[];
+}
+
+export interface HostEvidence {
+  readonly kind: 'host';
+  readonly zone: string;
+  readonly recursive: boolean;
+  /** By the Public Suffix List, or because the host itself is a zone. An apex cannot have a CNAME. */
+  readonly apex: boolean;
+  readonly answers: readonly ServerAnswer[];
+  /** Where each CNAME value other than the target leads. */
+  readonly chains: ReadonlyMap<string, ChainEnd>;
+  /** Absent: not needed. */
+  readonly targetAddresses?: TargetAddresses;
+  /** Absent: not needed, or no server to query. */
+  readonly txt?: TxtEvidence;
+}
+
+export interface TxtEvidence {
+  readonly answers: readonly ServerAnswer[];
+  /** Whether the value comes from a wildcard record, which proves nothing about this name. */
+  readonly wildcard: boolean | 'unknown';
+}
+
+/** More distinct CNAME values than this are wrong, wherever they lead. */
+const MAX_CHAINS = 2;
+/** Queries reserved for the probe of a wildcard, including some that dead servers do not answer. */
+const PROBE_RESERVE = 3;
+
+export interface GatherDependencies {
+  readonly directory: Directory;
+  readonly targets: Targets;
+  readonly clock: Clock;
+  /** A label that no zone has. */
+  readonly randomLabel: () => string;
+}
+
+export async function gatherEvidence(
+  question: ProofQuestion,
+  session: Session,
+  deps: GatherDependencies,
+): Promise<Evidence> {
+  const {host, target} = question;
+  const found = await deps.directory.find(host, session);
+  if (!found.ok) return {kind: 'fault', fault: found.fault, zone: found.zone, silent: found.silent};
+  const {zone, recursive} = found.authority;
+  const apex = isApex(host) || zone === host;
+  const answers = await queryAll(found.authority, host, ['A', 'AAAA'], session);
+  const chains = await followChains(answers, question, session, deps);
+  const flat = showsAddresses(answers, chains);
+  const [targetAddresses, txt] = await Promise.all([
+    flat ? deps.targets.addressesOf(target, deps.directory, session.signal) : undefined,
+    question.apexProof === 'txt' && (apex || flat) ? gatherTxt(question, session, deps) : undefined,
+  ]);
+  const optional = {...(targetAddresses && {targetAddresses}), ...(txt && {txt})};
+  return {kind: 'host', zone, recursive, apex, answers, chains, ...optional};
+}
+
+async function followChains(
+  answers: readonly ServerAnswer[],
+  {host, target}: ProofQuestion,
+  session: Session,
+  {directory}: GatherDependencies,
+): Promise<Map<string, ChainEnd>> {
+  const values = new Set(onlyAnswered(answers).flatMap(answer => cnamesIn(answer.records)));
+  values.delete(target);
+  const chains = new Map<string, ChainEnd>();
+  for (const value of [...values].slice(0, MAX_CHAINS)) {
+    chains.set(
+      value,
+      value === host ? {kind: 'loop', partial: false} : await followChain(value, target, directory, session),
+    );
+  }
+  return chains;
+}
+
+function showsAddresses(answers: readonly ServerAnswer[], chains: ReadonlyMap<string, ChainEnd>): boolean {
+  const direct = onlyAnswered(answers).some(answer => addressesIn(answer.records).length > 0);
+  return direct || [...chains.values()].some(end => end.kind === 'addresses');
+}
+
+async function gatherTxt(
+  {txtName, txtValue, host}: ProofQuestion,
+  session: Session,
+  {directory, randomLabel, clock}: GatherDependencies,
+): Promise<TxtEvidence | undefined> {
+  const found = await directory.find(txtName, session);
+  if (!found.ok) return undefined;
+  const answers = await queryAll(found.authority, txtName, ['TXT'], session, session.remaining - PROBE_RESERVE);
+  if (!holdsText(answers, txtValue)) return {answers, wildcard: false};
+  const sibling = `_${randomLabel()}.${host}`;
+  const probe = await queryAny(found.authority, sibling, 'TXT', session, clock);
+  if (probe === undefined) return {answers, wildcard: 'unknown'};
+  const wildcard = probe.message.answers.some(record => record.type === 'TXT' && record.text === txtValue);
+  return {answers, wildcard};
+}
+
+export function textsIn(answer: ServerAnswer): string[] {
+  return answer.ok ? answer.records.flatMap(record => (record.type === 'TXT' ? [record.text] : [])) : [];
+}
+
+function holdsText(answers: readonly ServerAnswer[], value: string): boolean {
+  return answers.some(answer => textsIn(answer).includes(value));
+}

@@ -1,0 +1,278 @@
+/**
+ * What a tenant reads: what was found, at which server, and the one thing to do, with the exact record. Everything that
+ * comes from a stranger is escaped and cut, here (`quoteName`, `escapeText`) or before.
+ */
+import {formLabel} from '../names/hosts.ts';
+import {escapeText, parentOf} from '../names/wire-names.ts';
+import {addressesIn, type ChainEnd, cnamesIn} from '../resolve/cname-chain.ts';
+import type {SilentServer} from '../resolve/directory.ts';
+import type {ServerAnswer, ServerRecords} from '../resolve/query-all.ts';
+import type {ResourceRecord} from '../wire/codec.ts';
+import type {Case} from './case.ts';
+import type {Classification} from './classify.ts';
+import {textsIn} from './evidence.ts';
+import type {ProofQuestion, Verdict} from './verdict.ts';
+
+const MAX_LISTED = 4;
+const MAX_NAME = 100;
+
+/** A stranger's name, cut. A canonical name is printable ASCII already. */
+function quoteName(name: string): string {
+  return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 3)}...`;
+}
+
+/** A record as a zone file has it, without TTL and class. */
+export function formatRecord(record: ResourceRecord): string {
+  return `${quoteName(record.name)}. ${record.type} ${formatValue(record)}`;
+}
+
+export function formatValue(record: ResourceRecord): string {
+  switch (record.type) {
+    case 'A':
+    case 'AAAA':
+      return record.address;
+    case 'CNAME':
+    case 'NS':
+    case 'DNAME':
+      return record.target === '.' ? '.' : `${quoteName(record.target)}.`;
+    case 'SOA':
+      return `minimum ${record.minimum}`;
+    case 'TXT':
+      return `"${escapeText(record.text)}"`;
+    case 'CAA':
+      return `${record.critical ? 128 : 0} ${escapeText(record.tag, 30)} "${escapeText(record.value)}"`;
+  }
+}
+
+function list(items: readonly string[], limit = MAX_LISTED): string {
+  const unique = [...new Set(items)];
+  const rest = unique.length - limit;
+  return rest > 0 ? `${unique.slice(0, limit).join(', ')} and ${rest} more` : unique.join(', ');
+}
+
+function serversOf(answers: readonly {readonly server: string}[]): string {
+  return list(answers.map(({server}) => quoteName(server)));
+}
+
+function silentList(silent: readonly SilentServer[]): string {
+  return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
+}
+
+/** The record to create, and what to type into a provider's form. */
+function wantedCname({host, target}: ProofQuestion): string {
+  return `${host}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(host)}", value "${target}")`;
+}
+
+function wantedAlias({host, target}: ProofQuestion): string {
+  return `an ALIAS record (at some providers ANAME, or a flattened CNAME) of ${host} with the value ${target}`;
+}
+
+function wantedTxt({txtName, txtValue}: ProofQuestion): string {
+  return `${txtName}. TXT "${txtValue}" (in a form: type TXT, name "${formLabel(txtName)}", value "${txtValue}")`;
+}
+
+/** The records to create. An apex cannot have a CNAME. */
+function wanted({question, evidence}: Case): string {
+  if (!evidence.apex) return wantedCname(question);
+  const alias = wantedAlias(question);
+  return question.apexProof === 'txt' ? `${alias}, and the record ${wantedTxt(question)}` : alias;
+}
+
+const WAIT = 'No need to do anything: it is checked again by itself.';
+
+export function verified({question, classifications, silent}: Case, proof: NonNullable<Verdict['proof']>): string {
+  const {host, target, txtName} = question;
+  const servers = serversOf(classifications.map(({answer}) => answer));
+  const found = {
+    cname: `${host} leads to ${target} at ${servers}`,
+    'address-txt': `${host} has the addresses of ${target}, and ${txtName} the TXT record, at ${servers}`,
+    address: `${host} has the addresses of ${target} at ${servers}`,
+  };
+  const passed = silent.length > 0 ? ` No answer from ${silentList(silent)}.` : '';
+  return `${found[proof]}.${passed}`;
+}
+
+export function missing(given: Case): string {
+  const {question, classifications} = given;
+  const servers = serversOf(classifications.map(({answer}) => answer));
+  return `There is no record for ${question.host} at ${servers}. Create ${wanted(given)}.`;
+}
+
+export function notDelegated({question, evidence}: Case): string {
+  const servers = evidence.zone === '.' ? 'the root servers' : `the name servers of ${evidence.zone}`;
+  return (
+    `${question.host} does not exist: ${servers} know of no such domain. ` +
+    `Check the spelling, register the domain, or set its name servers at your registrar.`
+  );
+}
+
+export function mismatch(given: Case, {answer, cname, end}: Extract<Classification, {kind: 'elsewhere'}>): string {
+  const {question} = given;
+  const hint = given.evidence.apex ? '' : missingDotHint(cname, question);
+  return (
+    `${quoteName(answer.server)} answers ${question.host}. CNAME ${quoteName(cname)}.${describeEnd(end)}. ` +
+    `${hint}Change it to ${wanted(given)}.`
+  );
+}
+
+function describeEnd(end: ChainEnd): string {
+  switch (end.kind) {
+    case 'nothing':
+      return `, which leads to ${quoteName(end.at)}, where there is no address`;
+    case 'loop':
+      return ', which leads round in a circle';
+    case 'too-long':
+      return ', which goes over too many names to be followed';
+    default:
+      return ', which leads elsewhere';
+  }
+}
+
+/** The most common mistake: a form treats a value without a final dot as relative to the zone. */
+function missingDotHint(cname: string, {host, target}: ProofQuestion): string {
+  const relative = cname.startsWith(`${target}.`) && parentOf(host).endsWith(cname.slice(target.length + 1));
+  return relative ? 'Your provider has added your own domain to the value: end the value with a dot. ' : '';
+}
+
+export function mismatchAtApex(given: Case, {answer, foreign}: Extract<Classification, {kind: 'foreign'}>): string {
+  const {question, evidence} = given;
+  const nowhere =
+    evidence.targetAddresses?.known && evidence.targetAddresses.addresses.size === 0
+      ? ` (The target itself has no address: tell the platform team.)`
+      : '';
+  return (
+    `${quoteName(answer.server)} answers ${list(foreign.map(formatRecord))}, which is no address of ${question.target}.${nowhere} ` +
+    `Replace it by ${wanted(given)}.`
+  );
+}
+
+export function conflict(given: Case, classification: Classification): string {
+  const {question} = given;
+  const {answer} = classification;
+  const at = quoteName(answer.server);
+  switch (classification.kind) {
+    case 'many-cnames': {
+      const values = cnamesIn(answer.records).map(quoteName);
+      return `${at} answers several CNAME records for ${question.host}: ${list(values)}. Delete all but ${question.target}.`;
+    }
+    case 'mixed':
+      return (
+        `${at} answers ${list(foreignOf(classification))} beside the addresses of ${question.target}: some visitors go there. ` +
+        `Delete ${deletion(classification)}.`
+      );
+    case 'beside': {
+      const right = cnamesIn(answer.records).includes(question.target);
+      const then = right ? ' and keep the CNAME record' : `, then change the CNAME record to ${wantedCname(question)}`;
+      return `${at} answers ${list(foreignOf(classification))} beside a CNAME record. Delete ${deletion(classification)}${then}.`;
+    }
+    default:
+      return (
+        `${at} answers ${list(foreignOf(classification))}, where only the CNAME record may stand. ` +
+        `Delete ${deletion(classification)}, then create ${wanted(given)}. ` +
+        `If your provider proxies or flattens this name, switch that off ("DNS only").`
+      );
+  }
+}
+
+function foreignOf(classification: Classification): string[] {
+  return 'foreign' in classification ? classification.foreign.map(formatRecord) : [];
+}
+
+function deletion(classification: Classification): string {
+  const records = 'foreign' in classification ? classification.foreign : [];
+  return list(records.map(record => `the ${record.type} record ${formatValue(record)} of ${quoteName(record.name)}`));
+}
+
+export function propagating(given: Case, right: readonly Classification[], wrong: readonly Classification[]): string {
+  const answers = wrong.map(({answer}) => answer);
+  return (
+    `The right record is at ${serversOf(right.map(({answer}) => answer))}, but ` +
+    `${serversOf(answers)} still answers ${describeAnswers(answers)}. ` +
+    `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
+  );
+}
+
+function describeAnswers(answers: readonly ServerRecords[]): string {
+  const records = answers.flatMap(answer => answer.records.map(formatRecord));
+  return records.length > 0 ? list(records) : 'that there is no record';
+}
+
+export function unsettled({question}: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
+  return (
+    `${quoteName(answer.server)} answers ${question.host}. CNAME ${quoteName(cname)}., but the name servers of ` +
+    `${quoteName(at)} disagree about where that leads. ${WAIT} Or change it to ${wantedCname(question)}.`
+  );
+}
+
+export function unknown({question}: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
+  const found = `${quoteName(answer.server)} answers ${list(answer.records.map(formatRecord))}`;
+  const change = cnamesIn(answer.records).length > 0 ? ` Or change it to ${wantedCname(question)}.` : '';
+  return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
+}
+
+export function proofMissing({question, evidence}: Case): string {
+  const answers = evidence.txt?.answers ?? [];
+  const values = answers.flatMap(textsIn).map(text => `"${escapeText(text, 80)}"`);
+  const found = values.length > 0 ? `only ${list(values)}` : 'nothing';
+  return (
+    `${question.host} has the addresses of ${question.target}, which shows where it leads but not that it is yours; ` +
+    `the TXT record that does is not there: ${question.txtName} has ${found} at ${serversOf(answers)}. ` +
+    `Create ${wantedTxt(question)}${evidence.apex ? '' : `; or replace the addresses by ${wantedCname(question)}`}.`
+  );
+}
+
+export function proofFromWildcard({question}: Case): string {
+  return (
+    `The TXT value of ${question.txtName} comes from a wildcard record, which proves nothing about this one name. ` +
+    `Create ${wantedTxt(question)}.`
+  );
+}
+
+export function proofPropagating(
+  {question}: Case,
+  having: readonly ServerAnswer[],
+  lacking: readonly ServerAnswer[],
+): string {
+  return (
+    `The TXT record of ${question.txtName} is at ${serversOf(having)}, but not yet at ${serversOf(lacking)}. ` +
+    `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree.`
+  );
+}
+
+export function txtUnreachable({question}: Case): string {
+  return `${question.host} has the addresses of ${question.target}, but no name server answered about ${question.txtName}. ${WAIT}`;
+}
+
+export function unreachable(zone: string, silent: readonly SilentServer[]): string {
+  const whose = zone === '.' ? 'No resolver' : `No name server of ${quoteName(zone)}`;
+  return `${whose} gave an answer (${silentList(silent)}). ${WAIT} If this stays, ask your DNS provider about these servers.`;
+}
+
+export function delegationBroken(zone: string, silent: readonly SilentServer[]): string {
+  return (
+    `${quoteName(zone)} is delegated to name servers that do not serve it (${silentList(silent)}). ` +
+    `Create the zone ${quoteName(zone)} at that provider, or set the right name servers at your registrar.`
+  );
+}
+
+export function noEgress(host: string): string {
+  return (
+    `${host} could not be checked: no name server at all answers the platform, not even the root servers'. ` +
+    `${WAIT} For the platform team: allow egress to port 53, or set dns.mode to recursive.`
+  );
+}
+
+export function bogus({question, silent}: Case): string {
+  return (
+    `DNSSEC validation of ${question.host} fails at ${serversOf(silent)}, so certificate authorities and many visitors ` +
+    `cannot resolve it. Mend the DS record at your registrar, or the signatures at your DNS provider.`
+  );
+}
+
+/** The zone has the record, but one of the platform's resolvers does not have it yet. */
+export function cachedElsewhere(question: ProofQuestion, answers: readonly ServerRecords[], seconds?: number): string {
+  const wait = seconds === undefined ? '' : `, for about ${seconds} s more`;
+  const addresses = answers.flatMap(answer => addressesIn(answer.records));
+  const old = addresses.length > 0 ? `the old answer ${list(addresses)}` : 'the old answer';
+  return `The name servers of ${question.host} have the right record; the resolver ${serversOf(answers)} still has ${old}${wait}. ${WAIT}`;
+}

@@ -1,0 +1,237 @@
+import {describe, expect, test} from 'vitest';
+import type {ChainEnd} from '../resolve/cname-chain.ts';
+import type {ServerAnswer} from '../resolve/query-all.ts';
+import type {NoAnswer} from '../resolve/reply.ts';
+import type {ResourceRecord} from '../wire/codec.ts';
+import type {Evidence, HostEvidence} from './evidence.ts';
+import {judge} from './judge.ts';
+import type {ProofQuestion, Verdict} from './verdict.ts';
+
+const HOST = 'shop.example.com';
+const TARGET = 'acct.edge.example.net';
+
+const cname = (target: string): ResourceRecord => ({type: 'CNAME', name: HOST, ttl: 300, target});
+const a = (address: string): ResourceRecord => ({type: 'A', name: HOST, ttl: 300, address});
+const aaaa = (address: string): ResourceRecord => ({type: 'AAAA', name: HOST, ttl: 300, address});
+const txt = (text: string): ResourceRecord => ({type: 'TXT', name: `_nameplate.${HOST}`, ttl: 300, text});
+
+function says(server: string, ...records: ResourceRecord[]): ServerAnswer {
+  const [serverName = server] = server.split(' ');
+  return {ok: true, server, serverName, records, path: []};
+}
+
+function silent(server: string, noAnswer: NoAnswer = 'timeout'): ServerAnswer {
+  const [serverName = server] = server.split(' ');
+  return {ok: false, server, serverName, noAnswer, detail: noAnswer};
+}
+
+/** As BIND does for a CNAME that leads back to itself. */
+function fails(server: string, record: ResourceRecord): ServerAnswer {
+  const failing = {ok: false, server, serverName: server, noAnswer: 'servfail', detail: 'servfail'} as const;
+  return {ok: true, server, serverName: server, records: [record], path: [], failing};
+}
+
+const RIGHT = cname(TARGET);
+const targetAddresses = {known: true, addresses: new Set(['192.0.2.10', '192.0.2.11', '2001:db8::10'])} as const;
+
+function endsAtTarget(name: string): Map<string, ChainEnd> {
+  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: [], partial: false}]]);
+}
+
+interface Row {
+  readonly case: string;
+  readonly answers: readonly ServerAnswer[];
+  readonly more?: Partial<HostEvidence>;
+  readonly question?: Partial<ProofQuestion>;
+  readonly want: Partial<Verdict>;
+  readonly says?: readonly string[];
+}
+
+const rows: readonly Row[] = [
+  {
+    case: 'an address of a server that is dead while its other one answers',
+    answers: [says('ns1 (1)', RIGHT), silent('ns1 (2)'), says('ns2 (3)', RIGHT)],
+    want: {reason: 'Verified', agreed: true},
+  },
+  {
+    case: 'two addresses of one server that disagree',
+    answers: [says('ns1 (1)', RIGHT), says('ns1 (2)')],
+    want: {reason: 'Propagating', agreed: false},
+  },
+  {
+    case: 'three dead servers of four',
+    answers: [says('ns1', RIGHT), silent('ns2'), silent('ns3', 'servfail'), silent('ns4', 'lame')],
+    want: {reason: 'Verified', agreed: false},
+  },
+  {
+    case: 'an address beside the right CNAME at one server',
+    answers: [says('ns1', RIGHT), says('ns2', RIGHT, a('192.0.2.7'))],
+    want: {reason: 'ConflictingRecord', agreed: false},
+    says: ['ns2', 'Delete the A record 192.0.2.7 of shop.example.com', 'keep the CNAME'],
+  },
+  {
+    case: 'an address beside a wrong CNAME',
+    answers: [says('ns1', cname('other.test'), a('192.0.2.7'))],
+    want: {reason: 'ConflictingRecord', agreed: true},
+    says: ['change the CNAME record to shop.example.com. CNAME acct.edge.example.net.'],
+  },
+  {
+    case: 'even the target its own address beside the CNAME',
+    answers: [says('ns1', RIGHT, a('192.0.2.10'))],
+    want: {reason: 'ConflictingRecord', agreed: true},
+  },
+  {
+    case: 'two CNAME records',
+    answers: [says('ns1', RIGHT, cname('other.test'))],
+    want: {reason: 'ConflictingRecord'},
+    says: ['Delete all but acct.edge.example.net'],
+  },
+  {
+    case: 'some of the addresses of a target that rotates',
+    answers: [says('ns1', a('192.0.2.10')), says('ns2', a('192.0.2.11'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token')), says('ns2', txt('token'))], wildcard: false}},
+    want: {reason: 'Verified', proof: 'address-txt', agreed: true},
+  },
+  {
+    case: 'a foreign AAAA beside a right A, at a server of two',
+    answers: [says('ns1', a('192.0.2.10')), says('ns2', a('192.0.2.10'), aaaa('2001:db8::66'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token'))], wildcard: false}},
+    want: {reason: 'ConflictingRecord', agreed: false, addressesOnly: true},
+    says: ['Delete the AAAA record 2001:db8::66'],
+  },
+  {
+    case: 'addresses, when the target cannot be looked up',
+    answers: [says('ns1', a('192.0.2.10'))],
+    more: {targetAddresses: {known: false, detail: 'the addresses of the target could not be looked up'}},
+    want: {reason: 'NameServersUnreachable', agreed: false},
+  },
+  {
+    case: 'right addresses, when nobody answers about the TXT record',
+    answers: [says('ns1', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [silent('ns1')], wildcard: false}},
+    want: {reason: 'NameServersUnreachable', agreed: false},
+  },
+  {
+    case: 'a missing TXT record, while one server is silent about it',
+    answers: [says('ns1', a('192.0.2.10')), says('ns2', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [says('ns1'), silent('ns2')], wildcard: false}},
+    want: {reason: 'ProofMissing', agreed: false},
+  },
+  {
+    case: 'a token as a prefix of a wrong one',
+    answers: [says('ns1', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token2'), txt('xtoken'), txt('Token'))], wildcard: false}},
+    want: {reason: 'ProofMissing', agreed: true},
+  },
+  {
+    case: "the target of another account, which has the target's addresses",
+    answers: [says('ns1', cname('other.edge.example.net'))],
+    more: {targetAddresses, chains: endsAtTarget('other.edge.example.net')},
+    want: {reason: 'RecordMismatch', agreed: true},
+    says: ['CNAME other.edge.example.net', 'Change it to shop.example.com. CNAME acct.edge.example.net.'],
+  },
+  {
+    case: "a name of a provider that flattens, with the target's addresses",
+    answers: [says('ns1', cname('shop.provider.test'))],
+    more: {targetAddresses, chains: endsAtTarget('shop.provider.test'), txt: {answers: [says('ns1')], wildcard: false}},
+    want: {reason: 'ProofMissing', agreed: true},
+  },
+  {
+    case: 'a chain whose servers disagree',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unsettled', at: 'b.test'}]])},
+    want: {reason: 'Propagating', agreed: false},
+    says: ['b.test'],
+  },
+  {
+    case: 'a chain whose servers are silent',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', why: 'which is silent'}]])},
+    want: {reason: 'NameServersUnreachable', agreed: false},
+    says: ['it leads to b.test, which is silent'],
+  },
+  {
+    case: 'a chain to nowhere, by the word of all on the way',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: false}]])},
+    want: {reason: 'RecordMismatch', agreed: true},
+  },
+  {
+    case: 'a chain to nowhere, while servers on the way are silent',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: true}]])},
+    want: {reason: 'RecordMismatch', agreed: false},
+  },
+  {
+    case: 'the right CNAME at a server that fails when it is asked for addresses',
+    answers: [fails('ns1', RIGHT), says('ns2', RIGHT)],
+    want: {reason: 'Verified', agreed: false},
+    says: ['No answer from ns1: servfail'],
+  },
+  {
+    case: 'a circle, for which servers fail',
+    answers: [fails('ns1', cname(HOST)), fails('ns2', cname(HOST))],
+    more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', partial: false}]])},
+    want: {reason: 'RecordMismatch', agreed: true},
+    says: ['circle'],
+  },
+  {
+    case: 'several wrong answers: the one that stands in the way',
+    answers: [says('ns1'), says('ns2', a('192.0.2.7'))],
+    more: {targetAddresses},
+    want: {reason: 'ConflictingRecord', agreed: true},
+    says: ['ns2'],
+  },
+  {
+    case: 'DNSSEC that does not validate',
+    answers: [silent('198.51.100.53', 'bogus')],
+    more: {zone: '.', recursive: true},
+    want: {reason: 'Bogus', agreed: false},
+    says: ['DS record'],
+  },
+  {
+    case: 'resolvers that refuse',
+    answers: [silent('198.51.100.53', 'refused')],
+    more: {zone: '.', recursive: true},
+    want: {reason: 'NameServersUnreachable', agreed: false},
+  },
+  {
+    case: 'a mix of refusals and silence',
+    answers: [silent('ns1', 'refused'), silent('ns2', 'timeout')],
+    want: {reason: 'NameServersUnreachable', agreed: false},
+  },
+  {
+    case: 'an apex that a provider serves with a CNAME all the same',
+    answers: [says('ns1', RIGHT)],
+    more: {apex: true},
+    want: {reason: 'Verified', proof: 'cname', addressesOnly: true},
+  },
+];
+
+describe('the judge of', () => {
+  test.each(rows)('$case', row => {
+    const evidence: Evidence = {
+      kind: 'host',
+      zone: 'example.com',
+      recursive: false,
+      apex: false,
+      chains: new Map(),
+      ...row.more,
+      answers: row.answers,
+    };
+    const question: ProofQuestion = {
+      host: HOST,
+      target: TARGET,
+      txtName: `_nameplate.${HOST}`,
+      txtValue: 'token',
+      apexProof: 'txt',
+      caaIdentities: [],
+      ...row.question,
+    };
+    const judgment = judge(question, evidence);
+    expect(judgment, judgment.message).toMatchObject(row.want);
+    expect(judgment.verified).toBe(row.want.reason === 'Verified');
+    for (const text of row.says ?? []) expect(judgment.message).toContain(text);
+    expect(judgment.message).toMatch(/^[\x20-\x7e]{1,1500}$/);
+  });
+});

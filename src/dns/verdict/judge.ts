@@ -1,0 +1,156 @@
+import {isPublicSuffix} from '../names/hosts.ts';
+import {onlyAnswered} from '../resolve/cname-chain.ts';
+import type {ServerAnswer, ServerNoAnswer} from '../resolve/query-all.ts';
+import {isMisdelegation} from '../resolve/reply.ts';
+import type {Case} from './case.ts';
+import {type Classification, classify} from './classify.ts';
+import {type Evidence, textsIn, type ZoneFault} from './evidence.ts';
+import * as say from './explain.ts';
+import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
+
+/**
+ * How the answers of all servers become one judgment.
+ *
+ * Verified: at least one name server answered, and every server that answered shows the proof. Servers that do not
+ * answer (timeout, SERVFAIL, REFUSED, lame, no address) are skipped, as resolvers skip them. A server with any other
+ * answer is not. So one dead server of four does not reject a good domain, but one stale server of four keeps the
+ * domain from being verified until that server has caught up.
+ *
+ * Agreed: in addition, every name server answered, and all give the same yes or no. Only an agreed "no" may count as
+ * drift or move a claim. Faults of servers, delegation, or DNSSEC are never agreed.
+ *
+ * A wrong answer outweighs a right one only if waiting would not fix it (a record next to the CNAME). Otherwise, if one
+ * server has the proof, the reason is Propagating. If none has it, the reason is the most specific thing to fix.
+ */
+export type Judgment = Pick<Verdict, 'reason' | 'verified' | 'proof' | 'message' | 'agreed' | 'addressesOnly'>;
+
+export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
+  if (evidence.kind === 'fault') return judgeFault(question, evidence);
+  const all = onlyAnswered(evidence.answers).map(answer => classify(answer, question, evidence));
+  const classifications = all.filter(({answer, kind}) => answer.failing === undefined || kind === 'elsewhere');
+  const failing = all.flatMap(each => (classifications.includes(each) ? [] : (each.answer.failing ?? [])));
+  const used = new Set<ServerAnswer>(classifications.map(({answer}) => answer));
+  const silent = silentServers([...evidence.answers.filter(answer => !answer.ok || used.has(answer)), ...failing]);
+  const addressesOnly = evidence.apex || classifications.some(({kind}) => kind === 'addresses' || kind === 'mixed');
+  const judgment = judgeClassifications({question, evidence, classifications, silent});
+  return {...judgment, addressesOnly};
+}
+
+type Fold = Omit<Judgment, 'addressesOnly'>;
+
+/** Answers that somebody must fix, the most specific first. */
+const WRONG = ['beside', 'many-cnames', 'mixed', 'foreign', 'elsewhere', 'missing'] as const;
+
+function judgeClassifications(given: Case): Fold {
+  const {classifications, question} = given;
+  if (classifications.length === 0) return judgeNoAnswer(given);
+  const of = (...kinds: Classification['kind'][]) => classifications.filter(({kind}) => kinds.includes(kind));
+  const [clash] = of('beside', 'many-cnames', 'mixed');
+  if (clash !== undefined) return negative(given, 'ConflictingRecord', say.conflict(given, clash));
+  const right = of('proved', 'addresses');
+  const wrong = of(...WRONG);
+  if (right.length > 0 && wrong.length > 0) return propagating(say.propagating(given, right, wrong));
+  const [unsettled] = of('unsettled');
+  if (unsettled?.kind === 'unsettled') return propagating(say.unsettled(given, unsettled));
+  const [unknown] = of('unknown');
+  if (unknown?.kind === 'unknown') return uncertain('NameServersUnreachable', say.unknown(given, unknown));
+  if (right.length === 0) return judgeWrong(given, wrong);
+  if (of('addresses').length === 0) return verified(given, 'cname');
+  return question.apexProof === 'address' ? verified(given, 'address') : judgeTxt(given);
+}
+
+function judgeWrong(given: Case, wrong: readonly Classification[]): Fold {
+  const {zone, apex, recursive} = given.evidence;
+  const undelegated = !recursive && (zone === '.' || isPublicSuffix(zone));
+  const worst = WRONG.map(kind => wrong.find(each => each.kind === kind)).find(each => each !== undefined);
+  switch (worst?.kind) {
+    case 'foreign':
+      return apex
+        ? negative(given, 'RecordMismatch', say.mismatchAtApex(given, worst))
+        : negative(given, 'ConflictingRecord', say.conflict(given, worst));
+    case 'elsewhere':
+      return negative(given, 'RecordMismatch', say.mismatch(given, worst));
+    default:
+      return undelegated
+        ? negative(given, 'DelegationBroken', say.notDelegated(given))
+        : negative(given, 'RecordMissing', say.missing(given));
+  }
+}
+
+function judgeTxt(addressCase: Case): Fold {
+  const {evidence, question} = addressCase;
+  const all = evidence.txt?.answers ?? [];
+  const given = {...addressCase, silent: [...addressCase.silent, ...silentServers(all)]};
+  const answers = onlyAnswered(all);
+  if (answers.length === 0) return uncertain('NameServersUnreachable', say.txtUnreachable(given));
+  const [having, lacking] = [true, false].map(has =>
+    answers.filter(answer => textsIn(answer).includes(question.txtValue) === has),
+  );
+  if (evidence.txt?.wildcard === 'unknown') return uncertain('NameServersUnreachable', say.txtUnreachable(given));
+  if (evidence.txt?.wildcard) return negative(given, 'ProofMissing', say.proofFromWildcard(given));
+  if (having?.length === 0) return negative(given, 'ProofMissing', say.proofMissing(given));
+  if (lacking?.length !== 0) return propagating(say.proofPropagating(given, having ?? [], lacking ?? []));
+  return verified(given, 'address-txt');
+}
+
+/** No server answered about the host. */
+function judgeNoAnswer(given: Case): Fold {
+  const noAnswers = new Set(given.silent.map(({noAnswer}) => noAnswer));
+  if (noAnswers.has('bogus')) return uncertain('Bogus', say.bogus(given));
+  const broken = [...noAnswers].every(isMisdelegation);
+  return broken && !given.evidence.recursive
+    ? uncertain('DelegationBroken', say.delegationBroken(given.evidence.zone, given.silent))
+    : uncertain('NameServersUnreachable', say.unreachable(given.evidence.zone, given.silent));
+}
+
+function judgeFault(question: ProofQuestion, {fault, zone, silent}: ZoneFault): Judgment {
+  const addressesOnly = false;
+  switch (fault) {
+    case 'broken':
+      return {...uncertain('DelegationBroken', say.delegationBroken(zone, silent)), addressesOnly};
+    case 'unreachable':
+      return {...uncertain('NameServersUnreachable', say.unreachable(zone, silent)), addressesOnly};
+    case 'egress':
+      return {...uncertain('NameServersUnreachable', say.noEgress(question.host)), addressesOnly};
+  }
+}
+
+function verified(given: Case, proof: NonNullable<Verdict['proof']>): Fold {
+  return {
+    reason: 'Verified',
+    verified: true,
+    proof,
+    message: say.verified(given, proof),
+    agreed: given.silent.length === 0,
+  };
+}
+
+function negative(given: Case, reason: DnsReason, message: string): Fold {
+  const undecided: Classification['kind'][] = ['proved', 'unknown', 'unsettled'];
+  // Right addresses are a yes, unless it is the TXT record that is missing.
+  if (reason !== 'ProofMissing') undecided.push('addresses');
+  const unanimous = given.classifications.every(each => !undecided.includes(each.kind) && !isPartial(each));
+  return {reason, verified: false, message, agreed: unanimous && given.silent.length === 0};
+}
+
+/** It leads elsewhere according to some servers, but others on the way did not answer. */
+function isPartial(classification: Classification): boolean {
+  return classification.kind === 'elsewhere' && 'partial' in classification.end && classification.end.partial;
+}
+
+function propagating(message: string): Fold {
+  return {reason: 'Propagating', verified: false, message, agreed: false};
+}
+
+function uncertain(reason: DnsReason, message: string): Fold {
+  return {reason, verified: false, message, agreed: false};
+}
+
+function silentServers(answers: readonly ServerAnswer[]): ServerNoAnswer[] {
+  const answered = new Set(onlyAnswered(answers).map(({serverName}) => serverName));
+  const silent = new Map<string, ServerNoAnswer>();
+  for (const answer of answers) {
+    if (!answer.ok && !answered.has(answer.serverName)) silent.set(answer.serverName, answer);
+  }
+  return [...silent.values()];
+}

@@ -1,0 +1,68 @@
+export type DnsReason =
+  | 'Verified'
+  | 'RecordMissing'
+  | 'RecordMismatch'
+  | 'ConflictingRecord'
+  | 'ProofMissing'
+  | 'Propagating'
+  | 'NameServersUnreachable'
+  | 'DelegationBroken'
+  | 'Bogus';
+
+/** What a check must prove about one host. Names are in canonical form: lower-case A-labels, no trailing dot. */
+export interface ProofQuestion {
+  readonly host: string;
+  /** The account's own target, `{id}.edge.example.net`: the value of the CNAME. */
+  readonly target: string;
+  /** `_nameplate.<host>`. */
+  readonly txtName: string;
+  readonly txtValue: string;
+  /** `txt`: a name with only addresses needs the TXT record too. `address`: the addresses are enough. */
+  readonly apexProof: 'txt' | 'address';
+  /** Issuer domain names of the CA, as in CAA records (`letsencrypt.org`). Empty: CAA is not checked. */
+  readonly caaIdentities: readonly string[];
+  /** The ACME account at the CA, compared with `accounturi` (RFC 8657). Absent: that parameter is ignored. */
+  readonly caaAccountUri?: string;
+  /** The ACME methods in use, compared with `validationmethods` (RFC 8657). Default: `http-01`. */
+  readonly caaValidationMethods?: readonly string[];
+}
+
+/** One record as a server sent it. Name and value are in presentation form: printable ASCII, escaped, cut. */
+export interface ObservedRecord {
+  readonly type: string;
+  readonly name: string;
+  readonly value: string;
+  /** Seconds. */
+  readonly ttl?: number;
+  /** Name and address of the server that sent it. */
+  readonly server: string;
+}
+
+export interface CaaVerdict {
+  readonly outcome: 'allowed' | 'forbidden' | 'lookup-failed' | 'unchecked';
+  readonly message: string;
+  /** The record that forbids or allows, as a zone file has it. */
+  readonly record?: string;
+}
+
+export interface Verdict {
+  readonly reason: DnsReason;
+  readonly verified: boolean;
+  readonly proof?: 'cname' | 'address-txt' | 'address';
+  /** What was found, where, and the one thing to do. */
+  readonly message: string;
+  /**
+   * Every authoritative server answered, and all give the same yes or no. Only such a "no" may demote anything. In mode
+   * `recursive`, the resolvers take the place of the authoritative servers; in mode `auto`, they never do.
+   */
+  readonly agreed: boolean;
+  /** At most 8 KiB in total. */
+  readonly observed: readonly ObservedRecord[];
+  /** An apex or a flattened name: it has the target's addresses instead of a CNAME, so it needs the TXT record. */
+  readonly addressesOnly: boolean;
+  /** All values of `_nameplate.<host>` on any server. */
+  readonly txtValues: readonly string[];
+  readonly caa: CaaVerdict;
+  /** The smallest TTL (negative: RFC 2308) among the answers: how soon a recursive may get another answer. */
+  readonly minTtlSeconds?: number;
+}

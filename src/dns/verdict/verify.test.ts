@@ -1,0 +1,224 @@
+import {describe, expect, test} from 'vitest';
+import {systemClock} from '../../base/clock.ts';
+import {TtlCache} from '../../base/ttl-cache.ts';
+import {createDelegations} from '../resolve/delegation.ts';
+import {createRecursiveDirectory} from '../resolve/directory.ts';
+import type {Message, ResourceRecord} from '../wire/codec.ts';
+import type {Query, Reply, Transport} from '../wire/transport.ts';
+import type {CaaRecord} from './caa.ts';
+import {createTargets} from './targets.ts';
+import type {ProofQuestion} from './verdict.ts';
+import {verifyQuestion} from './verify.ts';
+
+const question: ProofQuestion = {
+  host: 'shop.evil.test',
+  target: 'acct.edge.good.test',
+  txtName: '_nameplate.shop.evil.test',
+  txtValue: 'token',
+  apexProof: 'txt',
+  caaIdentities: ['ca.example'],
+};
+const never = new AbortController().signal;
+
+function message(query: Query, more: Partial<Message>): Reply {
+  const base = {
+    id: 0,
+    truncated: false,
+    rcode: 0,
+    edns: true,
+    extendedErrors: [],
+    answers: [],
+    authority: [],
+    additional: [],
+  };
+  return {ok: true, message: {...base, question: {name: query.name, type: 1}, authoritative: true, ...more}};
+}
+
+/** Counts what it is asked; a mind that no real server has answers. */
+function counting(answer: (query: Query) => Reply): Transport & {readonly asked: Query[]} {
+  const asked: Query[] = [];
+  return {
+    asked,
+    async query(query) {
+      asked.push(query);
+      return answer(query);
+    },
+  };
+}
+
+function authoritativeOver(transport: Transport) {
+  const roots = [{name: 'root', endpoints: [{address: '127.0.0.1', port: 53}]}];
+  const authoritative = createDelegations({transport, roots, port: 53, clock: systemClock});
+  return {authoritative, ...common()};
+}
+
+function common() {
+  const blocked = new TtlCache<true>(systemClock, 1);
+  const registryCaa = new TtlCache<readonly CaaRecord[]>(systemClock, 1);
+  return {targets: createTargets(systemClock), blocked, registryCaa, clock: systemClock, timeoutMs: 10_000};
+}
+
+const ns = (name: string, target: string): ResourceRecord => ({type: 'NS', name, ttl: 60, target});
+const hundred = Array.from({length: 100}, (_, n) => n);
+
+describe('a verdict asks no more than 60 questions of', () => {
+  const strangers: [string, (query: Query) => Reply][] = [
+    [
+      'a hundred name servers with a hundred addresses each',
+      query => {
+        if (query.type !== 'NS') return message(query, {});
+        const names = hundred.map(n => `ns${n}.${query.name}`);
+        const glue = (name: string): ResourceRecord[] =>
+          hundred.map(n => ({type: 'A', name, ttl: 60, address: `127.1.${n}.1`}));
+        const authority = names.map(name => ns(query.name, name));
+        return message(query, {authoritative: false, authority, additional: names.flatMap(glue)});
+      },
+    ],
+    [
+      'name servers whose names lead to ever more name servers',
+      query => {
+        const authority = hundred.map(n => ns(query.name, `ns${n}.x${Math.random().toString(36).slice(2)}.test`));
+        const glue: ResourceRecord[] = [{type: 'A', name: 'ns.test', ttl: 60, address: '127.0.0.2'}];
+        if (query.name === 'test')
+          return message(query, {authoritative: false, authority: [ns('test', 'ns.test')], additional: glue});
+        return message(query, query.type === 'NS' ? {authoritative: false, authority} : {});
+      },
+    ],
+    [
+      'a chain of names that never ends',
+      query =>
+        message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: `a.${query.name}`.slice(-200)}]}),
+    ],
+    ['servers that are silent', () => ({ok: false, failure: 'timeout', detail: 'no answer'})],
+  ];
+
+  test.each(strangers)('%s', async (_, answer) => {
+    const transport = counting(answer);
+    const verdict = await verifyQuestion(question, authoritativeOver(transport), never);
+    expect(verdict.verified).toBe(false);
+    expect(transport.asked.length).toBeLessThanOrEqual(60);
+  });
+});
+
+describe('a validating resolver that fails', () => {
+  const recursive = (answer: (query: Query) => Reply) => {
+    const transport = counting(answer);
+    const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], transport);
+    return {fallback, ...common()};
+  };
+  const right = (query: Query) =>
+    message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]});
+
+  test('but answers when it may not validate has found bogus DNSSEC', async () => {
+    const deps = recursive(query => (query.checkingDisabled ? right(query) : message(query, {rcode: 2})));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({
+      reason: 'Bogus',
+      verified: false,
+      agreed: false,
+    });
+  });
+
+  test('only once has found none', async () => {
+    let failures = 0;
+    const deps = recursive(query => (failures++ === 0 ? message(query, {rcode: 2}) : right(query)));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
+  });
+
+  test('and is silent when it is asked once more has found nothing', async () => {
+    let failures = 0;
+    const failing = (query: Query): Reply =>
+      failures++ === 0 ? message(query, {rcode: 2}) : {ok: false, failure: 'timeout', detail: 'no answer'};
+    const deps = recursive(query => (query.checkingDisabled ? right(query) : failing(query)));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({
+      reason: 'NameServersUnreachable',
+      agreed: false,
+    });
+  });
+
+  test('either way has found nothing', async () => {
+    const deps = recursive(query => message(query, {rcode: 2}));
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({
+      reason: 'NameServersUnreachable',
+      agreed: false,
+    });
+  });
+});
+
+test('a resolver is asked once for the CAA set of a registry, and not for the end of a chain that it has followed', async () => {
+  const soa: ResourceRecord = {type: 'SOA', name: 'good.test', ttl: 60, minimum: 60};
+  const resolver = counting(query => {
+    const answers: ResourceRecord[] = [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}];
+    const none = {authority: [soa]};
+    return message(query, {authoritative: false, ...(query.name.startsWith('shop') ? {answers, ...none} : none)});
+  });
+  const deps = {fallback: createRecursiveDirectory([{address: '127.0.0.1', port: 53}], resolver), ...common()};
+  for (const host of [question.host, 'shop.bad.test']) {
+    const verdict = await verifyQuestion({...question, host}, deps, never);
+    expect(verdict).toMatchObject({reason: 'Verified', caa: {outcome: 'allowed'}});
+  }
+  const asked = resolver.asked.filter(({type}) => type === 'CAA').map(({name}) => name);
+  expect(asked).toEqual([question.host, 'evil.test', 'test', 'shop.bad.test', 'bad.test']);
+});
+
+test('a closed way to the authoritative servers is not tried again at once', async () => {
+  const closed = counting(() => ({ok: false, failure: 'unreachable', detail: 'no route'}));
+  const open = counting(query => {
+    return message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]});
+  });
+  const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], open);
+  const deps = {...authoritativeOver(closed), fallback};
+  for (let n = 0; n < 3; n++) {
+    // What a resolver says in their place may be old.
+    expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified', agreed: false});
+  }
+  expect(closed.asked).toHaveLength(1);
+});
+
+test('a server that holds parent and child, and gives no glue, is asked where the child is', async () => {
+  const alone = counting(query => {
+    const {name, type} = query;
+    if (type === 'NS' && ['test', 'evil.test'].includes(name))
+      return message(query, {answers: [ns(name, `ns.${name}`)]});
+    if (type === 'A' && name.startsWith('ns.')) {
+      return message(query, {answers: [{type, name, ttl: 60, address: '127.0.0.2'}]});
+    }
+    const answers: ResourceRecord[] = [{type: 'CNAME', name, ttl: 60, target: question.target}];
+    return message(query, name === question.host ? {answers} : {});
+  });
+  const verdict = await verifyQuestion(question, authoritativeOver(alone), never);
+  expect(verdict).toMatchObject({reason: 'Verified', agreed: true});
+  expect(verdict.observed).toMatchObject([{server: 'ns.evil.test (127.0.0.2)'}]);
+});
+
+test('a registry that falls silent is no closed way', async () => {
+  let registrySilent = false;
+  const mortal = counting(query => {
+    if (registrySilent && query.endpoint.address !== '127.0.0.1')
+      return {ok: false, failure: 'timeout', detail: 'no answer'};
+    const glue: ResourceRecord = {type: 'A', name: 'ns.test', ttl: 60, address: '127.0.0.2'};
+    const referral = {authoritative: false, authority: [ns('test', 'ns.test')], additional: [glue]};
+    return message(query, query.name === 'test' && query.endpoint.address === '127.0.0.1' ? referral : {rcode: 3});
+  });
+  const unused = counting(() => ({ok: false, failure: 'timeout', detail: 'no answer'}));
+  const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], unused);
+  const deps = {...authoritativeOver(mortal), fallback};
+  expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'DelegationBroken', agreed: true});
+  registrySilent = true;
+  expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'NameServersUnreachable', agreed: false});
+  expect(unused.asked).toEqual([]);
+});
+
+test('an abort rejects', async () => {
+  const transport = counting(() => ({ok: false, failure: 'timeout', detail: 'no answer'}));
+  const stopped = AbortSignal.abort(new Error('stopped'));
+  await expect(verifyQuestion(question, authoritativeOver(transport), stopped)).rejects.toThrow('stopped');
+});
+
+test('names are compared in canonical form, however they are asked for', async () => {
+  const transport = counting(query =>
+    message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]}),
+  );
+  const shouting = {...question, host: 'SHOP.Evil.test.', target: 'ACCT.edge.good.test.'};
+  const verdict = await verifyQuestion(shouting, {...authoritativeOver(transport)}, never);
+  expect(verdict).toMatchObject({reason: 'Verified', agreed: true});
+});

@@ -1,0 +1,138 @@
+import {randomBytes} from 'node:crypto';
+import {withDeadline} from '../../base/deadline.ts';
+import type {TtlCache} from '../../base/ttl-cache.ts';
+import {canonicalName} from '../names/wire-names.ts';
+import {onlyAnswered} from '../resolve/cname-chain.ts';
+import type {Directory} from '../resolve/directory.ts';
+import {Session} from '../resolve/session.ts';
+import {type CaaDependencies, lookUpCaa} from './caa-lookup.ts';
+import {type Evidence, gatherEvidence} from './evidence.ts';
+import {cachedElsewhere} from './explain.ts';
+import {type Judgment, judge} from './judge.ts';
+import {observe} from './observe.ts';
+import type {Targets} from './targets.ts';
+import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
+
+/** Together, the 60 queries that one verdict may send to strangers' servers. */
+const PROOF_BUDGET = 48;
+const CAA_BUDGET = 12;
+/** Queries to our own recursives, in addition. */
+const CONFIRM_BUDGET = 32;
+/** How long we do not try the authoritative servers again after egress was closed. */
+const BLOCKED_MS = 60_000;
+const EGRESS = 'egress';
+
+/** Recursives, which see what the zone's own servers do not show. */
+export interface Confirmation {
+  readonly directory: Directory;
+  /** Whether they must have the new answer too. Otherwise, they only check whether the zone's DNSSEC is broken. */
+  readonly answer: boolean;
+}
+
+export interface VerifyDependencies extends CaaDependencies {
+  readonly targets: Targets;
+  /** Absent in mode `recursive`. */
+  readonly authoritative?: Directory;
+  /** Takes the place of the authoritative servers in mode `recursive`, and in mode `auto` if none can be reached. */
+  readonly fallback?: Directory;
+  /** Queried before a name is verified, in mode `auto`. */
+  readonly confirm?: Confirmation;
+  /** Remembers that egress to the authoritative servers is closed. */
+  readonly blocked: TtlCache<true>;
+  readonly timeoutMs: number;
+}
+
+/** One verdict. Faults of DNS are verdicts. Rejects only if the signal aborts. */
+export async function verifyQuestion(
+  given: ProofQuestion,
+  deps: VerifyDependencies,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const question = canonicalQuestion(given);
+  return withDeadline(deps.timeoutMs, signal, async deadline => {
+    const attempt = await tryInOrder(question, deps, deadline);
+    const judgment = await confirmed(question, attempt, deps, deadline);
+    const caa = await caaOf(question, attempt, deps);
+    signal.throwIfAborted();
+    return {...judgment, ...observe(attempt.evidence), caa};
+  });
+}
+
+function canonicalQuestion(question: ProofQuestion): ProofQuestion {
+  const canonical = (name: string) => canonicalName(name) ?? name;
+  const {host, target, txtName} = question;
+  return {...question, host: canonical(host), target: canonical(target), txtName: canonical(txtName)};
+}
+
+/** Tries the authoritative servers. If none can be reached, tries the fallback, and for a while only the fallback. */
+async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, signal: AbortSignal): Promise<Attempt> {
+  const {authoritative, fallback, blocked} = deps;
+  const first = authoritative ?? fallback;
+  if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
+  const closed = first === authoritative && fallback !== undefined && blocked.get(EGRESS);
+  if (closed) return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
+  const attempt = await tryDirectory(question, first, deps, signal);
+  const {evidence} = attempt;
+  if (evidence.kind !== 'fault' || evidence.fault !== 'egress' || fallback === undefined) return attempt;
+  blocked.set(EGRESS, true, BLOCKED_MS);
+  return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
+}
+
+/** A resolver's answer in place of servers that cannot be reached may be old: it moves no claim and is not drift. */
+function withoutAuthority(attempt: Attempt): Attempt {
+  return {...attempt, judgment: {...attempt.judgment, agreed: false}};
+}
+
+/** If no server answers about the host, looks up no CAA records: a CA would not get an answer either. */
+function caaOf(
+  question: ProofQuestion,
+  {evidence, directory, session}: Attempt,
+  deps: CaaDependencies,
+): Promise<CaaVerdict> {
+  const answered = evidence.kind === 'host' && evidence.answers.some(answer => answer.ok);
+  session.grant(answered ? CAA_BUDGET : -session.remaining);
+  return lookUpCaa(question, directory, session, deps);
+}
+
+interface Attempt {
+  readonly directory: Directory;
+  readonly session: Session;
+  readonly evidence: Evidence;
+  readonly judgment: Judgment;
+}
+
+async function tryDirectory(
+  question: ProofQuestion,
+  directory: Directory,
+  {targets, clock}: VerifyDependencies,
+  signal: AbortSignal,
+  budget = PROOF_BUDGET,
+): Promise<Attempt> {
+  const session = new Session({transport: directory.transport, budget, signal});
+  const randomLabel = () => randomBytes(8).toString('hex');
+  const evidence = await gatherEvidence(question, session, {directory, targets, clock, randomLabel});
+  return {directory, session, evidence, judgment: judge(question, evidence)};
+}
+
+/**
+ * Holds a verified name back while a recursive finds its DNSSEC broken, or while a configured recursive still has an
+ * old answer: the CA would see the same. A recursive that does not answer holds nothing back.
+ */
+async function confirmed(
+  question: ProofQuestion,
+  {directory, judgment}: Attempt,
+  deps: VerifyDependencies,
+  signal: AbortSignal,
+): Promise<Judgment> {
+  const {confirm} = deps;
+  if (!judgment.verified || confirm === undefined || confirm.directory === directory) return judgment;
+  const {evidence, judgment: second} = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
+  if (second.verified || evidence.kind === 'fault') return judgment;
+  const {proof: _, ...rest} = judgment;
+  const heldBack = {...rest, verified: false, agreed: false};
+  if (second.reason === 'Bogus') return {...heldBack, reason: 'Bogus', message: second.message};
+  if (!confirm.answer || second.reason === 'NameServersUnreachable') return judgment;
+  const {minTtlSeconds} = observe(evidence);
+  const message = cachedElsewhere(question, onlyAnswered(evidence.answers), minTtlSeconds);
+  return {...heldBack, reason: 'Propagating', message};
+}

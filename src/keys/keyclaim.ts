@@ -1,0 +1,26 @@
+/**
+ * The record of which account a key belongs to. It is cluster-scoped and named after the key's hash, and only the
+ * operator writes it. A name is unique in the cluster, so the API server itself decides who held a key first, and no
+ * right within a namespace reaches the record.
+ */
+import type {KeyClaimSpec} from '../api/generated/keyclaim.ts';
+import {GROUP, VERSION} from '../api/names.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+
+export interface KeyClaim extends KubeObject {
+  spec: KeyClaimSpec;
+}
+
+export const KEY_CLAIM: ResourceType<KeyClaim> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'keyclaims',
+  kind: 'KeyClaim',
+  namespaced: false,
+};
+
+/**
+ * Name of the one record that is not about a key. If it exists, every earlier key is recorded, so a key without a
+ * record is unknown. While it does not exist (an upgrade, a restore), a key without a record may be valid.
+ */
+export const COMPLETE = 'complete';

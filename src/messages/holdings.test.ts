@@ -1,0 +1,82 @@
+import {setImmediate as turn} from 'node:timers/promises';
+import {expect, test} from 'vitest';
+import {type Hold, Holdings} from './holdings.ts';
+
+const limits = {totalBytes: 1000, totalRequests: 20, accountBytes: 400, accountRequests: 5};
+
+function enter(holdings: Holdings, account: string): Hold {
+  const hold = holdings.enter(account);
+  if (typeof hold === 'string') throw new Error(`refused by the bound of the ${hold}`);
+  return hold;
+}
+
+/** Says in `order` when the room was there. */
+function waitFor(hold: Hold, bytes: number, name: string, order: string[]): void {
+  void hold.room(bytes).then(() => order.push(name));
+}
+
+test('an account has so many requests at once; one that is released makes room', () => {
+  const holdings = new Holdings(limits);
+  const holds = Array.from({length: 5}, () => enter(holdings, 'a'));
+  expect(holdings.enter('a')).toBe('account');
+  enter(holdings, 'b').release();
+  holds[0]?.release();
+  expect(typeof holdings.enter('a')).toBe('object');
+});
+
+test('all accounts together have so many requests at once', () => {
+  const holdings = new Holdings(limits);
+  for (let n = 0; n < 20; n++) enter(holdings, `account ${n}`);
+  expect(holdings.enter('one more')).toBe('total');
+});
+
+test('bytes are bounded for the account, then in total; what is refused is not held', () => {
+  const holdings = new Holdings(limits);
+  const a = enter(holdings, 'a');
+  expect(a.grow(400)).toBeUndefined();
+  expect(a.grow(1)).toBe('account');
+  expect(enter(holdings, 'b').grow(400)).toBeUndefined();
+  const c = enter(holdings, 'c');
+  expect(c.grow(201)).toBe('total');
+  expect(c.grow(200)).toBeUndefined();
+  expect(holdings.bytes).toBe(1000);
+  a.keep(100);
+  expect(holdings.bytes).toBe(700);
+});
+
+test('those that wait for room get it in turns of their accounts, as others give back', async () => {
+  const holdings = new Holdings({...limits, totalBytes: 400});
+  const first = enter(holdings, 'a');
+  first.grow(400);
+  const order: string[] = [];
+  for (const name of ['a1', 'a2', 'b1', 'b2']) waitFor(enter(holdings, name.slice(0, 1)), 100, name, order);
+  await turn();
+  expect(order).toEqual([]);
+  first.release();
+  await turn();
+  expect(order).toEqual(['a1', 'b1', 'a2', 'b2']);
+  expect(holdings.bytes).toBe(400);
+});
+
+test('an account at its own bound keeps nobody else waiting', async () => {
+  const holdings = new Holdings(limits);
+  enter(holdings, 'a').grow(400);
+  const other = enter(holdings, 'c');
+  other.grow(400);
+  const blocker = enter(holdings, 'd');
+  blocker.grow(200);
+  const order: string[] = [];
+  waitFor(enter(holdings, 'a'), 100, 'a', order);
+  waitFor(enter(holdings, 'b'), 100, 'b', order);
+  blocker.release();
+  await turn();
+  expect(order).toEqual(['b']);
+});
+
+test('nothing is left when all is released', () => {
+  const holdings = new Holdings(limits);
+  const holds = ['a', 'a', 'b'].map(account => enter(holdings, account));
+  for (const hold of holds) hold.grow(100);
+  for (const hold of holds) hold.release();
+  expect({bytes: holdings.bytes, accounts: holdings.accounts}).toEqual({bytes: 0, accounts: 0});
+});

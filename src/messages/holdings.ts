@@ -1,0 +1,160 @@
+/** What requests hold of the service while they are in progress: bounded in total and for each account. */
+
+export interface HoldLimits {
+  /** Of all accounts together. */
+  readonly totalBytes: number;
+  readonly totalRequests: number;
+  /** Of each account. */
+  readonly accountBytes: number;
+  readonly accountRequests: number;
+}
+
+/** Whose bound was met. */
+export type Bound = 'account' | 'total';
+
+interface Waiter {
+  readonly bytes: number;
+  readonly grant: () => void;
+}
+
+interface Account {
+  readonly name: string;
+  requests: number;
+  bytes: number;
+  readonly waiting: Waiter[];
+}
+
+/** One request's share. Every hold must be released once, when its answer has left or its client has gone. */
+export interface Hold {
+  /** Takes so many more bytes; returns the bound that stands against it, and then takes nothing. */
+  grow(bytes: number): Bound | undefined;
+  /**
+   * Takes so many bytes as soon as there is room. Accounts take turns. Only for a hold that has none, and at most what an
+   * account may hold: else those that wait might wait for each other.
+   */
+  room(bytes: number): Promise<void>;
+  /** Holds so many bytes from now on. */
+  keep(bytes: number): void;
+  release(): void;
+}
+
+export class Holdings {
+  readonly #limits: HoldLimits;
+  readonly #accounts = new Map<string, Account>();
+  /** Accounts with requests that wait for room, in the order of their turns. */
+  readonly #queue = new Set<Account>();
+  #bytes = 0;
+  #requests = 0;
+
+  constructor(limits: HoldLimits) {
+    this.#limits = limits;
+  }
+
+  /** Held by all accounts now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Accounts that hold anything now. */
+  get accounts(): number {
+    return this.#accounts.size;
+  }
+
+  /** The bound that stands against one more request, where there is one. */
+  enter(name: string): Hold | Bound {
+    const account = this.#accounts.get(name) ?? {name, requests: 0, bytes: 0, waiting: []};
+    if (account.requests >= this.#limits.accountRequests) return 'account';
+    if (this.#requests >= this.#limits.totalRequests) return 'total';
+    this.#accounts.set(name, account);
+    account.requests += 1;
+    this.#requests += 1;
+    return new Held(this, account);
+  }
+
+  /** The account's own bound first: it is the one that its owner can do something about. */
+  boundOf(account: Account, bytes: number): Bound | undefined {
+    const {accountBytes, totalBytes} = this.#limits;
+    if (account.bytes + bytes > accountBytes) return 'account';
+    return this.#bytes + bytes > totalBytes ? 'total' : undefined;
+  }
+
+  take(account: Account, bytes: number): void {
+    account.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  wait(account: Account, waiter: Waiter): void {
+    account.waiting.push(waiter);
+    this.#queue.add(account);
+  }
+
+  giveBack(account: Account, bytes: number): void {
+    this.take(account, -bytes);
+    if (this.#queue.size > 0) this.#grant();
+  }
+
+  leave(account: Account): void {
+    account.requests -= 1;
+    this.#requests -= 1;
+    if (account.requests === 0) this.#accounts.delete(account.name);
+  }
+
+  #grant(): void {
+    for (const account of this.#queue) {
+      const [waiter] = account.waiting;
+      const bound = waiter && this.boundOf(account, waiter.bytes);
+      if (bound === 'total') return; // Nobody overtakes, else a large answer would wait for ever.
+      if (bound === 'account') continue;
+      account.waiting.shift();
+      this.#queue.delete(account);
+      if (account.waiting.length > 0) this.#queue.add(account); // Its next turn comes after all others'.
+      waiter?.grant();
+    }
+  }
+}
+
+class Held implements Hold {
+  readonly #holdings: Holdings;
+  readonly #account: Account;
+  #bytes = 0;
+
+  constructor(holdings: Holdings, account: Account) {
+    this.#holdings = holdings;
+    this.#account = account;
+  }
+
+  grow(bytes: number): Bound | undefined {
+    const bound = this.#holdings.boundOf(this.#account, bytes);
+    if (bound === undefined) this.#take(bytes);
+    return bound;
+  }
+
+  room(bytes: number): Promise<void> {
+    if (this.#account.waiting.length === 0 && this.grow(bytes) === undefined) return Promise.resolve();
+    return new Promise(resolve => {
+      const grant = () => {
+        this.#take(bytes);
+        resolve();
+      };
+      this.#holdings.wait(this.#account, {bytes, grant});
+    });
+  }
+
+  keep(bytes: number): void {
+    const surplus = this.#bytes - bytes;
+    if (surplus === 0) return;
+    this.#bytes = bytes;
+    this.#holdings.giveBack(this.#account, surplus);
+  }
+
+  release(): void {
+    this.#holdings.leave(this.#account);
+    this.#holdings.giveBack(this.#account, this.#bytes);
+    this.#bytes = 0;
+  }
+
+  #take(bytes: number): void {
+    this.#bytes += bytes;
+    this.#holdings.take(this.#account, bytes);
+  }
+}

@@ -1,0 +1,147 @@
+/** What is charged, held against what the file grows by. */
+import {mkdtempSync, rmSync, statSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {DatabaseSync} from 'node:sqlite';
+import {afterAll, expect, test} from 'vitest';
+import {AccountBytes} from './account-bytes.ts';
+import {prepareAppend} from './append.ts';
+import {prepareLeases} from './lease.ts';
+import {prepareRetention} from './retention.ts';
+import {migrate} from './schema.ts';
+import {Work} from './work.ts';
+
+const FACTOR = 2;
+const folder = mkdtempSync(join(tmpdir(), 'nameplate-cost-'));
+afterAll(() => rmSync(folder, {recursive: true}));
+
+let files = 0;
+const retention = {doneMs: 1000, deadMs: 1000, idempotencyMs: 1000};
+
+function open(accountBytes = 1e12, path = join(folder, `${files++}.db`), version?: number) {
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
+  migrate(db, version);
+  const work = new Work();
+  const usage = new AccountBytes(db);
+  const options = {path, maxAttempts: 2, accountBytes, reserveBytes: 0, retention};
+  const expire = prepareRetention(db, usage, retention, work);
+  return {
+    db,
+    usage,
+    append: prepareAppend(db, usage, options, work),
+    leases: prepareLeases(db, usage, options, work),
+    sweep: (now: number) => {
+      while (expire(now).more);
+    },
+    size: () => statSync(path).size,
+    charged: () => {
+      usage.flush();
+      return Number(db.prepare('SELECT sum(bytes) AS bytes FROM accounts').get()?.bytes ?? 0);
+    },
+  };
+}
+
+type Store = ReturnType<typeof open>;
+
+interface Row {
+  readonly case: string;
+  readonly count: number;
+  readonly account: (n: number) => string;
+  readonly message: string;
+  readonly key?: (n: number) => string;
+  /** Claimed, and given back with it. */
+  readonly reason?: string;
+}
+
+const one = () => 'one';
+const many = (n: number) => `account-${(n * 7919) % 101}`;
+const rows: readonly Row[] = [
+  {case: 'one character', count: 5000, account: one, message: 'x'},
+  {case: 'accounts in turns', count: 5000, account: many, message: 'x'},
+  {case: 'long names of accounts', count: 3000, account: n => `${n % 50}-${'a'.repeat(250)}`, message: 'x'},
+  {case: 'with idempotency keys', count: 3000, account: one, message: 'x', key: n => `${(n * 7919) % 3001}`},
+  {
+    case: 'with the longest keys, in no order',
+    count: 3000,
+    account: many,
+    message: 'x',
+    key: n => `${(n * 7919) % 3001}`.padStart(255, 'k'),
+  },
+  {case: 'with the longest reason', count: 3000, account: one, message: 'x', reason: 'y'.repeat(512)},
+  {case: 'that just share no page', count: 1000, account: one, message: 'x'.repeat(2050)},
+  {case: 'that just need a page more', count: 1000, account: one, message: 'x'.repeat(4050)},
+  {case: 'long ones', count: 100, account: one, message: 'x'.repeat(262_000)},
+];
+
+function fill(store: Store, {count, account, message, key, reason}: Row): void {
+  const {db, append, leases} = store;
+  db.exec('BEGIN');
+  for (let n = 0; n < count; n++) {
+    const idempotency = key && {key: key(n), fingerprint: 'f'.repeat(43)};
+    expect(append({account: account(n), message, ...(idempotency && {idempotency})}, 1e12).kind).toBe('appended');
+  }
+  for (let n = 0; reason !== undefined && n < count; n++) {
+    const [claimed] = leases.claim({account: account(n), limit: 1, leaseMs: 1000}, 1e12);
+    if (claimed) leases.nack({account: account(n), ...claimed, delayMs: 1e6, reason}, 1e12);
+  }
+  store.charged();
+  db.exec('COMMIT');
+}
+
+test.each(rows)(
+  `messages, $case: the file grows by at most ${FACTOR} times what is charged`,
+  {timeout: 30_000},
+  row => {
+    const store = open();
+    const before = store.size();
+    fill(store, row);
+    const ratio = (store.size() - before) / store.charged();
+    expect(ratio).toBeLessThan(FACTOR);
+    expect(ratio, 'and nobody is charged for what is not there').toBeGreaterThan(0.3);
+  },
+);
+
+test('what is deleted is not charged any more, to the byte', () => {
+  const store = open();
+  const {append, leases, charged, sweep} = store;
+  for (let n = 0; n < 10; n++) {
+    append({account: 'a', message: 'x', idempotency: {key: `k${n}`, fingerprint: 'f'}}, 0);
+  }
+  append({account: 'a', message: 'again', idempotency: {key: 'k0', fingerprint: 'f'}}, 2000);
+  for (const {id, lease} of leases.claim({account: 'a', limit: 100, leaseMs: 1000}, 3000)) {
+    leases.nack({account: 'a', id, lease, delayMs: 0, reason: 'first, and longer'}, 3000);
+  }
+  for (const [n, {id, lease}] of leases.claim({account: 'a', limit: 100, leaseMs: 1000}, 3000).entries()) {
+    if (n % 2 === 0) leases.ack({account: 'a', id, lease}, 3000);
+    else leases.nack({account: 'a', id, lease, delayMs: 0, ...(n % 3 === 0 && {reason: 'last'})}, 3000);
+  }
+  expect(charged()).toBeGreaterThan(10 * 512);
+  sweep(10_000);
+  expect(charged()).toBe(0);
+});
+
+test('a full account may give messages back, but keeps no reasons', () => {
+  const {append, leases, usage} = open(1200);
+  expect(append({account: 'a', message: 'x'}, 0).kind).toBe('appended');
+  const [claimed] = leases.claim({account: 'a', limit: 1, leaseMs: 1000}, 0);
+  if (!claimed) throw new Error('there is nothing to claim');
+  append({account: 'a', message: 'y'.repeat(130)}, 0);
+  expect(append({account: 'a', message: 'z'}, 0).kind).toBe('quota');
+  const before = usage.of('a');
+  expect(leases.nack({account: 'a', ...claimed, delayMs: 0, reason: 'r'.repeat(500)}, 0).kind).toBe('settled');
+  expect(usage.of('a')).toBe(before);
+});
+
+test('a database of an earlier version is charged as if it had been written by this one', () => {
+  const path = join(folder, 'earlier.db');
+  const now = open(1e12, path);
+  const row = {count: 500, account: many, message: 'xyz', key: String, reason: 'a reason'};
+  fill(now, {case: '', ...row});
+  const expected = now.db.prepare('SELECT * FROM accounts ORDER BY account').all();
+  now.db.exec(`UPDATE accounts SET bytes = 5; PRAGMA user_version = 2`);
+  now.db.close();
+  const upgraded = open(1e12, path);
+  expect(upgraded.db.prepare('SELECT * FROM accounts ORDER BY account').all()).toEqual(expected);
+  expect(expected).toHaveLength(101);
+});

@@ -1,0 +1,180 @@
+/** What a hostile account can make the shared transaction do: counted in rows, and by the plans of the statements. */
+import {DatabaseSync} from 'node:sqlite';
+import {expect, test} from 'vitest';
+import {AccountBytes} from './account-bytes.ts';
+import {type Append, prepareAppend} from './append.ts';
+import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
+import {prepareReads} from './read.ts';
+import {prepareRetention} from './retention.ts';
+import {migrate} from './schema.ts';
+import {Work} from './work.ts';
+
+const MANY = 5000;
+const MAX_ATTEMPTS = 3;
+const retention = {doneMs: 1000, deadMs: 1000, idempotencyMs: 1000};
+const options = {path: '', maxAttempts: MAX_ATTEMPTS, accountBytes: 1e12, reserveBytes: 0, retention};
+
+interface Store {
+  readonly db: DatabaseSync;
+  readonly work: Work;
+  readonly append: Append;
+  readonly leases: Leases;
+  /** Of every statement that was prepared. */
+  readonly sql: readonly string[];
+  /** Rows that `act` changed. */
+  changes(act: () => unknown): number;
+  /** Claims one message, which has to be there. */
+  claimOne(account: string, now: number): {readonly id: string; readonly lease: string};
+}
+
+function open(db = new DatabaseSync(':memory:')): Store {
+  const sql: string[] = [];
+  const prepare = db.prepare.bind(db);
+  migrate(db);
+  db.prepare = (text: string) => {
+    sql.push(text);
+    return prepare(text);
+  };
+  const work = new Work();
+  const usage = new AccountBytes(db);
+  const append = prepareAppend(db, usage, options, work);
+  const leases = prepareLeases(db, usage, options, work);
+  prepareReads(db, work);
+  prepareRetention(db, usage, retention, work);
+  const total = () => Number(prepare('SELECT total_changes() AS n').get()?.n);
+  return {
+    db,
+    work,
+    append,
+    leases,
+    sql,
+    changes: act => {
+      const before = total();
+      act();
+      return total() - before;
+    },
+    claimOne: (account, now) => {
+      const [claimed] = leases.claim({account, limit: 1, leaseMs: 1000}, now);
+      if (claimed === undefined) throw new Error('there is nothing to claim');
+      return claimed;
+    },
+  };
+}
+
+/** Messages of one account, all claimed at 0 for a second. */
+function claimed({append, leases}: Store, account: string, count: number) {
+  for (let n = 0; n < count; n++) append({account, message: `${n}`}, 0);
+  return Array.from({length: count / 100}, () => leases.claim({account, limit: 100, leaseMs: 1000}, 0)).flat();
+}
+
+test('no statement of the store walks a table or sorts', () => {
+  const {db, sql} = open();
+  const plans = sql.map(text => ({
+    text,
+    plan: db
+      .prepare(`EXPLAIN QUERY PLAN ${text}`)
+      .all()
+      .map(({detail}) => String(detail)),
+  }));
+  expect(plans.length).toBeGreaterThan(15);
+  expect(plans.filter(({plan}) => plan.some(step => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
+  const steps = plans.flatMap(({plan}) => plan);
+  // What is not available, or not yet, is outside of the ranges that a claim reads.
+  expect(steps).toContain(
+    'SEARCH messages USING INDEX messages_hidden (account=? AND available_at>? AND available_at<?)',
+  );
+  expect(steps).toContain('SEARCH messages USING INDEX messages_waiting (account=?)');
+  expect(steps).toContain('SEARCH messages USING COVERING INDEX messages_leased (lease_until<?)');
+});
+
+test('5,000 delayed messages: a claim touches what it returns, now and when the delays have ended', () => {
+  const store = open();
+  const {leases, append, work} = store;
+  for (const {id, lease} of claimed(store, 'mine', MANY)) {
+    leases.nack({account: 'mine', id, lease, delayMs: 60_000}, 0);
+  }
+  append({account: 'mine', message: 'available'}, 1);
+  work.reset();
+  expect(store.changes(() => store.claimOne('mine', 1))).toBe(1);
+  expect(work.rows).toBe(1);
+  expect(store.changes(() => leases.claim({account: 'mine', limit: 100, leaseMs: 1000}, 1))).toBe(0);
+  const due = store.changes(() => leases.claim({account: 'mine', limit: 100, leaseMs: 1000}, 60_000));
+  expect(due).toBe(300);
+});
+
+test('5,000 leases that run out at once: nobody pays for more than a few of them', () => {
+  const store = open();
+  const {leases, append} = store;
+  claimed(store, 'mine', MANY);
+  append({account: 'theirs', message: 'x'}, 0);
+  append({account: 'theirs', message: 'y'}, 0);
+  const later = 5000;
+  let [first, second] = [
+    {id: '', lease: ''},
+    {id: '', lease: ''},
+  ];
+  expect(store.changes(() => (first = store.claimOne('theirs', later)))).toBe(1);
+  expect(store.changes(() => (second = store.claimOne('theirs', later)))).toBe(1);
+  expect(store.changes(() => leases.ack({account: 'theirs', ...first}, later))).toBe(1);
+  expect(store.changes(() => leases.nack({account: 'theirs', ...second, delayMs: 0}, later))).toBe(1);
+  expect(store.changes(() => store.claimOne('mine', later))).toBe(3);
+  expect(store.changes(() => leases.lapse(later))).toBe(LAPSE_ROWS);
+  let lapsed = LAPSE_ROWS;
+  for (let count = LAPSE_ROWS; count === LAPSE_ROWS; lapsed += count) count = leases.lapse(later);
+  expect(lapsed, 'all but those that the claim took back').toBe(MANY - 2);
+});
+
+test('a lease that has run out is lost, also before anything took it back', () => {
+  const store = open();
+  const {leases, append} = store;
+  append({account: 'mine', message: 'x'}, 0);
+  const ref = {account: 'mine', ...store.claimOne('mine', 0)};
+  expect(leases.ack(ref, 1000)).toEqual({kind: 'lease-lost'});
+  expect(leases.nack({...ref, delayMs: 0}, 1000)).toEqual({kind: 'lease-lost'});
+  expect(store.claimOne('mine', 1000).id).toBe(ref.id);
+});
+
+test('claims alone bring back every message once its delay or lease has ended, and none twice', () => {
+  const store = open();
+  const {leases} = store;
+  const all = claimed(store, 'mine', 1000);
+  for (const {id, lease} of all.slice(0, 500)) leases.nack({account: 'mine', id, lease, delayMs: 10 + id.length}, 0);
+  const again = new Set<string>();
+  for (let n = 0; n < 1000; n++) again.add(store.claimOne('mine', 2000).id);
+  expect(again).toEqual(new Set(all.map(({id}) => id)));
+  expect(leases.claim({account: 'mine', limit: 1, leaseMs: 1000}, 2000)).toEqual([]);
+});
+
+test('a database of the first version keeps its messages, with their order, delays, leases and attempts', () => {
+  const db = new DatabaseSync(':memory:');
+  migrate(db, 1);
+  const rows = [
+    ['queued', 0, 100, null],
+    ['queued', 0, 101, null],
+    ['queued', 1, 9000, null],
+    ['leased', 1, 102, 8000],
+    ['leased', MAX_ATTEMPTS, 103, 4000],
+    ['leased', 1, 104, 4000],
+    ['done', 1, 105, null],
+    ['dead', MAX_ATTEMPTS, 106, null],
+  ] as const;
+  const insert = db.prepare(`
+    INSERT INTO messages (id, account, status, created_at, attempts, available_at, lease, lease_until, finished_at, bytes, message)
+    VALUES (?, 'mine', ?, ?, ?, ?, ?, ?, ?, 3, '"x"')`);
+  for (const [n, [status, attempts, availableAt, leaseUntil]] of rows.entries()) {
+    const finishedAt = status === 'done' || status === 'dead' ? 1 : null;
+    const lease = leaseUntil === null ? null : `lease-${n}`;
+    insert.run(`m${n}`, status, 100 + n, attempts, availableAt, lease, leaseUntil, finishedAt);
+  }
+  const store = open(db);
+  const {leases} = store;
+  const ids = (now: number) => leases.claim({account: 'mine', limit: 100, leaseMs: 100_000}, now).map(({id}) => id);
+  expect(leases.ack({account: 'mine', id: 'm5', lease: 'lease-5'}, 5000)).toEqual({kind: 'lease-lost'});
+  expect(ids(5000)).toEqual(['m0', 'm1', 'm5']);
+  expect(ids(7999)).toEqual([]);
+  expect(ids(8000)).toEqual(['m3']);
+  expect(ids(9000)).toEqual(['m2']);
+  const statuses = db.prepare(`SELECT id FROM messages WHERE status = ? ORDER BY id`);
+  expect(statuses.all('dead').map(({id}) => id)).toEqual(['m4', 'm7']);
+  expect(statuses.all('done').map(({id}) => id)).toEqual(['m6']);
+});

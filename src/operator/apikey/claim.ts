@@ -1,0 +1,139 @@
+/**
+ * The records of an APIKey's keys, the only source from which the messages API knows them. A record's name is the hash
+ * of the key, and names are unique in the API server, so the API server decides who held the key first. The operator
+ * creates a record by POST and changes it by PUT at a resourceVersion; it retries a lost race, which is a Conflict.
+ */
+import {isDeepStrictEqual} from 'node:util';
+import {timestamp} from '../../api/conditions.ts';
+import type {KeyClaimSpec} from '../../api/generated/keyclaim.ts';
+import {API_VERSION} from '../../api/names.ts';
+import type {APIKey} from '../../keys/apikey.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
+import {isOverlapOver, letGoMs} from '../../keys/validity.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {isAlreadyExists} from '../../runtime/kube/errors.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {SECRET} from '../resources.ts';
+import {INDEX, type Stores} from '../stores.ts';
+import {comesBefore} from './holder.ts';
+import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
+
+export interface ClaimContext {
+  readonly apiKey: DeepReadonly<APIKey>;
+  readonly account: string;
+  readonly stores: Stores;
+  readonly nowMs: number;
+  readonly client: KubeClient;
+  readonly signal: AbortSignal;
+}
+
+interface Wanted {
+  readonly sha256: string;
+  /** Only for the key before the current one. */
+  readonly validUntil?: string;
+}
+
+/**
+ * Records the keys of the APIKey, and releases all others that it held. Returns the hashes that are this APIKey's; a
+ * key that another APIKey held first is not among them. Throws Conflict or AlreadyExists when somebody else was faster.
+ */
+export async function claimKeys(context: ClaimContext, key: IssuedKey | undefined): Promise<ReadonlySet<string>> {
+  const {apiKey, stores, nowMs, client, signal} = context;
+  const held = new Set<string>();
+  const wanted = key ? wantedOf(context, key) : [];
+  for (const each of wanted) if (await claimKey(context, each)) held.add(each.sha256);
+  for (const claim of stores.keyClaims.byIndex(INDEX.uid, apiKey.metadata.uid ?? '')) {
+    const isWanted = wanted.some(({sha256}) => sha256 === claim.metadata.name);
+    if (!isWanted && letGoMs(claim.spec, nowMs) === undefined) await releaseKey(claim, nowMs, client, signal);
+  }
+  return held;
+}
+
+/** Records keys that have no record yet, and changes no record: for keys that were issued before records existed. */
+export async function claimUnrecorded(context: ClaimContext, key: IssuedKey): Promise<void> {
+  for (const wanted of wantedOf(context, key)) {
+    // AlreadyExists: the reconcile of this APIKey, or of another one with the same key, was faster.
+    if (!context.stores.keyClaims.get(wanted.sha256)) await claimKey(context, wanted).catch(ignoreAlreadyExists);
+  }
+}
+
+export async function releaseKey(
+  claim: DeepReadonly<KeyClaim>,
+  nowMs: number,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<void> {
+  await client.replace(KEY_CLAIM, {...claim, spec: {...claim.spec, releasedAt: timestamp(nowMs)}}, {signal});
+}
+
+export function ignoreAlreadyExists(error: unknown): void {
+  if (!isAlreadyExists(error)) throw error;
+}
+
+function wantedOf({apiKey, nowMs}: ClaimContext, {sha256, previous}: IssuedKey): Wanted[] {
+  const overlaps = previous && previous.sha256 !== sha256 && !isOverlapOver(apiKey, previous.validUntil, nowMs);
+  return [{sha256}, ...(overlaps ? [previous] : [])];
+}
+
+async function claimKey(context: ClaimContext, wanted: Wanted): Promise<boolean> {
+  const {stores, client, signal} = context;
+  const spec = specOf(context, wanted);
+  const claim = stores.keyClaims.get(wanted.sha256);
+  if (!claim) {
+    if (await hasOlderHolder(context, wanted.sha256)) return false;
+    const metadata = {name: wanted.sha256};
+    await client.create<KeyClaim>(KEY_CLAIM, {apiVersion: API_VERSION, kind: 'KeyClaim', metadata, spec}, {signal});
+    return true;
+  }
+  if (!mayHave(context, claim)) return false;
+  if (!isDeepStrictEqual(claim.spec, spec)) await client.replace(KEY_CLAIM, {...claim, spec}, {signal});
+  return true;
+}
+
+function specOf({apiKey: {metadata, spec}, account}: ClaimContext, {validUntil}: Wanted): DeepReadonly<KeyClaimSpec> {
+  const {name, namespace = '', uid = ''} = metadata;
+  const {scopes, expiresAt, revoked} = spec;
+  return {
+    account,
+    namespace,
+    name,
+    uid,
+    scopes,
+    ...(expiresAt !== undefined && {expiresAt}),
+    ...(revoked && {revoked}),
+    ...(validUntil !== undefined && {validUntil}),
+  };
+}
+
+/**
+ * A record stays with its APIKey. Once that APIKey has released the key, or was deleted, another APIKey of the same
+ * account may take it: after a restore, an APIKey has another uid. Other accounts wait until the record has lingered,
+ * because a leaked key is most often one that was just replaced or deleted, while clients still send it.
+ */
+function mayHave({apiKey, account, nowMs}: ClaimContext, {spec}: DeepReadonly<KeyClaim>): boolean {
+  const {name, namespace, uid} = apiKey.metadata;
+  if (spec.uid === uid) return true;
+  const isReplaced = spec.namespace === namespace && spec.name === name; // a name has one APIKey, and this one has it
+  return spec.account === account && (isReplaced || letGoMs(spec, nowMs) !== undefined);
+}
+
+/**
+ * If no record shows who was first (keys of version 0.1, a restore without records), the APIKey that shows the key in
+ * its status comes first, then the older one. A status alone keeps nobody from a key, because a tenant's role may write
+ * it: the other APIKey's Secret must hold the key as well.
+ */
+async function hasOlderHolder({apiKey, stores, client, signal}: ClaimContext, sha256: string): Promise<boolean> {
+  for (const other of stores.apiKeys.byIndex(INDEX.sha256, sha256)) {
+    if (other.metadata.uid === apiKey.metadata.uid || !comesBefore(other, apiKey, sha256)) continue;
+    const at = {namespace: other.metadata.namespace, name: secretNameOf(other)};
+    const secret = await client.get<KeySecret>(SECRET, at, {signal});
+    if (secret && holds(other, secret, sha256)) return true;
+  }
+  return false;
+}
+
+function holds(apiKey: DeepReadonly<APIKey>, secret: KeySecret, sha256: string): boolean {
+  if (standingOf(secret, apiKey, undefined) !== 'ours') return false;
+  const key = readKey(secret);
+  return key?.sha256 === sha256 || key?.previous?.sha256 === sha256;
+}

@@ -1,0 +1,97 @@
+/**
+ * Challenges that nothing justifies any longer: their namespace has lost the host, or their request has failed. The policy
+ * refuses new ones of the first kind. This controller withdraws open ones, also after a restart, and also if an operator
+ * died while withdrawing.
+ */
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {accountOf} from '../account.ts';
+import type {Operator} from '../context.ts';
+import {holderOf} from '../domain/subject.ts';
+import {CERTIFICATE_REQUEST, type Challenge, DOMAIN_CLAIM, type DomainClaim, ORDER} from '../resources.ts';
+import {hasOpenRequest} from './open-challenges.ts';
+import {hasFailed} from './request.ts';
+import {releaseChallenge, withdrawChallenge, withdrawOrder} from './withdraw.ts';
+
+/** How long cert-manager may take to clean up before Nameplate ends the challenge without it. */
+const CLEANUP_MS = 60_000;
+
+/** Keys are "namespace/name". */
+export function reconcileChallenge(operator: Operator): Reconcile {
+  const {stores, clock, logger} = operator;
+  const caches = [
+    stores.claims,
+    stores.namespaces,
+    ...(stores.certificateRequests ? [stores.certificateRequests] : []),
+  ];
+  return async (key, {client, signal}) => {
+    const challenge = stores.challenges.get(key);
+    if (!challenge) return done();
+    if (caches.some(({state}) => state !== 'synced')) return after(1000);
+    const host = challenge.spec.dnsName;
+    const reason = await reasonToWithdraw(operator, challenge, client, signal);
+    if (!reason) return done();
+    const {deletionTimestamp} = challenge.metadata;
+    if (!deletionTimestamp) logger.info({challenge: key, host}, `Withdrawing a challenge: ${reason}.`);
+    const leftMs = deletionTimestamp ? Date.parse(deletionTimestamp) + CLEANUP_MS - clock.now() : CLEANUP_MS;
+    if (leftMs <= 0) {
+      // First, whatever else fails: a challenge that hangs keeps the next holder's from starting.
+      logger.warn(
+        {challenge: key, host},
+        'cert-manager has not cleaned up this challenge for a minute. Removing its finalizer.',
+      );
+      await releaseChallenge(challenge, client, signal);
+    }
+    await withdrawChallenge(challenge, client, signal);
+    return leftMs > 0 ? after(leftMs) : done();
+  };
+}
+
+/** For the log. Decided by the caches first, and then by what the API server holds. */
+async function reasonToWithdraw(
+  operator: Operator,
+  challenge: DeepReadonly<Challenge>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const host = challenge.spec.dnsName;
+  if (isLost(operator, challenge, operator.stores.claims.get(host))) {
+    const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+    if (isLost(operator, challenge, claim)) return 'its namespace has lost the host';
+  }
+  // A request in progress explains the challenge; without approval, requests are not our business.
+  if (!operator.stores.certificateRequests || hasOpenRequest(operator, challenge)) return undefined;
+  const order = await ownerOf(ORDER, challenge, client, signal);
+  if (order === 'gone') return 'its Order is gone';
+  const request = order && (await ownerOf(CERTIFICATE_REQUEST, order, client, signal));
+  if (!order || !request || request === 'gone' || !hasFailed(request)) return undefined;
+  await withdrawOrder(order, client, signal);
+  return 'its certificate request has failed';
+}
+
+/** Undefined if it has no owner of this kind: somebody else made it. */
+async function ownerOf<T extends KubeObject>(
+  kind: ResourceType<T>,
+  {metadata: {namespace, ownerReferences = []}}: DeepReadonly<KubeObject>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<T | 'gone' | undefined> {
+  const reference = ownerReferences.find(owner => owner.kind === kind.kind && owner.controller);
+  if (!reference) return undefined;
+  const owner = await client.get(kind, {namespace, name: reference.name}, {signal});
+  return owner?.metadata.uid === reference.uid ? owner : 'gone';
+}
+
+/** Somebody else holds the host, or this namespace released it. If nobody ever claimed it, nothing was lost. */
+function isLost(
+  {stores, config}: Operator,
+  {metadata: {namespace = ''}}: DeepReadonly<Challenge>,
+  claim: DeepReadonly<DomainClaim> | undefined,
+): boolean {
+  if (config.certificates.approval.exemptNamespaces.includes(namespace)) return false;
+  const object = stores.namespaces.get(namespace);
+  if (!claim || !object) return false;
+  return holderOf(claim, accountOf(object, config), namespace) !== 'us';
+}

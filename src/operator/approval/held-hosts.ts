@@ -1,0 +1,100 @@
+/**
+ * Keeps one record per namespace of the hosts that the namespace holds. The admission policy on ACME challenges reads
+ * it, because a policy cannot look up a claim by the host in the object: its parameter is one fixed name per namespace.
+ * The record remains in force while the operator is down, so renewals continue. The operator adds a host only after a
+ * quorum read of its claim.
+ * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources
+ */
+import {API_VERSION} from '../../api/names.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {accountOf} from '../account.ts';
+import type {Operator} from '../context.ts';
+import {holderOf} from '../domain/subject.ts';
+import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, type HeldHosts} from '../resources.ts';
+import {INDEX, isTerminating} from '../stores.ts';
+
+/** The one name that the policy reads in every namespace. */
+export const HELD_HOSTS_NAME = 'nameplate';
+
+/** Keys are names of namespaces. */
+export function reconcileHeldHosts(operator: Operator): Reconcile {
+  const {stores} = operator;
+  return async (namespace, {client, signal}) => {
+    const sources = [stores.claims, stores.projects, stores.namespaces, stores.heldHosts];
+    if (sources.some(({state}) => state !== 'synced')) return after(1000);
+    if (!stores.namespaces.get(namespace)) return done();
+    const ends = isTerminating(stores, namespace); // nothing is added any more, and what is lost must still go
+    const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+    const before = record?.spec.hosts ?? {};
+    const wanted = heldHosts(operator, namespace);
+    const added = ends ? {} : await confirmed(operator, namespace, without(wanted, before), client, signal);
+    const removed = Object.keys(without(before, wanted));
+    if (Object.keys(added).length === 0 && removed.length === 0) return done();
+    const metadata = {namespace, name: HELD_HOSTS_NAME};
+    if (!record) {
+      const object = {apiVersion: API_VERSION, kind: HELD_HOSTS.kind, metadata, spec: {hosts: added}};
+      await client.create(HELD_HOSTS, object, {signal});
+      return done();
+    }
+    // Removals first and alone: whatever keeps a host from being added must not keep a lost one in the record.
+    const gone = removed.filter(host => wanted[host] === undefined);
+    const kept =
+      gone.length > 0
+        ? await change(record, Object.fromEntries(gone.map(host => [host, null])), client, signal)
+        : record;
+    if (Object.keys(added).length > 0) await change(kept, added, client, signal);
+    return done();
+  };
+}
+
+function change(
+  {metadata: {namespace, name, resourceVersion}}: DeepReadonly<HeldHosts>,
+  hosts: Readonly<Record<string, string | null>>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<HeldHosts> {
+  return client.patch(HELD_HOSTS, {namespace, name}, {metadata: {resourceVersion}, spec: {hosts}}, {signal});
+}
+
+/** By host, the UID of what makes it the namespace's: a claim, or the Project whose default host has its own certificate. */
+function heldHosts(operator: Operator, namespace: string): Record<string, string> {
+  const {stores, config, identity} = operator;
+  const claims = stores.claims.byIndex(INDEX.namespace, namespace).filter(claim => isHeld(operator, namespace, claim));
+  const own = config.defaultHost.tls === 'certificate' ? stores.projects.byIndex(INDEX.namespace, namespace) : [];
+  return Object.fromEntries([
+    ...own.map(({metadata: {name, uid = ''}}) => [identity.defaultHost(name, namespace), uid]),
+    ...claims.map(({metadata: {name, uid = ''}}) => [name, uid]),
+  ]);
+}
+
+function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadonly<DomainClaim> | undefined): boolean {
+  const object = stores.namespaces.get(namespace);
+  return object !== undefined && holderOf(claim, accountOf(object, config), namespace) === 'us';
+}
+
+/** Reads from the API server itself, not from the cache, because the record lets challenges through. */
+async function confirmed(
+  operator: Operator,
+  namespace: string,
+  hosts: Readonly<Record<string, string>>,
+  client: KubeClient,
+  signal: AbortSignal,
+): Promise<Record<string, string>> {
+  const kept: Record<string, string> = {};
+  for (const [host, uid] of Object.entries(hosts)) {
+    const isClaim = operator.stores.claims.get(host) !== undefined;
+    const claim = isClaim ? await client.get(DOMAIN_CLAIM, {name: host}, {signal}) : undefined;
+    if (!isClaim || isHeld(operator, namespace, claim)) kept[host] = uid;
+  }
+  return kept;
+}
+
+function without(
+  from: Readonly<Record<string, string>>,
+  these: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(from).filter(([host, uid]) => these[host] !== uid));
+}

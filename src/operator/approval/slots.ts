@@ -1,0 +1,97 @@
+/**
+ * How many certificates may be issued at the same time. cert-manager processes 60 challenges at a time, and one whose
+ * self check fails keeps its slot until something ends it. Each account therefore has a limit, the total stays below
+ * cert-manager's, some slots are reserved for renewals, and the last free slot goes to an account that has none.
+ */
+
+import type {ReadonlyStore} from '../../runtime/cache/store.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import {accountId} from '../account.ts';
+import type {Operator} from '../context.ts';
+import type {CertificateRequest} from '../resources.ts';
+import {INDEX} from '../stores.ts';
+import {hasOpenRequest, openChallenges} from './open-challenges.ts';
+import {approvedAtMs, isDecided, isForHost} from './request.ts';
+
+/** An account may use this many times the number of slots that it leaves free. */
+const SHARE = 4;
+
+export class Slots {
+  readonly #limits: Operator['config']['certificates']['challenges'];
+  readonly #taken = new Map<string, number>();
+  #total = 0;
+
+  constructor(operator: Operator) {
+    const {stores, config} = operator;
+    this.#limits = config.certificates.challenges;
+    for (const request of stores.certificateRequests?.byIndex(INDEX.inProgress, 'all') ?? []) {
+      if (holdsSlot(operator, request)) this.#add(accountOfObject(operator, request));
+    }
+    for (const account of operator.reservations.accounts(stores.certificateRequests)) this.#add(account);
+    // Whatever became of its request, cert-manager processes a challenge until it is gone.
+    for (const challenge of stores.challenges.list()) {
+      if (!hasOpenRequest(operator, challenge)) this.#add(accountOfObject(operator, challenge));
+    }
+  }
+
+  /** False: no slot is free for the account now. */
+  take(account: string, renewal: boolean): boolean {
+    const {inProgress, inProgressPerAccount, renewalReserve} = this.#limits;
+    const free = inProgress - (renewal ? 0 : renewalReserve) - this.#total;
+    const had = this.#taken.get(account) ?? 0;
+    const hasRoom = had === 0 ? free > 0 : had < Math.min(inProgressPerAccount, SHARE * (free - 1));
+    if (hasRoom) this.#add(account);
+    return hasRoom;
+  }
+
+  #add(account: string): void {
+    this.#taken.set(account, (this.#taken.get(account) ?? 0) + 1);
+    this.#total += 1;
+  }
+}
+
+/** Slots of requests that are being approved: the cache shows an approval a moment after it was written. */
+export class Reservations {
+  /** By "namespace/name". */
+  readonly #held = new Map<string, {readonly uid: string | undefined; readonly account: string}>();
+
+  add(account: string, request: DeepReadonly<CertificateRequest>): void {
+    this.#held.set(keyOf(request), {uid: request.metadata.uid, account});
+  }
+
+  /** Runs `approve`, and releases the slot unless it resolves to true: the request was approved. */
+  async releaseUnless(request: DeepReadonly<CertificateRequest>, approve: () => Promise<boolean>): Promise<boolean> {
+    let isApproved = false;
+    try {
+      isApproved = await approve();
+      return isApproved;
+    } finally {
+      if (!isApproved) this.release(request);
+    }
+  }
+
+  release(request: DeepReadonly<CertificateRequest>): void {
+    this.#held.delete(keyOf(request));
+  }
+
+  /** The account of each slot that the cache does not show; forgets those that it does. */
+  accounts(requests: ReadonlyStore<CertificateRequest> | undefined): string[] {
+    for (const [key, {uid}] of this.#held) {
+      const request = requests?.get(key);
+      if (!request || request.metadata.uid !== uid || isDecided(request)) this.#held.delete(key);
+    }
+    return [...this.#held.values()].map(({account}) => account);
+  }
+}
+
+export function accountOfObject({stores}: Operator, {metadata}: DeepReadonly<KubeObject>): string {
+  const namespace = stores.namespaces.get(metadata.namespace ?? '');
+  return namespace ? accountId(namespace) : '';
+}
+
+/** A request that made no progress for the time after which a challenge is ended does not occupy a slot. */
+function holdsSlot(operator: Operator, request: DeepReadonly<CertificateRequest>): boolean {
+  const {timeoutSeconds} = operator.config.certificates.challenges;
+  const isYoung = operator.clock.now() < approvedAtMs(request) + timeoutSeconds * 1000;
+  return (isYoung && isForHost(request)) || openChallenges(operator, request).length > 0;
+}

@@ -1,0 +1,34 @@
+import {expect, test} from 'vitest';
+import {Ages, isOlder} from './ages.ts';
+
+function object(name: string, second: number, namespace = 'ns') {
+  const creationTimestamp = new Date(Date.UTC(2026, 10, 21) + second * 1000).toISOString();
+  return {apiVersion: 'v1', kind: 'Domain', metadata: {name, namespace, creationTimestamp}};
+}
+
+/** In an order that follows neither names nor ages. */
+function shuffled(count: number) {
+  return Array.from({length: count}, (_, n) => (n * 7919) % count).map(n => object(`h${n}`, Math.floor(n / 3)));
+}
+
+test('counts older objects, and the name decides between objects of the same second', () => {
+  const ages = new Ages();
+  const all = shuffled(1000);
+  for (const each of all) ages.add(each);
+  for (const each of all.slice(0, 50)) {
+    expect(ages.countOlder('ns', each)).toBe(all.filter(other => isOlder(other, each)).length);
+  }
+});
+
+test('forgets removed objects, and separates namespaces', () => {
+  const ages = new Ages();
+  const all = shuffled(100);
+  for (const each of all) ages.add(each);
+  const newest = object('z', 1000, 'other');
+  expect(ages.countOlder('ns', newest)).toBe(100);
+  expect(ages.countOlder('other', newest)).toBe(0);
+  for (const each of all.slice(0, 60)) ages.remove(each);
+  expect(ages.countOlder('ns', newest)).toBe(40);
+  for (const each of all.slice(60)) ages.remove(each);
+  expect(ages.countOlder('ns', newest)).toBe(0);
+});

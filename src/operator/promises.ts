@@ -1,0 +1,100 @@
+/**
+ * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, and
+ * versions of cert-manager or the edge that are too old. The log, /readyz, and a metric report it; the operator keeps
+ * running.
+ */
+import type {Logger} from 'pino';
+import {Gauge, type Registry} from 'prom-client';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import type {OperatorConfig} from './config.ts';
+
+/** Earlier versions write the token of a challenge into a rule of the edge that is not exact. */
+const OLDEST_CERT_MANAGER = '1.18.0';
+/** Earlier versions put the path of an Ingress into their rules without quotes (traefik/traefik 11d251415a). */
+const OLDEST_TRAEFIK = '3.6.11';
+
+const CRD: ResourceType<KubeObject> = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+};
+
+export interface PromiseParts {
+  readonly config: OperatorConfig;
+  readonly client: KubeClient;
+  readonly registry: Registry;
+  readonly logger: Logger;
+}
+
+/** Checks once, and returns the text for the readiness check, if any. */
+export function checkPromises({config, client, registry, logger}: PromiseParts): () => string | undefined {
+  const held = new Gauge({
+    name: 'nameplate_promises_held',
+    help: '1 if nothing is known to break the promises of the threat model, else 0.',
+    registers: [registry],
+  });
+  const info = new Gauge({
+    name: 'nameplate_component_info',
+    help: 'The versions that the promises depend on, as far as they are known.',
+    labelNames: ['component', 'version'],
+    registers: [registry],
+  });
+  const problems: string[] = [];
+  const report = (found: readonly string[]) => {
+    for (const problem of found) logger.warn(problem);
+    problems.push(...found);
+    held.set(problems.length === 0 ? 1 : 0);
+  };
+  report(configuredProblems(config));
+  info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
+  void certManagerVersion(client, logger).then(version => {
+    info.set({component: 'cert-manager', version: version ?? 'unknown'}, 1);
+    report(tooOld('cert-manager', version, OLDEST_CERT_MANAGER));
+  });
+  return () => (problems.length === 0 ? undefined : problems.join(' '));
+}
+
+export function configuredProblems({admission, certificates, routing}: OperatorConfig): string[] {
+  const {notEnforced} = admission;
+  const off = notEnforced.length > 0 ? [notEnforcedProblem(notEnforced)] : [];
+  const approval = certificates.approval.enabled
+    ? []
+    : [
+        'Nameplate does not approve certificate requests (config.certificates.approval.enabled is false): another approver decides who gets a certificate for which host.',
+      ];
+  return [...off, ...approval, ...tooOld('Traefik', routing.traefik.version || undefined, OLDEST_TRAEFIK)];
+}
+
+function notEnforcedProblem(names: readonly string[]): string {
+  return `The admission policies are not enforced (${names.join(', ')}): tenants can serve or certify hosts that they have not proved. Set admission.mode to enforce and enable the policies in the chart values.`;
+}
+
+export function tooOld(component: string, version: string | undefined, oldest: string): string[] {
+  if (version === undefined || compareVersions(version, oldest) >= 0) return [];
+  return [`${component} ${version} is too old for the promises of the threat model. Upgrade it to ${oldest} or later.`];
+}
+
+/** Three numbers, with or without a leading v; ignores what follows them. */
+function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map(version => (/\d+(\.\d+)*/.exec(version)?.[0] ?? '0').split('.').map(Number));
+  for (let index = 0; index < 3; index++) {
+    const difference = (left?.[index] ?? 0) - (right?.[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Every installation method of cert-manager labels its CRDs. */
+async function certManagerVersion(client: KubeClient, logger: Logger): Promise<string | undefined> {
+  try {
+    const crd = await client.get(CRD, {name: 'certificates.cert-manager.io'});
+    const version = crd?.metadata.labels?.['app.kubernetes.io/version'];
+    return version && /^v?0\.0\.0/.test(version) ? undefined : version; // a build from source
+  } catch (error) {
+    logger.warn({err: error}, 'The version of cert-manager is unknown: its CRD cannot be read.');
+    return undefined;
+  }
+}

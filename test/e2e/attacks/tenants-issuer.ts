@@ -1,0 +1,23 @@
+/** An ACME Issuer of a tenant's own, at the server that the platform of these tests lists. */
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, ISSUER} from '../../../src/operator/resources.ts';
+import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
+import {listAll} from '../../support/kube.ts';
+import {client as admin, cluster} from '../world.ts';
+import {type Attacker, make} from './attackers.ts';
+
+export async function makeTenantsIssuer(attacker: Attacker): Promise<void> {
+  const [issuer] = await issuerObjects(admin, cluster.info, attacker.self.namespace, 'acme');
+  if (!issuer) throw new Error('the cluster has no ACME issuer');
+  await make(attacker, ISSUER, TENANTS_ISSUER, {spec: (issuer.object as {spec?: object}).spec});
+}
+
+/** A Certificate named `name`, which the platform of these tests approves if the namespace holds the host. */
+export async function orderFromTenantsIssuer(attacker: Attacker, name: string, host: string): Promise<void> {
+  const issuerRef = {name: TENANTS_ISSUER, kind: 'Issuer', group: 'cert-manager.io'};
+  await make(attacker, CERTIFICATE, name, {spec: {secretName: name, dnsNames: [host], issuerRef}});
+}
+
+export async function requestOf({self}: Attacker, certificate: string): Promise<CertificateRequest | undefined> {
+  const requests = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
+  return requests.find(({metadata}) => metadata.name.startsWith(`${certificate}-`));
+}

@@ -1,0 +1,200 @@
+/**
+ * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
+ */
+import {type Attack, type Deed, type Manifest, manifest} from './rows.ts';
+
+/** The one server that the platform lists for Issuers of tenants. */
+export const LISTED_SERVER = 'https://ca.example/directory';
+export const HELD = 'shop.example.com';
+const EDGE = 'traefik';
+const VICTIM = 'login.victim.example';
+
+const SOLVER = {'acme.cert-manager.io/http01-solver': 'true'};
+const account = {privateKeySecretRef: {name: 'account'}};
+const secret = {name: 'any', key: 'any'};
+const listed = {server: LISTED_SERVER, ...account};
+
+function issuer(name: string, spec: object): Manifest {
+  return manifest('Issuer', name, {spec});
+}
+
+function solvedBy(solver: object): object {
+  return {acme: {...listed, solvers: [solver]}};
+}
+
+const NOT_LISTED = 'The platform does not list the server';
+const WHOM_TO_TRUST = 'An Issuer may not change how its server is verified';
+const WHERE = 'An Issuer may not choose where a challenge is solved';
+
+/** Traefik puts it before the path of the challenge. */
+const matcher = `Path(\`/\`) || Host(\`${VICTIM}\`) && PathPrefix`;
+const widened = {
+  ingressClassName: EDGE,
+  ingressTemplate: {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.pathmatcher': matcher}}},
+};
+
+const issuers: readonly (readonly [attack: string, spec: object, says: string])[] = [
+  ['whose ACME server is its own', {acme: {...listed, server: 'https://acme.mallory.example/directory'}}, NOT_LISTED],
+  [
+    'whose server only begins like a listed one',
+    {acme: {...listed, server: `${LISTED_SERVER}@mallory.example/`}},
+    NOT_LISTED,
+  ],
+  ['that does not verify the listed server', {acme: {...listed, skipTLSVerify: true}}, WHOM_TO_TRUST],
+  ['with its own CA for the listed server', {acme: {...listed, caBundle: 'bWluZQ=='}}, WHOM_TO_TRUST],
+  [
+    'of Vault at its own server',
+    {vault: {server: 'https://vault.mallory.example', path: 'pki/sign/any', auth: {tokenSecretRef: secret}}},
+    NOT_LISTED,
+  ],
+  [
+    'of Venafi at its own server',
+    {venafi: {zone: 'any', tpp: {url: 'https://tpp.mallory.example', credentialsRef: {name: 'any'}}}},
+    NOT_LISTED,
+  ],
+  [
+    'that sends challenges to its own name server',
+    solvedBy({dns01: {rfc2136: {nameserver: '192.0.2.53'}}}),
+    NOT_LISTED,
+  ],
+  [
+    'that sends challenges to its own acme-dns',
+    solvedBy({dns01: {acmeDNS: {host: 'https://dns.mallory.example', accountSecretRef: secret}}}),
+    NOT_LISTED,
+  ],
+  [
+    'that sends challenges to its own Akamai',
+    solvedBy({
+      dns01: {
+        akamai: {
+          serviceConsumerDomain: 'mallory.example',
+          clientTokenSecretRef: secret,
+          clientSecretSecretRef: secret,
+          accessTokenSecretRef: secret,
+        },
+      },
+    }),
+    NOT_LISTED,
+  ],
+  [
+    'that delegates challenges to a webhook',
+    solvedBy({dns01: {webhook: {groupName: 'acme.mallory.example', solverName: 'any'}}}),
+    WHERE,
+  ],
+  ['whose solver routes also match another host', solvedBy({http01: {ingress: widened}}), WHERE],
+  ['whose solver writes to a named Ingress', solvedBy({http01: {ingress: {name: 'np-any'}}}), WHERE],
+  ['whose solver attaches to a Gateway', solvedBy({http01: {gatewayHTTPRoute: {parentRefs: [{name: 'edge'}]}}}), WHERE],
+  [
+    'whose account key would be created under a reserved name',
+    {acme: {...listed, privateKeySecretRef: {name: `np-${'a'.repeat(20)}`}}},
+    'are reserved for Nameplate',
+  ],
+];
+
+const certificate = {secretName: 'mine', dnsNames: [HELD], issuerRef: {name: 'mine'}};
+const otherClass = {ingressClassName: 'internal', rules: [{host: HELD}]};
+const annotated = (key: string) => ({annotations: {[`acme.cert-manager.io/${key}`]: EDGE}});
+const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
+
+export const issuanceAttacks: readonly Attack[] = [
+  ...issuers.map(([attack, spec, says], index) => ({
+    attack: `an Issuer ${attack}`,
+    object: issuer(`steal-${index}`, spec),
+    says,
+  })),
+  ...[
+    'http01-override-ingress-name',
+    'http01-override-ingress-class',
+    'http01-override-ingress-ingressclassname',
+    'http01-parentrefname',
+  ].map(key => ({
+    attack: `a Certificate whose annotation moves the solver: ${key}`,
+    object: manifest('Certificate', `steal-${key}`, {spec: certificate}, annotated(key)),
+    says: NOT_BY_ANNOTATION,
+  })),
+  ...['http01-edit-in-place', 'http01-ingress-class'].map(key => ({
+    attack: `an Ingress of another class, whose annotation the ingress shim copies: ${key}`,
+    object: manifest('Ingress', `steal-${key}`, {spec: otherClass}, annotated(key)),
+    says: NOT_BY_ANNOTATION,
+  })),
+  {
+    attack: 'a CertificateRequest whose annotation moves the solver',
+    object: manifest(
+      'CertificateRequest',
+      'steal',
+      {spec: {request: 'AA==', issuerRef: {name: 'mine'}}},
+      annotated('http01-parentrefname'),
+    ),
+    says: NOT_BY_ANNOTATION,
+  },
+  {
+    attack: 'a Service that cert-manager would clean up before it ends a challenge',
+    object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
+    says: 'Only cert-manager creates solvers of challenges',
+  },
+  {
+    attack: 'a record of the hosts that it holds',
+    object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
+    says: 'Only Nameplate writes claims of hosts and keys, and HeldHosts',
+  },
+];
+
+export const issuanceDeeds: readonly Deed[] = [
+  {
+    deed: 'create an Issuer for a listed server, with a solver at the edge',
+    object: issuer('listed', solvedBy({http01: {ingress: {ingressClassName: EDGE}}})),
+  },
+  {
+    deed: 'create an Issuer that solves through DNS at a public provider',
+    object: issuer('dns', solvedBy({dns01: {cloudflare: {apiTokenSecretRef: secret}}})),
+  },
+  {deed: 'create an Issuer that signs with its own key', object: issuer('own-ca', {ca: {secretName: 'ca'}})},
+  {deed: 'create a self-signed Issuer', object: issuer('own-signature', {selfSigned: {}})},
+  {
+    deed: 'create a CertificateRequest',
+    object: manifest('CertificateRequest', 'mine', {spec: {request: 'AA==', issuerRef: {name: 'mine'}}}),
+  },
+];
+
+/** As cert-manager creates it. */
+export function challenge(name: string, dnsName: string, more: object = {}): Manifest {
+  const url = `${LISTED_SERVER}/1`;
+  const issuerRef = {name: 'any', kind: 'ClusterIssuer'};
+  const spec = {
+    url,
+    authorizationURL: url,
+    dnsName,
+    issuerRef,
+    key: 'a',
+    token: 'a',
+    type: 'HTTP-01',
+    solver: {},
+    ...more,
+  };
+  return manifest('Challenge', name, {spec});
+}
+
+/** As cert-manager creates it. */
+export function solverIngress(name: string, rules: readonly object[]): Manifest {
+  const backend = {service: {name, port: {number: 8089}}};
+  const http = {paths: [{path: '/.well-known/acme-challenge/a', pathType: 'Exact', backend}]};
+  return manifest(
+    'Ingress',
+    name,
+    {spec: {ingressClassName: EDGE, rules: rules.map(rule => ({...rule, http}))}},
+    {labels: SOLVER},
+  );
+}
+
+/** Not for a host that the namespace does not hold, whoever writes it. */
+export const unheld: readonly Deed[] = [
+  {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
+  {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},
+  {deed: 'a Challenge for an IP address', object: challenge('address', '192.0.2.1')},
+  {deed: 'a solver for another namespace’s host', object: solverIngress('foreign', [{host: VICTIM}])},
+  {
+    deed: 'a solver for its own host and another namespace’s host',
+    object: solverIngress('both', [{host: HELD}, {host: VICTIM}]),
+  },
+  {deed: 'a solver for every host', object: solverIngress('every', [{}])},
+];

@@ -1,0 +1,219 @@
+/**
+ * What a tenant tries to make cert-manager do, and what cert-manager may do: on a real API server, with the chart's
+ * policies.
+ */
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {routeName} from '../../../src/operator/identity.ts';
+import {until} from '../../cluster/wait.ts';
+import {
+  challenge,
+  HELD,
+  issuanceAttacks,
+  issuanceDeeds,
+  LISTED_SERVER,
+  solverIngress,
+  unheld,
+} from './issuance.rows.ts';
+import {MANAGED, manifest, TENANT} from './rows.ts';
+import {type AdmissionWorld, startAdmissionWorld} from './world.ts';
+
+let world: AdmissionWorld;
+
+beforeAll(async () => {
+  world = await startAdmissionWorld();
+  await world.install('--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`);
+  const [listed] = issuanceDeeds;
+  const passes = () =>
+    world.act('tenant', 'create', listed?.object, '--dry-run=server').then(
+      () => true,
+      () => false,
+    );
+  await until('the list is in force', passes);
+  for (const object of MANAGED) await world.act('operator', 'create', object);
+});
+afterAll(() => world?.api.stop());
+
+const act: AdmissionWorld['act'] = (...args) => world.act(...args);
+
+function asTenant(...args: readonly string[]): Promise<string> {
+  return world.kubectl('tenant', args);
+}
+
+function asCertManager(...args: readonly string[]): Promise<string> {
+  return world.kubectl('certManager', args);
+}
+
+describe.concurrent('a tenant is refused', () => {
+  test.each(issuanceAttacks)('$attack', async ({object, says}) => {
+    await expect(act('tenant', 'create', object)).rejects.toThrow(says);
+    const said = await act('operator', 'create', object, '--dry-run=server').catch((error: Error) => error.message);
+    expect(said, 'the operator is not').not.toContain(says);
+  });
+});
+
+describe.concurrent('a tenant may', () => {
+  test.each(issuanceDeeds)('$deed', async ({object}) => {
+    await expect(act('tenant', 'create', object)).resolves.toContain('created');
+  });
+});
+
+describe('what cert-manager creates', () => {
+  const record = manifest('HeldHosts', 'nameplate', {spec: {hosts: {[HELD]: 'any'}}});
+  const heldPatch = (uid: string | null) => JSON.stringify({spec: {hosts: {[HELD]: uid}}});
+  const patched = (kind: string, name: string, patch: object, ...flags: string[]) => [
+    'patch',
+    kind,
+    name,
+    '--type',
+    'merge',
+    '--patch',
+    JSON.stringify(patch),
+    ...flags,
+  ];
+
+  test.each(unheld)('$deed is refused while the namespace holds nothing', async ({object}) => {
+    await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
+  });
+
+  test('a Challenge and its solver for a host that the namespace holds', async () => {
+    await act('operator', 'create', record);
+    const created = () => act('certManager', 'create', challenge('held', HELD, {solver: {http01: {ingress: {}}}}));
+    await until('the policy sees the record', () =>
+      created().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await expect(act('certManager', 'create', solverIngress('held', [{host: HELD}]))).resolves.toContain('created');
+  });
+
+  test.each(unheld)('$deed is refused', async ({object}) => {
+    await expect(act('certManager', 'create', object)).rejects.toThrow('This namespace does not hold');
+    await expect(act('admin', 'create', object)).rejects.toThrow('This namespace does not hold');
+  });
+
+  test('an Ingress without the label of a solver', async () => {
+    const {metadata, ...rest} = solverIngress('unlabeled', [{host: HELD}]);
+    const unlabeled = {...rest, metadata: {...metadata, labels: {}}};
+    await expect(act('certManager', 'create', unlabeled)).rejects.toThrow(
+      'may write only the routes of its own solvers',
+    );
+    const annotations = {metadata: {annotations: {any: 'any'}}};
+    const name = routeName(TENANT, HELD);
+    await expect(asCertManager(...patched('ingress', name, annotations))).rejects.toThrow(
+      'may write only the routes of its own solvers',
+    );
+  });
+
+  test('an edit that moves a solver, or turns an Ingress into one', async () => {
+    const spec = solverIngress('held', [{host: 'login.victim.example'}]).spec;
+    await expect(asCertManager(...patched('ingress', 'held', {spec}))).rejects.toThrow(
+      'keep the host for which they were created',
+    );
+  });
+
+  test.each([
+    {kind: 'challenge', name: 'held'},
+    {kind: 'order', name: 'managed'},
+    {kind: 'certificaterequest', name: 'managed'},
+  ])('a tenant cannot label, keep, or delete a $kind', async ({kind, name}) => {
+    const spec = {request: 'AA==', issuerRef: {name: 'any'}};
+    const username = 'system:serviceaccount:cert-manager:cert-manager';
+    const objects = [
+      manifest('Order', 'managed', {spec: {...spec, dnsNames: [HELD]}}),
+      manifest('CertificateRequest', 'managed', {spec: {...spec, username}}),
+    ];
+    for (const object of objects.filter(each => each.kind.toLowerCase() === kind))
+      await act('certManager', 'create', object);
+    for (const metadata of [{labels: {solver: 'other'}}, {finalizers: ['mallory.example/stay']}]) {
+      await expect(asTenant(...patched(kind, name, {metadata}))).rejects.toThrow('Only cert-manager writes this');
+    }
+    const status = patched(kind, name, {status: {state: 'valid', conditions: []}}, '--subresource', 'status');
+    await expect(asTenant(...status)).rejects.toThrow('Only cert-manager writes this');
+    await expect(asTenant('delete', kind, name)).rejects.toThrow('Only cert-manager writes this');
+  });
+
+  test('its cleanup passes after the namespace has lost the host', async () => {
+    const hosts = JSON.stringify({spec: {hosts: {[HELD]: null}}});
+    await world.kubectl('admin', ['patch', 'heldhosts', 'nameplate', '--type', 'merge', '--patch', hosts]);
+    const refused = () =>
+      act('certManager', 'create', challenge('late', HELD)).then(
+        () => false,
+        () => true,
+      );
+    await until('the policy sees the loss', refused);
+    const processing = {status: {processing: true, presented: true}};
+    await asCertManager(...patched('challenge', 'held', processing, '--subresource', 'status'));
+    await asCertManager(...patched('challenge', 'held', {metadata: {finalizers: ['acme.cert-manager.io/finalizer']}}));
+    await asCertManager('delete', 'challenge', 'held', '--wait=false');
+    await asCertManager(...patched('challenge', 'held', {metadata: {finalizers: null}}));
+    await asCertManager('delete', 'ingress', 'held');
+  });
+
+  test('its cleanup passes where the record is gone, as while a namespace is being deleted', async () => {
+    const finalizers = ['acme.cert-manager.io/finalizer'];
+    await world.kubectl('admin', ['patch', 'heldhosts', 'nameplate', '--type', 'merge', '--patch', heldPatch('any')]);
+    const object = challenge('orphan', HELD, {solver: {http01: {ingress: {}}}});
+    const created = {...object, metadata: {...object.metadata, finalizers}};
+    await until('the host is held again', () =>
+      act('certManager', 'create', created).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await world.kubectl('admin', ['delete', 'heldhosts', 'nameplate']);
+    const refused = () =>
+      act('certManager', 'create', challenge('later', HELD)).then(
+        () => false,
+        () => true,
+      );
+    await until('the record is gone', refused);
+    await asCertManager('delete', 'challenge', 'orphan', '--wait=false');
+    await asCertManager(...patched('challenge', 'orphan', {metadata: {finalizers: null}}));
+  });
+
+  test('a tenant does not approve or change its own request, though cert-manager’s webhook is not there', async () => {
+    const says = 'Only cert-manager writes this CertificateRequest';
+    await act(
+      'tenant',
+      'create',
+      manifest('CertificateRequest', 'own', {spec: {request: 'AA==', issuerRef: {name: 'any'}}}),
+    );
+    const approved = {
+      type: 'Approved',
+      status: 'True',
+      reason: 'Mine',
+      message: 'mine',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const approve = patched('certificaterequest', 'own', {status: {conditions: [approved]}}, '--subresource', 'status');
+    await expect(asTenant(...approve)).rejects.toThrow(says);
+    const username = 'system:serviceaccount:cert-manager:cert-manager';
+    await expect(asTenant(...patched('certificaterequest', 'own', {spec: {username}}))).rejects.toThrow(says);
+    await expect(
+      asTenant(...patched('certificaterequest', 'own', {metadata: {labels: {team: 'mine'}}})),
+    ).resolves.toBeDefined();
+  });
+
+  test('a tenant cannot write the record', async () => {
+    const says = 'Only Nameplate writes claims of hosts and keys, and HeldHosts';
+    await act('operator', 'create', record);
+    await expect(asTenant(...patched('heldhosts', 'nameplate', {spec: {hosts: {any: 'any'}}}))).rejects.toThrow(says);
+    await expect(asTenant('delete', 'heldhosts', 'nameplate')).rejects.toThrow(says);
+  });
+});
+
+test('in audit mode, a challenge passes where no record exists', async () => {
+  await world.install('--set', 'admission.mode=audit');
+  const namespace = 'adopting';
+  await world.kubectl('admin', ['create', 'namespace', namespace]);
+  const object = challenge('unheld', 'adopting.example.com');
+  const created = {...object, metadata: {...object.metadata, namespace}};
+  const create = () => world.kubectl('certManager', ['create', '-n', namespace, '-f', '-'], created);
+  await until('audit mode is in force', () =>
+    create().then(
+      () => true,
+      () => false,
+    ),
+  );
+});

@@ -1,0 +1,25 @@
+/** What the operator requested from the API server, according to the audit log. */
+import {OPERATOR_USER, type World} from './world.ts';
+
+interface AuditLine {
+  readonly verb: string;
+  readonly user: {readonly username: string};
+  readonly objectRef?: {
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+  };
+}
+
+/** "verb resource" of its requests in a namespace, and about the record of one key, in order; without Events. */
+export async function operatorRequests(world: World, namespace: string, hash: string): Promise<string[]> {
+  const lines = (await world.auditLog()).split('\n').filter(Boolean);
+  return lines.flatMap(line => {
+    const {verb, user, objectRef = {}} = JSON.parse(line) as AuditLine;
+    const {resource, subresource} = objectRef;
+    const isMeant = objectRef.namespace === namespace || objectRef.name === hash;
+    if (user.username !== OPERATOR_USER || !isMeant || resource === 'events') return [];
+    return [[verb, resource, subresource].filter(Boolean).join(' ')];
+  });
+}

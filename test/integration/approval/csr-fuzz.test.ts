@@ -1,0 +1,55 @@
+/** Certificate requests of OpenSSL, and those of attackers, changed at random. SOAK=1 takes a hundred times as many. */
+import {randomInt} from 'node:crypto';
+import {expect, test} from 'vitest';
+import {requestedNames} from '../../../src/operator/approval/csr.ts';
+import {MAX_ELEMENTS} from '../../../src/operator/approval/der.ts';
+import {mutate, pick, seededRandom} from '../dns/mutate.ts';
+import {hostileRequests, pemOf} from './hostile-csr.ts';
+import {signingRequest} from './signing-request.ts';
+
+const ROUNDS = process.env.SOAK ? 100 : 1;
+const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
+const HOURS = 3_600_000;
+
+function derOf(request: string): Uint8Array {
+  const pem = Buffer.from(request, 'base64').toString();
+  return Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+}
+
+test('the judge of certificate requests reads a bounded number of elements, whatever the bytes', {
+  timeout: HOURS,
+}, async () => {
+  console.log(`fuzz: FUZZ_SEED=${SEED} repeats this run`);
+  const random = seededRandom(SEED);
+  const honest = await Promise.all(
+    [
+      {names: ['DNS:a.test']},
+      {commonName: 'a.test', names: ['DNS:a.test', 'DNS:b.test']},
+      {names: ['DNS:a.test', 'IP:192.0.2.1', 'URI:spiffe://a.test/b', 'email:a@b.test']},
+    ].map(async request => derOf(await signingRequest(request))),
+  );
+  const attackers = Object.values(hostileRequests);
+  const count = {read: 0, refused: 0};
+  for (let n = 0; n < 10_000 * ROUNDS; n++) {
+    const der = mutate(n % 20 === 0 ? pick(attackers, random) : pick(honest, random), random, pick(honest, random));
+    const meter = {elements: 0};
+    count[isRead(der, meter) ? 'read' : 'refused']++;
+    if (meter.elements > MAX_ELEMENTS + 1) {
+      throw new Error(`FUZZ_SEED=${SEED}, ${meter.elements} elements in ${Buffer.from(der).toString('hex')}`);
+    }
+  }
+  // Both must happen; otherwise the mutations are too coarse or too fine to find anything.
+  expect(count.read).toBeGreaterThan(1000);
+  expect(count.refused).toBeGreaterThan(1000);
+});
+
+/** False: refused with an error, as `decide` expects it. */
+function isRead(der: Uint8Array, meter: {elements: number}): boolean {
+  try {
+    requestedNames(pemOf(der), meter);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && !error.message.includes('call stack')) return false;
+    throw new Error(`FUZZ_SEED=${SEED}, ${Buffer.from(der).toString('hex')}`, {cause: error});
+  }
+}

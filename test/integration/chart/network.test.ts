@@ -1,0 +1,127 @@
+/** Whom the chart's NetworkPolicies let in, by the peers that it renders. The test cluster's network enforces none. */
+import {join} from 'node:path';
+import {beforeAll, describe, expect, test} from 'vitest';
+import {parseAllDocuments} from 'yaml';
+import {run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const SYSTEM = 'nameplate-system';
+
+type Labels = Readonly<Record<string, string>>;
+interface Selector {
+  readonly matchLabels?: Labels;
+}
+interface Peer {
+  readonly podSelector?: Selector;
+  readonly namespaceSelector?: Selector;
+}
+interface Policy {
+  readonly metadata: {readonly name: string; readonly namespace: string};
+  readonly spec: {
+    readonly policyTypes: readonly string[];
+    readonly ingress: readonly {readonly from?: readonly Peer[]; readonly ports: readonly {readonly port: string}[]}[];
+    readonly egress: readonly {readonly ports: readonly {readonly port: number; readonly protocol: string}[]}[];
+  };
+}
+interface Pod {
+  readonly namespace: string;
+  readonly labels?: Labels;
+}
+
+let helm: string;
+beforeAll(async () => {
+  helm = (await ensurePrograms(['helm'])).path('helm');
+});
+
+/** The policies by name. */
+async function render(...values: readonly string[]): Promise<ReadonlyMap<string, Policy>> {
+  const files = [
+    '--values',
+    join(ROOT, 'examples/values.yaml'),
+    '--set',
+    'messages.enabled=true,messages.host=a.example',
+  ];
+  const rendered = await run([
+    helm,
+    'template',
+    'nameplate',
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    SYSTEM,
+    ...files,
+    ...values,
+  ]);
+  const objects = parseAllDocuments(rendered).map(document => document.toJS() as ({kind: string} & Policy) | null);
+  return new Map(
+    objects.flatMap(object => (object?.kind === 'NetworkPolicy' ? [[object.metadata.name, object] as const] : [])),
+  );
+}
+
+/**
+ * Selects as Kubernetes does: a rule without peers admits everybody, and a peer without namespaceSelector its own
+ * namespace.
+ */
+function admits({metadata, spec}: Policy, port: string, {namespace, labels = {}}: Pod): boolean {
+  const has = ({matchLabels = {}}: Selector, actual: Labels) =>
+    Object.entries(matchLabels).every(([key, value]) => actual[key] === value);
+  const isPeer = ({podSelector = {}, namespaceSelector}: Peer) =>
+    has(podSelector, labels) &&
+    (namespaceSelector
+      ? has(namespaceSelector, {'kubernetes.io/metadata.name': namespace})
+      : namespace === metadata.namespace);
+  const rules = spec.ingress.filter(({ports}) => ports.some(each => each.port === port));
+  return rules.some(({from}) => from === undefined || from.some(isPeer));
+}
+
+const TRAEFIK = {'app.kubernetes.io/name': 'traefik'};
+const tenant: Pod = {namespace: 'tenant', labels: {...TRAEFIK, 'app.kubernetes.io/instance': 'nameplate'}};
+const ours: Pod = {namespace: SYSTEM};
+const prometheus: Pod = {namespace: 'monitoring'};
+const MONITORING = 'namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=monitoring';
+
+describe.each([
+  ['by default', [], [ours]],
+  ['with a named Prometheus', ['--set-string', `networkPolicy.metricsFrom[0].${MONITORING}`], [prometheus]],
+])('%s', (_, values, readers) => {
+  test('only the platform reads metrics, whatever labels a tenant gives its pods', async () => {
+    const policies = await render(...values);
+    for (const [name, port] of [
+      ['nameplate', 'http'],
+      ['nameplate-messages', 'operations'],
+    ] as const) {
+      const policy = policies.get(name);
+      if (!policy) throw new Error(`no policy ${name}`);
+      expect(policy.spec.policyTypes).toEqual(['Ingress', 'Egress']);
+      const admitted = [tenant, ours, prometheus].filter(pod => admits(policy, port, pod));
+      expect(admitted).toEqual(readers);
+    }
+  });
+});
+
+test.each([
+  {who: 'Traefik as its chart installs it', pod: {namespace: 'traefik', labels: TRAEFIK}, want: true},
+  {who: 'Traefik of k3s', pod: {namespace: 'kube-system', labels: TRAEFIK}, want: true},
+  {who: 'another pod of kube-system', pod: {namespace: 'kube-system', labels: {'k8s-app': 'kube-dns'}}, want: false},
+  {who: "a tenant's pod that calls itself Traefik", pod: tenant, want: false},
+])('does the messages API let in $who? $want', async ({pod, want}) => {
+  const policy = (await render()).get('nameplate-messages');
+  expect(policy && admits(policy, 'http', pod)).toBe(want);
+});
+
+test('without peers, only the release’s namespace reaches the messages API', async () => {
+  const policy = (await render('--set-json', 'messages.networkPolicy.from=[]')).get('nameplate-messages');
+  const pods = [tenant, ours, {namespace: 'traefik', labels: TRAEFIK}];
+  expect(pods.filter(pod => policy && admits(policy, 'http', pod))).toEqual([ours]);
+});
+
+test('the operator reaches resolvers on the ports that its configuration names', async () => {
+  const recursives = 'config.dns.recursives={9.9.9.9,10.0.0.1:5353,[fd00::1]:5300,fd00::53}';
+  const policy = (await render('--set', recursives)).get('nameplate');
+  const udp = policy?.spec.egress.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
+  expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5300]);
+});
+
+test('they can be disabled', async () => {
+  expect([...(await render('--set', 'networkPolicy.enabled=false')).keys()]).toEqual([]);
+});

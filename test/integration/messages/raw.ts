@@ -1,0 +1,86 @@
+/** Connections that speak HTTP by hand, and what the service says that it holds for them. */
+import {readFile} from 'node:fs/promises';
+import {connect, type Socket} from 'node:net';
+import type {Service} from './service.ts';
+
+export const MIB = 1024 * 1024;
+
+/** Runs a service with the heap of a small pod: garbage is collected in time, and what is held in vain ends the process. */
+export const SMALL_HEAP = ['env', 'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=8'];
+
+/** A connection that was opened by hand. */
+export interface Raw {
+  readonly socket: Socket;
+  /** All that has come so far. */
+  readonly received: string;
+  readonly closed: boolean;
+}
+
+export interface RawOptions {
+  /** Of this machine; 127.0.0.1 unless given. */
+  readonly from?: string;
+  /** What is answered is left to the kernel. */
+  readonly unread?: boolean;
+}
+
+export class RawClient {
+  readonly #service: Pick<Service, 'port'>;
+  readonly #open = new Set<Socket>();
+
+  constructor(service: Pick<Service, 'port'>) {
+    this.#service = service;
+  }
+
+  /** Sends `bytes` as soon as it is connected. */
+  open(bytes: string | Buffer, {from, unread = false}: RawOptions = {}): Raw {
+    const socket = connect({port: this.#service.port, host: '127.0.0.1', ...(from && {localAddress: from})});
+    this.#open.add(socket);
+    const state = {socket, received: '', closed: false};
+    socket.on('error', () => undefined); // A reset is one way to be cut off.
+    socket.once('close', () => {
+      state.closed = true;
+      this.#open.delete(socket);
+    });
+    if (unread) socket.pause();
+    else
+      socket.on('data', (chunk: Buffer) => {
+        state.received += chunk.toString('latin1');
+      });
+    socket.write(bytes);
+    return state;
+  }
+
+  many(count: number, bytes: string | Buffer, options?: RawOptions): readonly Raw[] {
+    return Array.from({length: count}, () => this.open(bytes, options));
+  }
+
+  closeAll(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+}
+
+/** Head of a request, without its end. */
+export function head(key: string, line = 'POST /messages'): string {
+  return `${line} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n`;
+}
+
+/** A metric of the service, by its name and labels. */
+export async function metric(service: Service, name: string): Promise<number> {
+  const {body} = await service.operations('/metrics');
+  return Number(
+    body
+      .split('\n')
+      .find(line => line.startsWith(`${name} `))
+      ?.slice(name.length),
+  );
+}
+
+/** Bytes of bodies and answers that requests in progress hold, as the service counts them. */
+export function heldBytes(service: Service): Promise<number> {
+  return metric(service, 'nameplate_messages_held_bytes');
+}
+
+export async function residentBytes({pid}: Service): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
+}
