@@ -1,0 +1,110 @@
+#!/usr/bin/env node
+/** `nameplate review`: what exists in a cluster, judged by the rules for what is new. */
+import {readFile} from 'node:fs/promises';
+import {parseArgs} from 'node:util';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {systemClock} from '../base/clock.ts';
+import type {OperatorConfig} from '../operator/config.ts';
+import {createCall} from '../review/api.ts';
+import {readConfig} from '../review/policies.ts';
+import {asJson, EXIT, exitCode, printed} from '../review/report.ts';
+import {review} from '../review/review.ts';
+import {createKubeClient} from '../runtime/kube/http-client.ts';
+import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
+import {Transport} from '../runtime/kube/transport.ts';
+
+const USAGE = `Usage: nameplate review [options]
+
+Judges the objects that exist in a cluster by Nameplate's admission policies and by its rules for certificates, and says
+which values keep them working. Changes no object: it sends each one again as a dry run. Needs the rights of a cluster-admin.
+
+  -n, --namespace NAME  only the objects in this namespace
+  --config FILE         the operator's configuration, or the chart's ConfigMap as helm template prints it, instead of the
+                        one in the cluster
+  --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
+  --json                the result as JSON
+  --help                this text
+
+Exit code: 0 nothing found, 1 findings, 2 wrong usage, 3 could not judge everything.
+`;
+const USER_AGENT = 'nameplate-review';
+
+interface Command {
+  readonly namespace: string | undefined;
+  readonly config: OperatorConfig | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly json: boolean;
+}
+
+async function parseCommand(argv: readonly string[]): Promise<Command | 'help'> {
+  const {values} = parseArgs({
+    args: [...argv],
+    options: {
+      namespace: {type: 'string', short: 'n'},
+      config: {type: 'string'},
+      kubeconfig: {type: 'string'},
+      json: {type: 'boolean', default: false},
+      help: {type: 'boolean', default: false},
+    },
+  });
+  if (values.help) return 'help';
+  const {namespace, config: file, kubeconfig, json} = values;
+  const config = file === undefined ? undefined : readConfig(await readFile(file, 'utf8'), file);
+  return {namespace, config, kubeconfig, json};
+}
+
+/** Ctrl-C ends the review, and what it has created is removed. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(name, () => controller.abort(new Error(`interrupted by ${name}`)));
+  }
+  return controller.signal;
+}
+
+async function run({namespace, config, kubeconfig, json}: Command): Promise<number> {
+  const client = createKubeClient({
+    ...(kubeconfig !== undefined && {kubeconfig}),
+    userAgent: USER_AGENT,
+    fieldManager: USER_AGENT,
+    registry: new Registry(),
+    logger: pino({level: 'silent'}),
+  });
+  const transport = new Transport(loadClusterAccess(kubeconfig));
+  try {
+    const call = createCall(transport, USER_AGENT);
+    const desk = {client, call, clock: systemClock, signal: interruption(), namespace};
+    const result = await review(desk, config);
+    process.stdout.write(json ? asJson(result) : printed(result));
+    return exitCode(result);
+  } finally {
+    await Promise.all([client.close(), transport.close()]);
+  }
+}
+
+function report(error: unknown, more = ''): void {
+  process.stderr.write(`nameplate review: ${error instanceof Error ? error.message : String(error)}\n${more}`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  let command: Command | 'help';
+  try {
+    command = await parseCommand(argv);
+  } catch (error) {
+    report(error, `\n${USAGE}`);
+    return EXIT.usage;
+  }
+  if (command === 'help') {
+    process.stdout.write(USAGE);
+    return EXIT.clean;
+  }
+  try {
+    return await run(command);
+  } catch (error) {
+    report(error);
+    return EXIT.incomplete;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,187 @@
+/**
+ * Judges existing objects by the admission policies: the review sends each object again, as a dry run, in the name of a
+ * user without Nameplate's trust. The policies themselves judge it, so there is no second copy of their rules.
+ */
+import {HELD_HOSTS_NAME} from '../operator/approval/held-hosts.ts';
+import {CHALLENGE, HELD_HOSTS, SERVICE} from '../operator/resources.ts';
+import {TransportError} from '../runtime/kube/errors.ts';
+import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
+import {collectionPath} from '../runtime/kube/paths.ts';
+import {policyReason} from './advice.ts';
+import {type Answer, listAll} from './api.ts';
+import {type Desk, type Finding, type Judged, lastWriter, subjectOf, type Unjudged} from './finding.ts';
+import {METADATA_ONLY} from './kinds.ts';
+import {isManaged, isTrusted, type TrustedObjects} from './own.ts';
+import type {Policy, Rule} from './policies.ts';
+import {type Refusal, resendable, type Verdict, verdictOf} from './resend.ts';
+
+/** In whose name, and by which policies. */
+export interface DryRun {
+  readonly user: string;
+  readonly policies: readonly Policy[];
+  /** The IngressClass of the configuration. */
+  readonly edgeClass: string | undefined;
+}
+
+/** As many as the client has connections. */
+const CONCURRENCY = 8;
+const RETRIES = 5;
+const RETRY_MS = 250;
+/** How long an API server may take until it knows of a new right or policy. */
+const SETTLE_MS = 15_000;
+
+export async function judgeByPolicies(
+  desk: Desk,
+  dryRun: DryRun,
+  kinds: readonly ResourceType[],
+  isLeaving: (namespace: string) => boolean,
+): Promise<Judged> {
+  const trusted = await trustedObjects(desk);
+  const findings: Finding[] = [];
+  const unjudged: Unjudged[] = [];
+  let count = 0;
+  for (const resource of kinds) {
+    const objects = (await objectsOf(desk, resource)).filter(
+      ({metadata}) => metadata.deletionTimestamp === undefined && !isLeaving(metadata.namespace ?? ''),
+    );
+    const ofTenants = objects.filter(object => !isTrusted(object, trusted));
+    count += objects.length;
+    await inParallel(ofTenants, async object => {
+      const verdict = await judge(desk, dryRun, resource, object);
+      if ('unjudged' in verdict) unjudged.push({what: `${resource.kind} ${keyOf(object)}`, why: verdict.unjudged});
+      else if (verdict.refusals.length > 0) findings.push(findingOf(object, verdict.refusals, dryRun.edgeClass));
+    });
+  }
+  return {objects: count, findings, unjudged};
+}
+
+function findingOf(object: KubeObject, refusals: readonly Refusal[], edgeClass: string | undefined): Finding {
+  const writer = lastWriter(object);
+  const reasons = refusals.map(refusal => policyReason(refusal, object, edgeClass));
+  return {...subjectOf(object), ...(writer !== undefined && {writer}), reasons};
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const next = items.values();
+  const worker = async () => {
+    for (const item of next) await work(item);
+  };
+  await Promise.all(Array.from({length: CONCURRENCY}, worker));
+}
+
+async function objectsOf({client, namespace, signal}: Desk, resource: ResourceType): Promise<KubeObject[]> {
+  const content = METADATA_ONLY[resourceName(resource)];
+  const where = {...(namespace !== undefined && {namespace}), signal};
+  if (!content) return await listAll(client, resource, where);
+  const {labelSelector, stub, isMeant} = content;
+  const options = {...where, metadataOnly: true, ...(labelSelector !== undefined && {labelSelector})};
+  const objects = await listAll(client, resource, options);
+  return objects.filter(isMeant).map(object => ({...object, ...stub}));
+}
+
+async function trustedObjects({client, namespace, signal}: Desk): Promise<TrustedObjects> {
+  const where = {...(namespace !== undefined && {namespace}), signal};
+  const ours = {labelSelector: 'app.kubernetes.io/managed-by=nameplate', metadataOnly: true};
+  const services = await listAll(client, SERVICE, {...where, ...ours});
+  const held = new Map(
+    (await listAll(client, HELD_HOSTS, where)).flatMap(({metadata, spec}) =>
+      metadata.name === HELD_HOSTS_NAME ? [[metadata.namespace, new Set(Object.keys(spec.hosts))] as const] : [],
+    ),
+  );
+  const challenges = await listAll(client, CHALLENGE, where);
+  return {
+    services: new Set(services.filter(isManaged).map(keyOf)),
+    challenges: new Map(
+      challenges.flatMap(({metadata, spec: {dnsName}}) =>
+        held.get(metadata.namespace)?.has(dnsName) ? [[metadata.uid ?? '', dnsName] as const] : [],
+      ),
+    ),
+  };
+}
+
+async function judge(
+  desk: Desk,
+  {user, policies}: DryRun,
+  resource: ResourceType,
+  object: KubeObject,
+): Promise<Verdict> {
+  try {
+    return verdictOf(await dryRun(desk, user, resource, resendable(object)), policies);
+  } catch (error) {
+    if (error instanceof TransportError) return {unjudged: error.message};
+    throw error;
+  }
+}
+
+/** Somebody removed the right of this review: another review, as a rule. */
+export class RightsLostError extends Error {
+  override readonly name = 'RightsLostError';
+}
+
+async function dryRun(
+  {call, clock, signal}: Desk,
+  user: string,
+  resource: ResourceType,
+  object: KubeObject,
+): Promise<Answer> {
+  const path = `${collectionPath(resource, object.metadata.namespace)}?dryRun=All`;
+  const body = {...object, apiVersion: apiVersionOf(resource), kind: resource.kind};
+  const startMs = clock.monotonic();
+  for (let failures = 0; ; failures++) {
+    const isLast = failures >= RETRIES;
+    const answer = await call({method: 'POST', path, body, as: user}, signal).catch((error: unknown) => {
+      if (isLast || !(error instanceof TransportError)) throw error;
+      return undefined;
+    });
+    const isRightMissing = answer?.status === 403 && answer.message.includes(`User "${user}" cannot create`);
+    if (isRightMissing && clock.monotonic() - startMs > SETTLE_MS) throw new RightsLostError(answer.message);
+    const isBusy = !answer || answer.status === 429 || answer.status === 503 || answer.status === 504;
+    if (answer && !isRightMissing && (!isBusy || isLast)) return answer;
+    await clock.sleep(answer?.retryAfterMs ?? RETRY_MS * 2 ** Math.min(failures, 4), signal);
+  }
+}
+
+/** What each of these policies must refuse, whatever the configuration is. */
+const CANARIES: readonly {readonly rule: Rule; readonly resource: ResourceType; readonly content: object}[] = [
+  {
+    rule: 'routes',
+    resource: {group: 'networking.k8s.io', version: 'v1', plural: 'ingresses', kind: 'Ingress', namespaced: true},
+    content: {spec: {defaultBackend: {service: {name: 'none', port: {number: 80}}}}},
+  },
+  {
+    rule: 'edge-addresses',
+    resource: SERVICE,
+    content: {spec: {ports: [{port: 80}], externalIPs: ['192.0.2.1']}},
+  },
+];
+const CANARY = 'nameplate-review-canary';
+
+/** The policies let pass what they must refuse, so their silence means nothing. */
+export class DeafError extends Error {
+  override readonly name = 'DeafError';
+}
+
+/**
+ * Makes sure that the policies refuse what they must; throws DeafError if they do not. Returns why that cannot be known,
+ * if something else refuses first.
+ */
+export async function findDeafness(desk: Desk, run: DryRun, namespace: string): Promise<string | undefined> {
+  let unsure: string | undefined;
+  for (const {rule, resource, content} of CANARIES) {
+    if (!run.policies.some(policy => policy.rule === rule)) continue;
+    const object = {apiVersion: apiVersionOf(resource), kind: resource.kind, ...content};
+    const startMs = desk.clock.monotonic();
+    for (;;) {
+      const verdict = await judge(desk, run, resource, {...object, metadata: {name: CANARY, namespace}});
+      if ('unjudged' in verdict) unsure = verdict.unjudged;
+      else if (verdict.refusals.some(refusal => refusal.rule === rule)) return undefined;
+      else if (desk.clock.monotonic() - startMs > SETTLE_MS) throw new DeafError(DEAF);
+      if ('unjudged' in verdict) break;
+      await desk.clock.sleep(RETRY_MS, desk.signal); // a new policy takes a moment
+    }
+  }
+  return unsure;
+}
+
+const DEAF =
+  'The policies let pass what they must refuse. Either every user has Nameplate\'s trust (a ClusterRoleBinding grants `manage` on routes.nameplate.dev to system:authenticated), or a proxy between here and the API server drops the header "Warning".';

@@ -1,0 +1,122 @@
+/** What a finding asks of the platform team: the value that keeps the object as it is, or that there is none. */
+import type {Decision} from '../operator/approval/decide.ts';
+import {requestedServices} from '../operator/approval/request.ts';
+import {issuerOf} from '../operator/orders/ca-account.ts';
+import type {CertificateRequest} from '../operator/resources.ts';
+import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
+import type {Reason} from './finding.ts';
+import type {Rule} from './policies.ts';
+import type {Refusal} from './resend.ts';
+
+type Advice = Pick<Reason, 'values' | 'advice'>;
+
+const CERTIFICATES = 'config.certificates';
+const SERVERS = `${CERTIFICATES}.tenantIssuers.servers`;
+const EXEMPT = `${CERTIFICATES}.approval.exemptNamespaces`;
+const TENANT_HOSTS = `${CERTIFICATES}.approval.tenantCertificates.hosts`;
+const TENANT_SERVICES = `${CERTIFICATES}.approval.tenantCertificates.services`;
+const TRUSTED = 'admission.trusted';
+
+const none = (advice: string): Advice => ({values: [], advice});
+const trusted = (otherwise: string): Advice => ({
+  values: [TRUSTED],
+  advice: `If a program of the platform writes it, list that program in ${TRUSTED}. ${otherwise}`,
+});
+
+const POLICIES: Readonly<Record<Rule, Advice>> = {
+  routes: trusted('For a tenant, no value allows it: list the hosts in a Project.'),
+  issuers: none('No value allows it: change the Issuer, or use the platform issuer by a Project.'),
+  'solver-annotations': trusted('For a tenant, no value allows it: remove the annotations.'),
+  'solver-objects': none('No value allows it: remove the label.'),
+  'edge-addresses': {
+    values: [TRUSTED, 'admission.statusWriters'],
+    advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters; another program of the platform, in ${TRUSTED}. For a tenant, no value allows it: remove the address.`,
+  },
+  'dns-names': trusted('For a tenant, no value allows it: remove the host.'),
+  'managed-objects': none('No value allows it: choose another name, because those that begin with np- are reserved.'),
+  challenges: {
+    values: [EXEMPT],
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no value allows it: remove the label of a solver.`,
+  },
+};
+
+export function policyReason({rule, message}: Refusal, object: DeepReadonly<KubeObject>, edgeClass?: string): Reason {
+  return {rule, message, ...(specialAdvice(rule, message, object, edgeClass) ?? POLICIES[rule])};
+}
+
+function specialAdvice(
+  rule: Rule,
+  message: string,
+  object: DeepReadonly<KubeObject>,
+  edgeClass: string | undefined,
+): Advice | undefined {
+  const [, server] = /does not list the server (.+) for Issuers of tenants/.exec(message) ?? [];
+  if (rule === 'issuers' && server !== undefined) return serverAdvice(server);
+  if (rule === 'issuers' && message.includes('how its server is verified')) {
+    const advice = `For a private CA of a listed server, set the server's caBundle in ${SERVERS}. No value allows skipTLSVerify or caBundleSecretRef.`;
+    return {values: [SERVERS], advice};
+  }
+  const [, ingressClass = ''] = /Ingresses of class ([^.\s]+)\./.exec(message) ?? [];
+  const isFurther = ingressClass !== '' && !['traefik', edgeClass].includes(ingressClass.toLowerCase());
+  if (rule !== 'routes' || object.kind !== 'Ingress' || edgeClass === undefined || !isFurther) return undefined;
+  return {
+    values: ['admission.edgeClasses', TRUSTED],
+    advice: `If another ingress controller than the edge serves class ${ingressClass}, remove the class from admission.edgeClasses. ${POLICIES.routes.advice}`,
+  };
+}
+
+/** `servers`: as the policy joins them. */
+function serverAdvice(servers: string): Advice {
+  const list = servers.split(', ').map(url => `{url: '${url}'}`);
+  return {values: [SERVERS], advice: `If you trust this server, list it in ${SERVERS}: ${list.join(', ')}.`};
+}
+
+export function approvalReason(
+  {reason, message}: Decision,
+  request: DeepReadonly<CertificateRequest>,
+  issuerProblem: string | undefined,
+): Reason {
+  return {rule: `approval/${reason}`, message, ...approvalAdvice(reason, request, issuerProblem)};
+}
+
+function approvalAdvice(
+  reason: Decision['reason'],
+  request: DeepReadonly<CertificateRequest>,
+  issuerProblem: string | undefined,
+): Advice {
+  const {namespace = ''} = request.metadata;
+  const issuer = inline(request);
+  if (reason === 'IssuerNotAllowed') return issuerAdvice(issuerProblem);
+  if (reason === 'IssuerNotListed') {
+    const advice = `If config.certificates.issuerRef named this issuer before, list it in ${CERTIFICATES}.formerIssuerRefs: ${issuer}. Otherwise Nameplate replaces it, which costs one order.`;
+    return {values: [`${CERTIFICATES}.formerIssuerRefs`], advice};
+  }
+  if (reason === 'NotManaged')
+    return {values: [TENANT_HOSTS], advice: `List its issuer in ${TENANT_HOSTS}: ${issuer}.`};
+  if (requestedServices(request, namespace)) {
+    const advice = `All names are Services of its namespace. List its issuer in ${TENANT_SERVICES}: ${issuer}.`;
+    return {values: [TENANT_SERVICES], advice};
+  }
+  const platform = `If only the platform writes in namespace ${namespace}, list the namespace in ${EXEMPT}.`;
+  const tenant =
+    reason === 'HostNotHeld'
+      ? 'For a tenant, no value allows it: list the host in a Project of the namespace, and Nameplate requests the certificate.'
+      : 'For a tenant, no value allows it: list the hosts in a Project, or use one Certificate for each host that the namespace holds.';
+  return {values: [EXEMPT], advice: `${platform} ${tenant}`};
+}
+
+/** `problem`: as `issuerProblem` words it; undefined: the Issuer does not exist. */
+export function issuerAdvice(problem: string | undefined): Advice {
+  const [, server] = /does not list: \S+ is (.+)$/.exec(problem ?? '') ?? [];
+  if (server !== undefined) return serverAdvice(server);
+  if (problem === undefined) return none('No value allows it: create the Issuer, or delete the Certificate.');
+  if (problem.includes('caBundle') && !problem.includes('caBundleSecretRef'))
+    return {values: [SERVERS], advice: `Set the server's caBundle in ${SERVERS}.`};
+  return POLICIES.issuers;
+}
+
+/** As the values list it. */
+function inline({spec}: DeepReadonly<CertificateRequest>): string {
+  const {name, kind, group} = issuerOf(spec.issuerRef);
+  return `{name: ${name}, kind: ${kind}, group: ${group}}`;
+}

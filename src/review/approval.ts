@@ -1,0 +1,105 @@
+/**
+ * Judges the Certificates, certificate requests, and Issuers that exist, by the code with which the operator approves
+ * requests.
+ */
+import {LABEL} from '../api/names.ts';
+import {type DecisionBasis, decide} from '../operator/approval/decide.ts';
+import {isOurs} from '../operator/approval/request.ts';
+import type {OperatorConfig} from '../operator/config.ts';
+import {issuerOf} from '../operator/orders/ca-account.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type Certificate,
+  type CertificateRequest,
+  DOMAIN_CLAIM,
+  ISSUER,
+  type Issuer,
+  PROJECT,
+} from '../operator/resources.ts';
+import {INDEX, judgedIssuer} from '../operator/stores.ts';
+import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
+import {approvalReason, issuerAdvice} from './advice.ts';
+import {listAll, storeOf} from './api.ts';
+import {type Desk, type Finding, type Judged, lastWriter, type Reason, subjectOf, type Unjudged} from './finding.ts';
+import {isFromCertificate} from './own.ts';
+import {type CertificateSpec, nextRequest} from './signing-request.ts';
+
+export async function judgeByApprover(
+  desk: Desk,
+  config: OperatorConfig,
+  namespaces: readonly KubeObject[],
+): Promise<Judged> {
+  const {namespace, signal, client} = desk;
+  const inScope = async <T extends KubeObject>(resource: ResourceType<T>) => {
+    const objects = await listAll(client, resource, {...(namespace !== undefined && {namespace}), signal});
+    return objects.filter(({metadata}) => metadata.deletionTimestamp === undefined);
+  };
+  const certificates = await inScope(CERTIFICATE);
+  const requests = (await inScope(CERTIFICATE_REQUEST)).filter(
+    ({metadata}) => !isFromCertificate(metadata.ownerReferences ?? []),
+  );
+  const issuers = (await inScope(ISSUER)).map(issuer => ({issuer, judged: judgedIssuer(issuer, config)}));
+  const projects = storeOf(await inScope(PROJECT));
+  projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
+  const basis: DecisionBasis = {
+    config,
+    // The platform key, from which the operator derives it, stays in its Secret.
+    identity: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
+    stores: {
+      projects,
+      namespaces: storeOf(namespaces),
+      claims: storeOf(await listAll(client, DOMAIN_CLAIM, {signal})),
+      certificates: storeOf(certificates.filter(({metadata}) => metadata.labels?.[LABEL.managedBy] === 'nameplate')),
+      issuers: storeOf(issuers.map(({judged}) => judged)),
+    },
+  };
+  const unjudged: Unjudged[] = [];
+  const findings = [
+    ...certificates.flatMap(certificate => {
+      if (!(certificate.spec as CertificateSpec).literalSubject) return judgeCertificate(basis, certificate);
+      unjudged.push({what: `Certificate ${keyOf(certificate)}`, why: 'spec.literalSubject may contain further hosts.'});
+      return [];
+    }),
+    ...requests.flatMap(request => findingOf(request, judgeRequest(basis, request))),
+    ...issuers.flatMap(({issuer, judged}) => findingOf(issuer, judgeIssuer(config, judged))),
+  ];
+  return {objects: certificates.length + requests.length + issuers.length, findings, unjudged};
+}
+
+function judgeCertificate(basis: DecisionBasis, certificate: DeepReadonly<Certificate>): Finding[] {
+  const {certManagerUser} = basis.config.certificates;
+  return findingOf(certificate, judgeRequest(basis, nextRequest(certificate, certManagerUser)));
+}
+
+/** What the approver would say to the request; undefined if it would approve it. */
+export function judgeRequest(basis: DecisionBasis, request: DeepReadonly<CertificateRequest>): Reason | undefined {
+  if (!isOurs(basis.config, request)) return notOurs(request);
+  const decision = decide(basis, request);
+  if (decision.type === 'Approved') return undefined;
+  const issuer = basis.stores.issuers.get(`${request.metadata.namespace}/${request.spec.issuerRef.name}`);
+  return approvalReason(decision, request, issuer?.problem);
+}
+
+function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
+  const {kind, group} = issuerOf(spec.issuerRef);
+  return {
+    rule: 'approval/OtherIssuerKind',
+    message: `Nameplate neither approves nor denies requests to the kind ${kind} of ${group}, and cert-manager's own approver must be off.`,
+    values: [],
+    advice: `No value allows it: let another approver, such as approver-policy, decide about the signers of ${group}.`,
+  };
+}
+
+function judgeIssuer({certificates}: OperatorConfig, {metadata, problem}: DeepReadonly<Issuer>): Reason | undefined {
+  const isExempt = certificates.approval.exemptNamespaces.includes(metadata.namespace ?? '');
+  if (problem === undefined || isExempt) return undefined;
+  const message = `Nameplate approves no request to Issuer ${metadata.name}, because it ${problem}.`;
+  return {rule: 'approval/IssuerNotAllowed', message, ...issuerAdvice(problem)};
+}
+
+function findingOf(object: DeepReadonly<KubeObject>, reason: Reason | undefined): Finding[] {
+  if (!reason) return [];
+  const writer = lastWriter(object);
+  return [{...subjectOf(object), ...(writer !== undefined && {writer}), reasons: [reason]}];
+}

@@ -1,0 +1,65 @@
+/** What the parts of a review work with, and what they say about each object. */
+import type {Clock} from '../base/clock.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
+import type {Call} from './api.ts';
+
+export interface Reason {
+  /** The policy without the name of the release (`routes`), or the approver's reason (`approval/HostNotHeld`). */
+  readonly rule: string;
+  /** In the words of the policy or of the approver. */
+  readonly message: string;
+  /** Chart values that can keep the object as it is; empty: there is none. */
+  readonly values: readonly string[];
+  readonly advice: string;
+}
+
+export interface Subject {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface Finding extends Subject {
+  /** The field manager that wrote last, as it calls itself; no proof of who it was. */
+  readonly writer?: string;
+  readonly reasons: readonly Reason[];
+}
+
+/** An object, a kind, or the whole cluster that the review could not judge. */
+export interface Unjudged {
+  readonly what: string;
+  readonly why: string;
+}
+
+interface ManagedField {
+  readonly manager?: string;
+  readonly time?: string;
+  readonly subresource?: string;
+}
+
+export function subjectOf({kind, metadata}: DeepReadonly<KubeObject>): Subject {
+  return {kind, namespace: metadata.namespace ?? '', name: metadata.name};
+}
+
+/** Who wrote the object last, leaving out writes to its status. */
+export function lastWriter(object: DeepReadonly<KubeObject>): string | undefined {
+  const {managedFields = []} = object.metadata as {readonly managedFields?: readonly ManagedField[]};
+  const writes = managedFields.filter(({subresource}) => !subresource);
+  return writes.sort((a, b) => (b.time ?? '').localeCompare(a.time ?? ''))[0]?.manager;
+}
+
+export interface Desk {
+  readonly client: KubeClient;
+  readonly call: Call;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Only this one; undefined: all. */
+  readonly namespace: string | undefined;
+}
+
+export interface Judged {
+  readonly objects: number;
+  readonly findings: readonly Finding[];
+  readonly unjudged: readonly Unjudged[];
+}

@@ -1,0 +1,88 @@
+import {expect, test} from 'vitest';
+import {ANNOTATION, LABEL} from '../api/names.ts';
+import {routeName} from '../operator/identity.ts';
+import type {KubeObject} from '../runtime/kube/object.ts';
+import {isTrusted, SOLVER_LABEL} from './own.ts';
+
+const HOST = 'shop.example.com';
+const NAME = routeName('a', HOST);
+const labels = {[LABEL.managedBy]: 'nameplate'};
+const annotations = {[ANNOTATION.host]: HOST};
+const trusted = {services: new Set([`a/${NAME}`]), challenges: new Map([['challenge', HOST]])};
+const slice = {'kubernetes.io/service-name': NAME};
+
+function owned(kind: string, uid: string, controller = true) {
+  return {ownerReferences: [{apiVersion: 'any/v1', kind, name: 'any', uid, controller}]};
+}
+
+const solver = {labels: {[SOLVER_LABEL]: 'true'}, ...owned('Challenge', 'challenge')};
+const rules = (...hosts: string[]) => ({spec: {rules: hosts.map(host => ({host}))}});
+
+test.each([
+  {what: 'an object of a host', kind: 'Ingress', metadata: {labels, annotations}, want: true},
+  {what: 'one without the label', kind: 'Ingress', metadata: {annotations}, want: false},
+  {
+    what: 'one whose name is of another host',
+    kind: 'Ingress',
+    metadata: {name: routeName('a', 'x'), labels, annotations},
+    want: false,
+  },
+  {what: 'one with the label, and no host', kind: 'Ingress', metadata: {name: 'mine', labels}, want: false},
+  {
+    what: 'the Middleware of a host',
+    kind: 'Middleware',
+    metadata: {name: `${NAME}-https`, labels, annotations},
+    want: true,
+  },
+  {what: 'Endpoints of a Service of a host', kind: 'Endpoints', metadata: {labels}, want: true},
+  {what: 'Endpoints of no such Service', kind: 'Endpoints', metadata: {name: routeName('a', 'x'), labels}, want: false},
+  {
+    what: 'a slice of such a Service',
+    kind: 'EndpointSlice',
+    metadata: {name: `${NAME}-x`, labels: {...labels, ...slice}},
+    want: true,
+  },
+  {
+    what: 'a slice that a tenant wrote for it',
+    kind: 'EndpointSlice',
+    metadata: {name: 'mine', labels: slice},
+    want: false,
+  },
+  {
+    what: 'a request of a Certificate',
+    kind: 'CertificateRequest',
+    metadata: {name: 'r', ...owned('Certificate', 'c')},
+    want: true,
+  },
+  {what: 'a request of nobody', kind: 'CertificateRequest', metadata: {name: 'r'}, want: false},
+  {
+    what: 'a solver of a Challenge',
+    kind: 'Ingress',
+    metadata: {name: 's', ...solver},
+    content: rules(HOST),
+    want: true,
+  },
+  {what: 'the Service of a solver', kind: 'Service', metadata: {name: 's', ...solver}, want: true},
+  {
+    what: 'a solver that serves another host, too',
+    kind: 'Ingress',
+    metadata: {name: 's', ...solver},
+    content: rules(HOST, 'x'),
+    want: false,
+  },
+  {
+    what: 'a solver of no Challenge',
+    kind: 'Service',
+    metadata: {name: 's', labels: solver.labels, ...owned('Challenge', 'x')},
+    want: false,
+  },
+  {
+    what: 'an owned Service that is no solver',
+    kind: 'Service',
+    metadata: {name: 's', ...owned('Challenge', 'challenge')},
+    want: false,
+  },
+])('$what: $want', ({kind, metadata, content = {}, want}) => {
+  const object = {apiVersion: 'any/v1', kind, metadata: {namespace: 'a', name: NAME, ...metadata}, ...content};
+  expect(isTrusted(object as KubeObject, trusted)).toBe(want);
+});

@@ -1,0 +1,58 @@
+/** Which objects the review does not judge as a tenant's, because a trusted program wrote them. */
+import {ANNOTATION, LABEL} from '../api/names.ts';
+import {routeName, routeNameIn} from '../operator/identity.ts';
+import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
+
+export const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';
+
+export interface TrustedObjects {
+  /** Services of hosts, as "namespace/np-…". */
+  readonly services: ReadonlySet<string>;
+  /** The host of each Challenge that its namespace may solve, by the UID of the Challenge. */
+  readonly challenges: ReadonlyMap<string, string>;
+}
+
+/** The label alone proves nothing, since a tenant could set it: the name must be the one of the host, too. */
+export function isManaged({metadata}: DeepReadonly<KubeObject>): boolean {
+  const {namespace = '', name, labels, annotations} = metadata;
+  const host = annotations?.[ANNOTATION.host] ?? '';
+  return labels?.[LABEL.managedBy] === 'nameplate' && routeNameIn(name) === routeName(namespace, host);
+}
+
+export function isTrusted(object: DeepReadonly<KubeObject>, trusted: TrustedObjects): boolean {
+  return isManaged(object) || isEndpointsOfManaged(object, trusted) || isSolver(object, trusted) || isRequest(object);
+}
+
+/** Kubernetes writes the endpoints of a Service, with its labels. */
+function isEndpointsOfManaged({kind, metadata}: DeepReadonly<KubeObject>, {services}: TrustedObjects): boolean {
+  const {namespace, name, labels} = metadata;
+  if (labels?.[LABEL.managedBy] !== 'nameplate') return false;
+  if (kind === 'Endpoints') return services.has(`${namespace}/${name}`);
+  return kind === 'EndpointSlice' && services.has(`${namespace}/${labels['kubernetes.io/service-name']}`);
+}
+
+interface Rules {
+  readonly rules?: readonly {readonly host?: string}[];
+  readonly defaultBackend?: unknown;
+}
+
+/** cert-manager's, for a Challenge that exists, and for no other host. */
+function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects): boolean {
+  const {labels, ownerReferences = []} = object.metadata;
+  if (labels?.[SOLVER_LABEL] === undefined) return false;
+  const host = challenges.get(ownerReferences.find(({controller}) => controller)?.uid ?? '');
+  if (host === undefined || object.kind !== 'Ingress') return host !== undefined;
+  const {rules = [], defaultBackend} = (object as DeepReadonly<KubeObject> & {readonly spec?: Rules}).spec ?? {};
+  return defaultBackend === undefined && rules.every(rule => rule.host === host);
+}
+
+/** What cert-manager creates from a Certificate, which is judged itself. */
+function isRequest({kind, metadata}: DeepReadonly<KubeObject>): boolean {
+  return kind === 'CertificateRequest' && isFromCertificate(metadata.ownerReferences ?? []);
+}
+
+export function isFromCertificate(
+  owners: DeepReadonly<NonNullable<KubeObject['metadata']['ownerReferences']>>,
+): boolean {
+  return owners.some(({kind, controller}) => controller && kind === 'Certificate');
+}

@@ -1,0 +1,61 @@
+/** The review as people and programs read it. */
+import type {Finding, Unjudged} from './finding.ts';
+import type {Review} from './review.ts';
+
+export const EXIT = {clean: 0, findings: 1, usage: 2, incomplete: 3} as const;
+
+export function exitCode({findings, unjudged}: Review): number {
+  if (unjudged.length > 0) return EXIT.incomplete;
+  return findings.length > 0 ? EXIT.findings : EXIT.clean;
+}
+
+export function printed(review: Review): string {
+  const {findings, ofPlatform, unjudged, notes} = review;
+  const sections = [
+    findings.map(block).join('\n'),
+    ofPlatform.length > 0 && `${OF_PLATFORM}\n\n${ofPlatform.map(block).join('\n')}`,
+    unjudged.length > 0 && `Could not be judged:\n\n${unjudged.map(unjudgedLine).join('')}`,
+    notes.length > 0 && notes.map(note => `Note: ${note}\n`).join(''),
+    summary(review),
+  ];
+  return sections.filter(Boolean).map(safe).join('\n');
+}
+
+const OF_PLATFORM =
+  'In the namespaces of the platform (config.certificates.approval.exemptNamespaces), these pass only if cluster-admins or programs in admission.trusted write them:';
+
+function block({kind, namespace, name, writer, reasons}: Finding): string {
+  const lines = reasons.map(({rule, message}) => `  ${rule}: ${message}\n`);
+  const advice = [...new Set(reasons.map(reason => reason.advice))].map(text => `  -> ${text}\n`);
+  const by = writer === undefined ? '' : ` (last written by ${writer})`;
+  return [`${namespace}/${name}  ${kind}${by}\n`, ...lines, ...advice].join('');
+}
+
+function unjudgedLine({what, why}: Unjudged): string {
+  return `${what}\n  ${why}\n`;
+}
+
+function summary({objects, findings, unjudged}: Review): string {
+  const counts = new Map<string, {count: number; values: ReadonlySet<string>}>();
+  for (const {rule, values} of findings.flatMap(({reasons}) => reasons)) {
+    const {count = 0, values: before = []} = counts.get(rule) ?? {};
+    counts.set(rule, {count: count + 1, values: new Set([...before, ...values])});
+  }
+  const rows = [...counts].sort(([, a], [, b]) => b.count - a.count);
+  const width = Math.max(0, ...rows.map(([rule]) => rule.length));
+  const lines = rows.map(
+    ([rule, {count, values}]) =>
+      `  ${rule.padEnd(width)}  ${`${count}`.padStart(5)}  ${values.size > 0 ? [...values].join(', ') : 'no value'}\n`,
+  );
+  const judged = `${objects.byPolicies} objects by the admission policies, ${objects.byApprover} by the rules of approval`;
+  return [`Judged ${judged}: ${findings.length} findings, ${unjudged.length} not judged.\n`, ...lines].join('');
+}
+
+/** Tenants choose most of what is printed: nothing of it may control the terminal. */
+function safe(text: string | false): string {
+  return `${text}`.replace(/[^\P{C}\n]/gu, '\ufffd');
+}
+
+export function asJson(review: Review): string {
+  return `${JSON.stringify(review, null, 2)}\n`;
+}

@@ -1,0 +1,74 @@
+/** An object as a tenant would create it again, and what the API server's answer to that says about the policies. */
+import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
+import type {Answer} from './api.ts';
+import type {Policy, Rule} from './policies.ts';
+
+interface ServiceSpec {
+  readonly clusterIP?: string;
+  readonly ports?: readonly {readonly nodePort?: number}[];
+  readonly [field: string]: unknown;
+}
+
+const CLASS = 'kubernetes.io/ingress.class';
+
+/** Without what the API server assigns, and would refuse or find taken. */
+export function resendable(object: DeepReadonly<KubeObject>): KubeObject {
+  const {apiVersion, kind, metadata, status: _, ...content} = object as DeepReadonly<KubeObject> & {status?: unknown};
+  const {name, namespace = '', labels = {}, annotations = {}} = metadata;
+  const copy = {apiVersion, kind, metadata: {name, namespace, labels, annotations}, ...content};
+  if (apiVersion === 'v1' && kind === 'Service') return withoutAddresses(copy);
+  return kind === 'Ingress' ? withoutDefaultClass(copy) : copy;
+}
+
+type Copy = KubeObject & {readonly spec?: unknown};
+
+function withoutAddresses(service: Copy): KubeObject {
+  const {clusterIP, clusterIPs: _, healthCheckNodePort: __, ports, ...spec} = (service.spec ?? {}) as ServiceSpec;
+  const portsToSend = ports?.map(({nodePort: ___, ...port}) => port);
+  const kept = {...(clusterIP === 'None' && {clusterIP}), ...(portsToSend && {ports: portsToSend})};
+  return {...service, spec: {...spec, ...kept}} as KubeObject;
+}
+
+/** To an Ingress without a class the API server may add the default class; the policies judge an empty one alike. */
+function withoutDefaultClass(ingress: Copy): KubeObject {
+  const {annotations = {}} = ingress.metadata;
+  const {ingressClassName} = (ingress.spec ?? {}) as {readonly ingressClassName?: string};
+  if (ingressClassName !== undefined || CLASS in annotations) return ingress;
+  return {...ingress, metadata: {...ingress.metadata, annotations: {...annotations, [CLASS]: ''}}};
+}
+
+export interface Refusal {
+  readonly rule: Rule;
+  readonly message: string;
+}
+/** `refusals` is empty if the policies let the object pass. */
+export type Verdict = {readonly refusals: readonly Refusal[]} | {readonly unjudged: string};
+
+const WARNING = /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (.*)$/s;
+const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s;
+
+/**
+ * The API server asks the policies before it finds that the name exists, so `AlreadyExists` means that they were asked.
+ * Quotas come after them, too. Any other refusal may have come before them.
+ */
+export function verdictOf({status, reason, message, warnings}: Answer, policies: readonly Policy[]): Verdict {
+  const denial = status < 300 ? null : DENIAL.exec(message);
+  const said = [...warnings.map(text => WARNING.exec(text)), denial].flatMap(match => (match ? [match] : []));
+  const refusals = said.flatMap(([, name, text = '']) => {
+    const policy = policies.find(each => each.name === name);
+    return policy ? [{rule: policy.rule, message: text.trim()}] : [];
+  });
+  if (refusals.length > 0) return {refusals: unique(refusals)};
+  // All policies are asked together. One of somebody else that denies would hide the denial of one of ours, but no warning.
+  const wasHidden = denial !== null && policies.some(({mode}) => mode === 'enforce');
+  const wereAsked =
+    status < 300 ||
+    (status === 409 && reason === 'AlreadyExists') ||
+    (status === 403 && message.includes('exceeded quota')) ||
+    (denial !== null && !wasHidden);
+  return wereAsked ? {refusals} : {unjudged: `${status} ${message}`};
+}
+
+function unique(refusals: readonly Refusal[]): Refusal[] {
+  return [...new Map(refusals.map(each => [`${each.rule} ${each.message}`, each])).values()];
+}

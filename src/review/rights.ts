@@ -1,0 +1,82 @@
+/**
+ * Lends the rights that a dry run needs. The API server checks RBAC before it asks the policies, so the user in whose name
+ * the review writes must be allowed to create the kinds, and must not have Nameplate's trust. The review creates such a
+ * user for itself: a name that nobody can guess and for which no credentials exist, with the single verb `create`, bound
+ * only as long as the review runs. A review that was killed leaves the right to an unknown name; the next one removes it.
+ */
+import {randomBytes} from 'node:crypto';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+
+const GROUP = 'rbac.authorization.k8s.io';
+const RBAC = {group: GROUP, version: 'v1'} as const;
+const CLUSTER_ROLE: ResourceType = {...RBAC, plural: 'clusterroles', kind: 'ClusterRole', namespaced: false};
+const CLUSTER_BINDING: ResourceType = {
+  ...RBAC,
+  plural: 'clusterrolebindings',
+  kind: 'ClusterRoleBinding',
+  namespaced: false,
+};
+const BINDING: ResourceType = {...RBAC, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true};
+
+/** On everything that the review creates. */
+const MARK = {'app.kubernetes.io/managed-by': 'nameplate-review'};
+const CLEANUP_MS = 30_000;
+
+/** Returns the user. `namespace`: the right holds only there. */
+export async function lendRights(
+  client: KubeClient,
+  kinds: readonly ResourceType[],
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const name = `nameplate-review-${randomBytes(16).toString('hex')}`;
+  const metadata = {name, labels: MARK};
+  const apiVersion = `${GROUP}/v1`;
+  const role = {apiVersion, kind: 'ClusterRole', metadata, rules: rulesOf(kinds)};
+  const binding = {
+    apiVersion,
+    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+    metadata: {...metadata, ...(namespace !== undefined && {namespace})},
+    roleRef: {apiGroup: GROUP, kind: 'ClusterRole', name},
+    subjects: [{apiGroup: GROUP, kind: 'User', name}],
+  };
+  await client.create(CLUSTER_ROLE, role as KubeObject, {signal});
+  await client.create(namespace === undefined ? CLUSTER_BINDING : BINDING, binding as KubeObject, {signal});
+  return name;
+}
+
+function rulesOf(kinds: readonly ResourceType[]): readonly object[] {
+  const byGroup = Map.groupBy(kinds, ({group}) => group);
+  return [...byGroup].map(([group, types]) => ({
+    apiGroups: [group],
+    resources: types.map(({plural}) => plural),
+    verbs: ['create'],
+  }));
+}
+
+/**
+ * Removes what this review or any other has created. Not bound to the signal of the review, which may have aborted. Throws
+ * an error that says how to do it by hand.
+ */
+export async function removeRights(client: KubeClient): Promise<void> {
+  try {
+    await removeMarked(client);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const command = 'kubectl delete clusterrolebindings,clusterroles -l app.kubernetes.io/managed-by=nameplate-review';
+    throw new Error(`a right to create objects may be left, because: ${why}. Remove it with: ${command}`, {cause});
+  }
+}
+
+async function removeMarked(client: KubeClient): Promise<void> {
+  const labelSelector = Object.entries(MARK)
+    .map(([key, value]) => `${key}=${value}`)
+    .join();
+  for (const resource of [CLUSTER_BINDING, BINDING, CLUSTER_ROLE]) {
+    const options = {timeoutMs: CLEANUP_MS};
+    for await (const {items} of client.list(resource, {labelSelector, metadataOnly: true, ...options})) {
+      for (const {metadata} of items) await client.delete(resource, metadata, options);
+    }
+  }
+}
