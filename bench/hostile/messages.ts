@@ -1,0 +1,145 @@
+/**
+ * What a hostile key costs the others: the time of another account's POST while an attack runs, beside the time without
+ * one, and the memory that the service takes for it. And what a claim costs by the number of delayed messages, and the file
+ * by what is charged.
+ *
+ *     node bench/hostile/messages.ts
+ */
+import {once} from 'node:events';
+import {mkdtempSync, rmSync, statSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {DatabaseSync} from 'node:sqlite';
+import {isMainThread, parentPort, Worker, workerData} from 'node:worker_threads';
+import {Engine} from '../../src/messages/store/sqlite/engine.ts';
+import type {LeasedMessage} from '../../src/messages/store/store.ts';
+import {head, MIB, RawClient, residentBytes, SMALL_HEAP} from '../../test/integration/messages/raw.ts';
+import {removeFolders, type Service, startService} from '../../test/integration/messages/service.ts';
+
+const SAMPLES = 100;
+
+function engineAt(path: string): Engine {
+  const retention = {doneMs: 1e12, deadMs: 1e12, idempotencyMs: 1e12};
+  return new Engine({path, maxAttempts: 5, accountBytes: 1e12, reserveBytes: 0, retention});
+}
+
+/** Milliseconds of a claim of one message, of an account with so many delayed ones. */
+function claimMs(folder: string, delayed: number): number {
+  const engine = engineAt(join(folder, `claim-${delayed}.db`));
+  const account = 'mine';
+  const all = (operations: Parameters<Engine['applyAll']>[0], now: number) =>
+    [...engine.applyAll(operations, now)].flatMap(({results}) => results.map(result => result.ok && result.value));
+  const times = (count: number) => Array.from({length: count}, (_, n) => n);
+  all(
+    times(delayed + SAMPLES).map(n => ({kind: 'append', given: {account, message: `${n}`}})),
+    0,
+  );
+  for (let left = delayed; left > 0; left -= 100) {
+    const claimed = all([{kind: 'claim', given: {account, limit: 100, leaseMs: 1e6}}], 0).flat() as LeasedMessage[];
+    all(
+      claimed.map(({id, lease}) => ({kind: 'nack', given: {account, id, lease, delayMs: 1e6}})),
+      0,
+    );
+  }
+  const start = performance.now();
+  all(
+    times(SAMPLES).map(() => ({kind: 'claim', given: {account, limit: 1, leaseMs: 1e6}})),
+    1,
+  );
+  const ms = (performance.now() - start) / SAMPLES;
+  engine.close();
+  return ms;
+}
+
+/** Bytes of the file for each byte that is charged, for messages of one character with the longest idempotency keys. */
+function fileRatio(folder: string): number {
+  const path = join(folder, 'file.db');
+  const engine = engineAt(path);
+  const operations = Array.from({length: 5000}, (_, n) => {
+    const idempotency = {key: `${n}`.padStart(255, 'k'), fingerprint: 'f'.repeat(43)};
+    return {kind: 'append', given: {account: `account-${n % 101}`, message: 'x', idempotency}} as const;
+  });
+  for (const _ of engine.applyAll(operations, 0));
+  engine.close();
+  const db = new DatabaseSync(path);
+  const charged = Number(db.prepare('SELECT sum(bytes) AS bytes FROM accounts').get()?.bytes);
+  db.close();
+  return statSync(path).size / charged;
+}
+
+/** The median and the longest time of a POST of an account of its own, in milliseconds. */
+async function postMs(service: Service, key: string): Promise<{readonly p50: number; readonly max: number}> {
+  const times: number[] = [];
+  const headers = {authorization: `Bearer ${key}`, 'content-type': 'application/json'};
+  for (let n = 0; n < SAMPLES; n++) {
+    const start = performance.now();
+    const response = await fetch(`${service.url}/messages`, {method: 'POST', headers, body: '{"message":"x"}'});
+    if (response.status !== 202) throw new Error(`answered ${response.status}`);
+    await response.arrayBuffer();
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  return {p50: times[SAMPLES >> 1] ?? Number.NaN, max: times.at(-1) ?? Number.NaN};
+}
+
+type Attack = (raw: RawClient, key: string) => unknown;
+
+const list = (key: string) => `${head(key, 'GET /messages')}\r\n`;
+const claim = (key: string) => `${head(key, 'POST /messages/claim')}content-length: 13\r\n\r\n{"limit":100}`;
+const attacks: Readonly<Record<string, Attack>> = {
+  '1,500 withheld bodies of 256 KiB': (raw, key) =>
+    raw.many(1500, `${head(key)}content-length: 262144\r\n\r\n${'x'.repeat(262_143)}`),
+  '30 x 250,000 one-byte chunks': (raw, key) =>
+    raw.many(30, `${head(key)}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(250_000)}`),
+  '500 unread lists of 1 MiB': (raw, key) => raw.many(500, list(key), {unread: true}),
+  '200 x 8 pipelined unread lists': (raw, key) => raw.many(200, list(key).repeat(8), {unread: true}),
+  '500 x 4 claims of 100': (raw, key) => raw.many(500, claim(key).repeat(4)),
+  '4,096 connections without a request': raw => raw.many(4096, 'GET / HTTP/1.1\r\n'),
+};
+
+async function row(name: string): Promise<string> {
+  const service = await startService({
+    wrapper: SMALL_HEAP,
+    config: {limits: {account: {requestsPerSecond: 1000, bytesPerSecond: 8 * MIB, answerBytesPerSecond: 32 * MIB}}},
+  });
+  const [mine, theirs] = [service.account().key, service.account().key];
+  await postMs(service, theirs); // warm
+  const headers = {authorization: `Bearer ${mine}`, 'content-type': 'application/json'};
+  const body = JSON.stringify({message: 'x'.repeat(250_000)});
+  for (let n = 0; n < 5; n++) await fetch(`${service.url}/messages`, {method: 'POST', headers, body});
+  const quiet = await postMs(service, theirs);
+  const before = await residentBytes(service);
+  const attacker = new Worker(new URL(import.meta.url), {workerData: {name, port: service.port, key: mine}});
+  await once(attacker, 'message');
+  const loud = await postMs(service, theirs);
+  const memory = (await residentBytes(service)) - before;
+  await attacker.terminate();
+  await service.stop();
+  const cells = [quiet.p50, loud.p50, loud.p50 / quiet.p50, loud.max, memory / MIB];
+  return `${name.padEnd(38)}${cells.map(cell => cell.toFixed(1).padStart(9)).join('')}`;
+}
+
+/** Attacks from a thread of its own, so that what it costs the attacker is not measured. */
+function attackFromHere({name, port, key}: {readonly name: string; readonly port: number; readonly key: string}): void {
+  attacks[name]?.(new RawClient({port}), key);
+  setTimeout(() => parentPort?.postMessage('begun'), 200);
+}
+
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'nameplate-hostile-'));
+  try {
+    const [none, many] = [claimMs(folder, 0), claimMs(folder, 20_000)];
+    console.log(
+      `a claim with 20,000 delayed messages / with none: ${(many / none).toFixed(2)} (${none.toFixed(3)} ms, ${many.toFixed(3)} ms)`,
+    );
+    console.log(`bytes of the file / charged, longest idempotency keys: ${fileRatio(folder).toFixed(2)}\n`);
+    console.log(`POST of another account, ms${''.padEnd(12)}p50 quiet   attack    ratio      max  RSS MiB`);
+    for (const name of Object.keys(attacks)) console.log(await row(name));
+  } finally {
+    rmSync(folder, {recursive: true});
+    await removeFolders();
+  }
+}
+
+if (isMainThread) await main();
+else attackFromHere(workerData);

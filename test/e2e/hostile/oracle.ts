@@ -1,0 +1,268 @@
+/**
+ * Watches the edge, the CA, and the API during the attacks, and reports what must not happen. It does not know the moves,
+ * only who is entitled to which host.
+ */
+import {createHash, X509Certificate} from 'node:crypto';
+import {setTimeout as pause} from 'node:timers/promises';
+import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from '../../../src/operator/resources.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {Answer, Visit} from '../../support/http.ts';
+import {follow} from '../../support/kube.ts';
+import {client as admin, cluster, visitor} from '../world.ts';
+import {ISSUER} from './platform.ts';
+import type {CaOrder, WatchedCa} from './watched-ca.ts';
+import {watchCa} from './watched-ca.ts';
+
+/** One thing that must not happen. */
+export interface Violation {
+  readonly rule: 'edge' | 'certificate' | 'orders' | 'takeover' | 'work';
+  readonly text: string;
+}
+
+export interface Guarded {
+  readonly namespace: string;
+  readonly host: string;
+  /** The pods of the entitled answer with this text. */
+  readonly text: string;
+  /** Whether the CA of the platform certifies the host, rather than the default certificate. */
+  readonly certified: boolean;
+}
+
+/** How long a certificate may still be under way when the claim of its host moves. */
+const MOVING_MS = 10_000;
+const ROUND_OF_VISITS_MS = 1_000;
+/** Orders that cert-manager may make twice for a request, when it reads a cache without its own last write. */
+const ORDERS_TWICE = 3;
+
+interface SecretWithKey extends KubeObject {
+  data?: Record<string, string>;
+  type?: string;
+}
+
+export class Oracle {
+  readonly ca: WatchedCa;
+  readonly #report: (violation: Violation) => void;
+  readonly #reported = new Set<string>();
+  readonly #guarded = new Map<string, Guarded>();
+  readonly #claims = new Map<string, {namespace: string; sinceMs: number}>();
+  /** Namespace by digest of the signing request. */
+  readonly #requests = new Map<string, string>();
+  readonly #approved = new Set<string>();
+  readonly #serials = new Map<string, Set<string>>();
+  readonly #ends: (() => Promise<unknown>)[] = [];
+  readonly #attackers = new Set<string>();
+  #tokens: readonly string[] = [];
+  #platformAccount = '';
+  #counted = {orders: 0, approved: 0};
+
+  private constructor(ca: WatchedCa, report: (violation: Violation) => void) {
+    this.ca = ca;
+    this.#report = report;
+  }
+
+  /** Calls `report` once per violation. */
+  static async start(report: (violation: Violation) => void): Promise<Oracle> {
+    const running: Oracle[] = [];
+    const ca = await watchCa(cluster.info.roots, (order, csr) => {
+      for (const oracle of running) oracle.#issued(order, csr);
+    });
+    const started = new Oracle(ca, report);
+    running.push(started);
+    started.#watch();
+    return started;
+  }
+
+  /** The account of the platform's issuer. */
+  countOrdersOf(account: string): void {
+    this.#platformAccount = account;
+  }
+
+  guard(guarded: Guarded): void {
+    this.#guarded.set(guarded.host, guarded);
+  }
+
+  /** While the host changes hands nobody is entitled. */
+  release(host: string): void {
+    this.#guarded.delete(host);
+  }
+
+  /**
+   * From now on, no certificate in this namespace may name a guarded host, and at the edge nothing may answer for these
+   * tokens. What was reported before is reported again.
+   */
+  suspect(namespace: string, tokens: readonly string[]): void {
+    this.#attackers.add(namespace);
+    this.#tokens = tokens;
+    this.#reported.clear();
+  }
+
+  holderOf(host: string): string | undefined {
+    return this.#claims.get(host)?.namespace;
+  }
+
+  complain(rule: Violation['rule'], text: string): void {
+    const key = `${rule} ${text.replace(/\d+/g, 'N')}`;
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
+    this.#report({rule, text});
+  }
+
+  /** Compares the orders that the CA has seen with what was approved, since the last call. */
+  countOrders(): {orders: number; approved: number} {
+    const {orders: ordersBefore, approved: approvedBefore} = this.#counted;
+    const all = this.ca.orders.filter(({account}) => account === this.#platformAccount).length;
+    this.#counted = {orders: all, approved: this.#approved.size};
+    const [orders, approved] = [all - ordersBefore, this.#approved.size - approvedBefore];
+    if (orders > approved + ORDERS_TWICE) {
+      this.complain(
+        'orders',
+        `the CA saw ${orders} orders of the platform's account, for ${approved} approved requests`,
+      );
+    }
+    return {orders, approved};
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends) await end();
+    await this.ca.stop();
+  }
+
+  #watch(): void {
+    const stopping = new AbortController();
+    const visits = this.#visitForever(stopping.signal);
+    this.#ends.push(
+      async () => {
+        stopping.abort();
+        await visits;
+      },
+      follow(admin, DOMAIN_CLAIM, {}, ({metadata, spec}, type) => {
+        const {name} = metadata;
+        const {namespace = '', releasedAt} = spec as {namespace?: string; releasedAt?: string};
+        if (type === 'DELETED' || releasedAt) this.#claims.delete(name);
+        else if (this.#claims.get(name)?.namespace !== namespace) {
+          this.#claims.set(name, {namespace, sinceMs: Date.now()});
+        }
+      }),
+      follow(admin, CERTIFICATE_REQUEST, {}, request => this.#readRequest(request)),
+      follow<SecretWithKey>(admin, SECRET, {}, secret => this.#readSecret(secret)),
+    );
+  }
+
+  #readRequest(request: CertificateRequest): void {
+    const {metadata, spec, status} = request;
+    const {uid = '', namespace = '', name} = metadata;
+    this.#requests.set(csrDigest(spec.request), namespace);
+    const isOfPlatform = spec.issuerRef.kind === ISSUER.kind && spec.issuerRef.name === ISSUER.name;
+    if (isOfPlatform && status?.conditions?.some(({type, status: is}) => type === 'Approved' && is === 'True')) {
+      this.#approved.add(uid);
+    }
+    const {certificate} = (status ?? {}) as {certificate?: string};
+    if (certificate && this.#attackers.has(namespace)) {
+      this.#inspect(Buffer.from(certificate, 'base64'), `CertificateRequest ${namespace}/${name}`, namespace);
+    }
+  }
+
+  #readSecret({metadata, data}: SecretWithKey): void {
+    const {namespace = '', name} = metadata;
+    const pem = Buffer.from(data?.['tls.crt'] ?? '', 'base64');
+    if (pem.length === 0) return;
+    const certificate = tryParse(pem);
+    if (!certificate) return;
+    for (const host of namesIn(certificate)) {
+      const serials = this.#serials.get(`${namespace} ${host}`) ?? new Set();
+      this.#serials.set(`${namespace} ${host}`, serials.add(certificate.serialNumber));
+    }
+    const isOfRoute = /^np-/.test(name);
+    if (isOfRoute && this.#attackers.has(namespace)) this.#inspect(pem, `Secret ${namespace}/${name}`, namespace);
+  }
+
+  /** What only cert-manager and the operator could have put there. */
+  #inspect(pem: Buffer, where: string, namespace: string): void {
+    const certificate = tryParse(pem);
+    for (const host of certificate ? namesIn(certificate) : []) {
+      const guarded = this.#guarded.get(host);
+      if (guarded && guarded.namespace !== namespace && this.#wasLostLongAgo(host, namespace, certificate)) {
+        this.complain('certificate', `${where} has a certificate that names ${host}, of ${guarded.namespace}`);
+      }
+    }
+  }
+
+  /** A former holder keeps what it got while it held the host. */
+  #wasLostLongAgo(host: string, namespace: string, certificate: X509Certificate | undefined): boolean {
+    const claim = this.#claims.get(host);
+    if (!claim || claim.namespace === namespace) return false;
+    return Date.parse(certificate?.validFrom ?? '') > claim.sinceMs + MOVING_MS;
+  }
+
+  #issued({account, hosts}: CaOrder, csr: string): void {
+    const namespace = this.#requests.get(csr);
+    for (const host of hosts) {
+      const claim = this.#claims.get(host.replace(/^\*\./, ''));
+      if (!claim || claim.namespace === namespace || Date.now() < claim.sinceMs + MOVING_MS) continue;
+      const whose = namespace ? `a request of ${namespace}` : `a key from outside the cluster (account ${account})`;
+      this.complain('certificate', `the CA certified ${host}, which ${claim.namespace} holds, for ${whose}`);
+    }
+  }
+
+  async #visitForever(signal: AbortSignal): Promise<void> {
+    const unreachable = new Map<string, number>();
+    while (!signal.aborted) {
+      const tokens = this.#tokens.slice(-3).map(token => `/.well-known/acme-challenge/${token}`);
+      for (const guarded of this.#guarded.values()) {
+        const {host} = guarded;
+        const urls = [`https://${host}/`, `http://${host}/login`, ...tokens.map(path => `http://${host}${path}`)];
+        await Promise.all(urls.map(url => this.#visit(guarded, url, unreachable)));
+      }
+      await pause(ROUND_OF_VISITS_MS, undefined, {signal}).catch(() => {}); // a rate, not a wait
+    }
+  }
+
+  async #visit(guarded: Guarded, url: string, unreachable: Map<string, number>): Promise<void> {
+    let visit: Visit;
+    try {
+      visit = await visitor.visit(url);
+    } catch (error) {
+      const times = (unreachable.get(url) ?? 0) + 1;
+      unreachable.set(url, times);
+      // A busy machine lets a connection wait now and then; a wrong certificate fails each time.
+      if (times === 3 && this.#guarded.has(guarded.host)) this.complain('edge', (error as Error).message);
+      return;
+    }
+    unreachable.delete(url);
+    const problem = visit.answers.map(answer => this.#strange(answer, guarded)).find(Boolean);
+    if (problem && this.#guarded.get(guarded.host) === guarded) this.complain('edge', `${url}: ${problem}`);
+  }
+
+  #strange({status, body, certificate, location}: Answer, guarded: Guarded): string | undefined {
+    if (location === undefined && (status !== 200 || !body.includes(`text=${guarded.text}`))) {
+      return `${status} ${body.slice(0, 200)}`;
+    }
+    if (!certificate || !guarded.certified) return undefined;
+    const serials = this.#serials.get(`${guarded.namespace} ${guarded.host}`);
+    return serials?.has(certificate.serial)
+      ? undefined
+      : `certificate ${certificate.serial} by ${certificate.issuer}, which is not in ${guarded.namespace}`;
+  }
+}
+
+function csrDigest(base64: string): string {
+  const der = Buffer.from(
+    Buffer.from(base64, 'base64')
+      .toString()
+      .replace(/-----[^-]+-----|\s/g, ''),
+    'base64',
+  );
+  return createHash('sha256').update(der).digest('hex');
+}
+
+function tryParse(pem: Buffer): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+function namesIn({subjectAltName = ''}: X509Certificate): string[] {
+  return subjectAltName.split(', ').map(name => name.replace(/^(DNS|IP Address):/, ''));
+}

@@ -1,0 +1,269 @@
+/** What an attacker does in a round: drawn from a seed, without a look at the cluster. */
+import {routeName} from '../../../src/operator/identity.ts';
+import {type KubeObject, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';
+import type {WritableKind} from './catalog.ts';
+import {contentOf, everything, something} from './objects.ts';
+import {Draw, type Known} from './pools.ts';
+import type {Random} from './random.ts';
+import type {Content} from './skeletons.ts';
+
+/** Where a record of the attacker's own host points. */
+export type Target = 'own' | 'victim' | 'edge' | 'nowhere';
+/** What the attacker's ACME server answers an order with. */
+export interface Identifier {
+  readonly type: 'dns' | 'ip';
+  readonly value: string;
+}
+
+export type Move =
+  | {readonly do: 'create'; readonly resource: ResourceType; readonly object: KubeObject}
+  /** `nth`: of the objects of this kind in the namespace, modulo their number. */
+  | {readonly do: 'patch'; readonly resource: ResourceType; readonly nth: number; readonly change: Change}
+  | {readonly do: 'delete'; readonly resource: ResourceType; readonly nth: number}
+  /** From now on, with every object of the kind that somebody else creates in the namespace. */
+  | {readonly do: 'react'; readonly resource: ResourceType; readonly change: Change | 'delete'}
+  /** Ends all reactions, and takes back what they and the patches changed. */
+  | {readonly do: 'undo'}
+  /** Lists a host in its Project. */
+  | {readonly do: 'add'; readonly host: string}
+  | {readonly do: 'remove'; readonly host: string}
+  | {readonly do: 'point'; readonly host: string; readonly to: Target; readonly server?: 'ns1'}
+  | {readonly do: 'relay'; readonly identifier: Identifier}
+  /** The owner of the host's DNS points it at another tenant, which lists it; the attacker keeps it listed. */
+  | {readonly do: 'lose'; readonly host: string}
+  /** The owner of a host of another tenant points it at the attacker. */
+  | {readonly do: 'gain'}
+  /** Until nothing that cert-manager works on in the namespace changes, for a while at most. */
+  | {readonly do: 'wait'};
+
+/** The attacker's finalizer, which nobody ever removes for it. */
+export const STAY = 'attacker.test/stay';
+
+export interface Change {
+  readonly subresource?: string;
+  readonly content: Content;
+}
+
+/** How often objects of a group are made, by how much controllers do for them; 1 for what is not here. */
+const WEIGHT: Readonly<Record<string, number>> = {
+  'cert-manager.io': 12,
+  'networking.k8s.io': 8,
+  'acme.cert-manager.io': 4,
+  'nameplate.dev': 4,
+};
+const WEIGHT_OF_KIND: Readonly<Record<string, number>> = {Service: 6, Secret: 4, Pod: 3, NetworkPolicy: 1};
+/** Kinds of which others create objects in a tenant's namespace. */
+const CREATED_BY_OTHERS = ['Pod', 'Service', 'Ingress', 'Secret', 'CertificateRequest', 'Order', 'Challenge'];
+
+/** First an object of every kind in which all that names something is a victim's, then moves at random. */
+export function planOf(random: Random, catalog: readonly WritableKind[], known: Known, moves: number): Move[] {
+  const planner = new Planner(random, catalog, known);
+  const loses = Math.floor(moves * 0.7);
+  const middle = Array.from({length: moves}, (_, index) => {
+    if (index === Math.floor(moves * 0.3)) return [{do: 'gain'} as const];
+    return index === loses ? planner.lose() : planner.next();
+  });
+  return [...planner.begin(), ...planner.sweep(), ...middle.flat(), {do: 'wait'}];
+}
+
+class Planner {
+  readonly #random: Random;
+  readonly #catalog: readonly WritableKind[];
+  readonly #known: Known;
+  readonly #issuers: string[] = [];
+  readonly #listed: string[] = [];
+  #made = 0;
+
+  constructor(random: Random, catalog: readonly WritableKind[], known: Known) {
+    this.#random = random;
+    this.#catalog = catalog;
+    this.#known = known;
+  }
+
+  begin(): Move[] {
+    const [first = ''] = this.#known.hosts;
+    return [...this.#add(first), this.#relay(), ...Array.from({length: this.#random.below(3)}, () => this.#react())];
+  }
+
+  sweep(): Move[] {
+    return this.#writable('create').map(kind => {
+      const draw = this.#draw(this.#random.pick(this.#known.victims).host);
+      return this.#created(kind, everything(kind, draw, this.#name(kind, draw)));
+    });
+  }
+
+  next(): Move[] {
+    const random = this.#random;
+    const move = random.weighted<() => Move[]>([
+      [110, () => [this.#create()]],
+      [24, () => [this.#patch()]],
+      [16, () => [this.#delete()]],
+      [14, () => this.#add(random.pick(this.#known.hosts))],
+      [4, () => [this.#remove()]],
+      [10, () => [this.#point()]],
+      [3, () => [this.#react()]],
+      [8, () => [this.#relay()]],
+      [2, () => this.lose()],
+      [1, () => [{do: 'undo'}]],
+      [4, () => [{do: 'wait'}]],
+    ]);
+    return move();
+  }
+
+  /** A host that was just added is waiting for its certificate. */
+  lose(): Move[] {
+    const host = this.#random.pick(this.#listed.length > 0 ? this.#listed : this.#known.hosts);
+    const add = this.#random.chance(0.5) ? [...this.#add(host), {do: 'wait'} as const] : [];
+    const after = this.#random.chance(0.4) ? [{do: 'undo'} as const] : [];
+    return [...add, {do: 'lose', host}, ...after];
+  }
+
+  #create(): Move {
+    const kind = this.#kind('create');
+    const draw = this.#draw();
+    return this.#created(kind, something(kind, draw, this.#name(kind, draw)));
+  }
+
+  #created({resource}: WritableKind, object: KubeObject): Move {
+    if (resource.kind === 'Issuer') this.#issuers.unshift(object.metadata.name);
+    return {do: 'create', resource, object};
+  }
+
+  #patch(): Move {
+    const kind = this.#kind('patch');
+    return {do: 'patch', resource: kind.resource, nth: this.#random.below(100), change: this.#change(kind)};
+  }
+
+  #delete(): Move {
+    return {do: 'delete', resource: this.#kind('delete').resource, nth: this.#random.below(100)};
+  }
+
+  #react(): Move {
+    const byOthers = this.#catalog.filter(({resource}) => CREATED_BY_OTHERS.includes(resource.kind));
+    const kind = this.#random.pick(byOthers);
+    const verb = this.#random.pick(['patch', 'delete'].filter(each => kind.verbs.has(each)));
+    return {do: 'react', resource: kind.resource, change: verb === 'delete' ? 'delete' : this.#change(kind)};
+  }
+
+  #change(kind: WritableKind): Change {
+    const random = this.#random;
+    const draw = this.#draw();
+    const metadata = random.pick<Content>([
+      {labels: draw.labels()},
+      {annotations: draw.annotations()},
+      {finalizers: [STAY]},
+    ]);
+    if (kind.subresources.includes('status') && random.chance(0.3)) {
+      return {subresource: 'status', content: {metadata, status: {conditions: [], url: draw.value('url')}}};
+    }
+    const {metadata: _, ...content} = contentOf(kind, draw);
+    return {content: random.chance(0.35) ? {metadata} : content};
+  }
+
+  #add(host: string): Move[] {
+    if (!this.#listed.includes(host)) this.#listed.push(host);
+    const point = this.#random.chance(0.85) ? [{do: 'point', host, to: 'own'} as const] : [];
+    return [{do: 'add', host}, ...point];
+  }
+
+  #remove(): Move {
+    const host = this.#random.pick(this.#known.hosts);
+    const at = this.#listed.indexOf(host);
+    if (at >= 0) this.#listed.splice(at, 1);
+    return {do: 'remove', host};
+  }
+
+  #point(): Move {
+    const random = this.#random;
+    const to = random.pick<Target>(['own', 'own', 'victim', 'edge', 'nowhere']);
+    return {
+      do: 'point',
+      host: random.pick(this.#known.hosts),
+      to,
+      ...(random.chance(0.25) && {server: 'ns1' as const}),
+    };
+  }
+
+  #relay(): Move {
+    const random = this.#random;
+    const {victims, hosts, addresses} = this.#known;
+    const dns = (value: string): Identifier => ({type: 'dns', value});
+    const identifier = random.weighted<Identifier>([
+      [6, dns(random.pick(victims).host)],
+      [1, dns(`*.${random.pick(victims).host}`)],
+      [1, dns(random.pick(hosts))],
+      [1, {type: 'ip', value: random.pick(addresses)}],
+    ]);
+    return {do: 'relay', identifier};
+  }
+
+  #draw(theme = this.#theme()): Draw {
+    return new Draw(this.#random, this.#known, theme, this.#issuers);
+  }
+
+  #theme(): string {
+    const {hosts, victims, platformHosts} = this.#known;
+    return this.#random.weighted<() => string>([
+      [4, () => this.#random.pick(this.#listed.length > 0 ? this.#listed : hosts)],
+      [3, () => this.#random.pick(hosts)],
+      [3, () => this.#random.pick(victims).host],
+      [1, () => this.#random.pick(platformHosts)],
+    ])();
+  }
+
+  #kind(verb: string): WritableKind {
+    const weight = ({resource: {group, kind}}: WritableKind) => WEIGHT_OF_KIND[kind] ?? WEIGHT[group] ?? 1;
+    return this.#random.weighted(this.#writable(verb).map(kind => [weight(kind), kind] as const));
+  }
+
+  #writable(verb: string): WritableKind[] {
+    return this.#catalog.filter(({verbs}) => verbs.has(verb));
+  }
+
+  /** Mostly new; else one that controllers know. */
+  #name({resource}: WritableKind, {theme}: Draw): string {
+    this.#made += 1;
+    const known = [routeName(this.#known.namespace, theme), 'default', 'nameplate', this.#known.approvedIssuer];
+    return this.#random.chance(0.15) ? this.#random.pick(known) : `${resource.kind.toLowerCase()}-${this.#made}`;
+  }
+}
+
+/** One line for the log. */
+export function describe(move: Move): string {
+  switch (move.do) {
+    case 'create': {
+      const {apiVersion: _v, kind: _k, metadata, ...content} = move.object;
+      const {name, labels = {}, annotations = {}} = metadata;
+      const extra = {
+        ...(Object.keys(labels).length && {labels}),
+        ...(Object.keys(annotations).length && {annotations}),
+      };
+      return `create ${resourceName(move.resource)} ${name} ${text({...extra, ...content})}`;
+    }
+    case 'patch':
+      return `patch ${resourceName(move.resource)} #${move.nth} ${changeText(move.change)}`;
+    case 'delete':
+      return `delete ${resourceName(move.resource)} #${move.nth}`;
+    case 'react':
+      return `react to new ${resourceName(move.resource)}: ${move.change === 'delete' ? 'delete' : changeText(move.change)}`;
+    case 'add':
+    case 'remove':
+    case 'lose':
+      return `${move.do} ${move.host}`;
+    case 'point':
+      return `point ${move.host} to ${move.to}${move.server ? ` at ${move.server} only` : ''}`;
+    case 'relay':
+      return `relay answers with ${move.identifier.type} ${move.identifier.value}`;
+    default:
+      return move.do;
+  }
+}
+
+function changeText({subresource, content}: Change): string {
+  return `${subresource ? `/${subresource} ` : ''}${text(content)}`;
+}
+
+function text(content: object): string {
+  const json = JSON.stringify(content);
+  return json.length > 600 ? `${json.slice(0, 600)}…` : json;
+}

@@ -1,0 +1,41 @@
+/** The platform that is attacked: as the chart has it by default, with an issuer whose CA is watched. */
+import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/resources.ts';
+import {until} from '../../cluster/wait.ts';
+import {installOperator} from '../../support/install.ts';
+import {ISSUER_NAME} from '../../support/issuers.ts';
+import {settings} from '../setup.ts';
+import {client as admin, cluster} from '../world.ts';
+import type {WatchedCa} from './watched-ca.ts';
+
+export const ISSUER = {name: 'watched', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+
+/** Configures the operator for certificates from this CA; resolves with the issuer's account there. */
+export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
+  const caBundle = Buffer.from(trust).toString('base64');
+  const solvers = [{http01: {ingress: {ingressClassName: cluster.info.ingress.className}}}];
+  const spec: object = {acme: {server: directory, caBundle, privateKeySecretRef: {name: 'watched-account'}, solvers}};
+  const issuer = {apiVersion: 'cert-manager.io/v1', kind: 'ClusterIssuer', metadata: {name: ISSUER.name}};
+  await admin.delete(SECRET, {namespace: 'cert-manager', name: 'watched-account'}); // of an earlier directory
+  await admin.apply(CLUSTER_ISSUER, {...issuer, ...{spec}});
+  const account = async () => {
+    const {status} = ((await admin.get(CLUSTER_ISSUER, issuer.metadata)) ?? {}) as {status?: {acme?: {uri?: string}}};
+    return status?.acme?.uri?.startsWith(new URL(directory).origin) ? status.acme.uri : undefined;
+  };
+  const uri = await until('the issuer has its account', account, {timeoutMs: 60_000});
+  await installOperator(cluster, [
+    ...(await settings(cluster)),
+    `config.certificates.issuerRef.name=${ISSUER.name}`,
+    `config.certificates.issuerRef.kind=${ISSUER.kind}`,
+    // What other tests left keeps its issuer, and orders nothing.
+    `config.certificates.formerIssuerRefs[0].name=${ISSUER_NAME}`,
+    'config.certificates.formerIssuerRefs[0].kind=Issuer',
+    `config.certificates.tenantIssuers.servers[1].url=${directory}`,
+    `config.certificates.tenantIssuers.servers[1].caBundle=${caBundle}`,
+  ]);
+  return uri;
+}
+
+/** As it was for the other tests. */
+export async function restore(): Promise<void> {
+  await installOperator(cluster, await settings(cluster));
+}

@@ -1,0 +1,60 @@
+/** How much the operator, cert-manager, and the API server do. */
+import {RELEASE} from '../../support/install.ts';
+import {listAll} from '../../support/kube.ts';
+import {POD, type Pod} from '../../support/workload.ts';
+import {client as admin, cluster} from '../world.ts';
+
+export interface Work {
+  /** Requests of all replicas of the operator. */
+  readonly operator: number;
+  /** Writes of anybody to routes, certificates, and what is Nameplate's. */
+  readonly writes: number;
+  /** Of the operator's containers, by pod. */
+  readonly restarts: string;
+}
+
+interface RunningPod extends Pod {
+  status?: Pod['status'] & {podIP?: string; containerStatuses?: {restartCount: number}[]};
+}
+
+const PORT = 8080;
+const GROUPS = ['networking.k8s.io', 'cert-manager.io', 'acme.cert-manager.io', 'nameplate.dev'];
+const WRITES = ['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE'];
+
+/** Counted since each program began. */
+export async function measureWork(): Promise<Work> {
+  const labelSelector = `app.kubernetes.io/name=${RELEASE.name},app.kubernetes.io/component!=messages`;
+  const pods: RunningPod[] = await listAll(admin, POD, {namespace: RELEASE.namespace, labelSelector});
+  const operator = await Promise.all(pods.map(({status}) => requestsOf(status?.podIP ?? '')));
+  const restarts = pods.map(({metadata, status}) => `${metadata.uid} ${status?.containerStatuses?.[0]?.restartCount}`);
+  const samples = parse(await cluster.kubectl('get', '--raw', '/metrics'), 'apiserver_request_total');
+  const written = samples.filter(
+    ({labels}) =>
+      GROUPS.includes(labels.group ?? '') && WRITES.includes(labels.verb ?? '') && labels.code?.startsWith('2'),
+  );
+  return {operator: sum(operator), writes: sum(written.map(({value}) => value)), restarts: restarts.sort().join(', ')};
+}
+
+async function requestsOf(address: string): Promise<number> {
+  const response = await fetch(`http://${address}:${PORT}/metrics`);
+  return sum(parse(await response.text(), 'rest_client_requests_total').map(({value}) => value));
+}
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string | undefined>>;
+  readonly value: number;
+}
+
+/** Of one metric, in the text format of Prometheus. */
+function parse(text: string, metric: string): Sample[] {
+  return text.split('\n').flatMap(line => {
+    const found = line.startsWith(`${metric}{`) ? /^\w+\{(.*)\} (\S+)$/.exec(line) : undefined;
+    if (!found) return [];
+    const labels = [...(found[1] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value]) => [name, value]);
+    return [{labels: Object.fromEntries(labels), value: Number(found[2])}];
+  });
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
