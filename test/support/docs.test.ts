@@ -1,38 +1,126 @@
-/** What the documents refer to is there: files, sections, and the tests that the threat model quotes. */
-import {existsSync, readFileSync} from 'node:fs';
-import {dirname, join} from 'node:path';
-import {expect, test} from 'vitest';
+/** The documents are true: their links lead somewhere, the files and tests that they name exist, and lists are complete. */
+import {existsSync, globSync, readFileSync} from 'node:fs';
+import {dirname, join, normalize} from 'node:path';
+import {describe, expect, test} from 'vitest';
+import {REASONS} from '../../src/operator/domain/conditions.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const DOCUMENTS = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'docs/dns.md',
-  'docs/rbac.md',
-  'docs/threat-model.md',
-];
+const IGNORED = /(^|\/)(node_modules|dist|coverage|\.git)(\/|$)/;
+const DOCUMENTS = globSync('**/*.md', {cwd: ROOT, exclude: path => IGNORED.test(path)})
+  .concat(globSync('.github/**/*.md', {cwd: ROOT}))
+  .sort();
+const README_LINES = 150;
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** As the places that show Markdown make them. */
+function withoutCode(document: string): string {
+  return document.replace(/^```.*?^```$/gms, '');
+}
+
+/** As the places that show Markdown create them. */
 function anchorsOf(document: string): string[] {
-  const headings = [...document.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase());
+  const headings = [...withoutCode(document).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase());
   return headings.map(heading => heading.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
 }
 
-test.each(DOCUMENTS)('every link of %s leads somewhere', path => {
-  const links = [...read(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
-  const broken = links.filter(link => {
-    const [file = '', anchor] = link.split('#');
-    if (file.startsWith('https://')) return false;
-    const target = file === '' ? path : join(dirname(path), file);
-    if (!existsSync(join(ROOT, target))) return true;
-    return anchor !== undefined && !anchorsOf(read(target)).includes(anchor);
+/** The relative links of a document, as paths from the root, and their anchors. */
+function linksOf(
+  path: string,
+): {readonly link: string; readonly target: string; readonly anchor: string | undefined}[] {
+  const links = [...withoutCode(read(path)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+  return links
+    .filter(link => !/^(https|mailto):/.test(link))
+    .map(link => {
+      const [file = '', anchor] = link.split('#');
+      return {link, target: file === '' ? path : normalize(join(dirname(path), file)), anchor};
+    });
+}
+
+test('the README is a front page', () => {
+  expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(README_LINES);
+});
+
+describe.each(DOCUMENTS)('%s', path => {
+  test('every link leads somewhere within the repository', () => {
+    const broken = linksOf(path).filter(({target, anchor}) => {
+      if (target.startsWith('..') || !existsSync(join(ROOT, target))) return true;
+      return anchor !== undefined && !anchorsOf(read(target)).includes(anchor);
+    });
+    expect(broken.map(({link}) => link)).toEqual([]);
   });
-  expect(broken).toEqual([]);
+
+  test('every file that it names exists', () => {
+    expect(pathsIn(path).filter(named => !placesOf(path, named).some(existsSync))).toEqual([]);
+  });
+
+  test('names nothing outside of the repository', () => {
+    const outside = /(?<![\w.~-])\/(work|home|root|Users|mnt|srv)\/[\w.-]+|\b[Tt]he brief\b|\bDESIGN\b/g;
+    expect(read(path).match(outside) ?? []).toEqual([]);
+  });
+});
+
+/** In code style, with a folder of the repository in front, or one beside the document. What changed once may be gone. */
+function pathsIn(path: string): string[] {
+  if (path === 'CHANGELOG.md') return [];
+  const named = [...withoutCode(read(path)).matchAll(/`([\w.-]+(?:\/[\w.-]+)+)\/?`/g)].map(([, name = '']) => name);
+  return named.filter(name => placesOf(path, name.split('/')[0] ?? '').some(existsSync));
+}
+
+function placesOf(path: string, named: string): string[] {
+  return [join(ROOT, named), join(ROOT, dirname(path), named)];
+}
+
+test('docs/README.md leads to every document', () => {
+  const seen = new Set<string>();
+  const next = ['docs/README.md'];
+  for (let path = next.pop(); path !== undefined; path = next.pop()) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    next.push(...linksOf(path).flatMap(({target}) => (target.endsWith('.md') ? [target] : [])));
+  }
+  expect(DOCUMENTS.filter(path => !path.startsWith('.github/') && !seen.has(path))).toEqual([]);
+});
+
+describe('docs/design.md', () => {
+  const design = read('docs/design.md');
+  /** The first column of the table in a section, where it is in code style. */
+  const firstColumn = (heading: string): string[] => {
+    const [section = ''] = design.slice(design.indexOf(`\n## ${heading}\n`) + 1).split('\n## ', 1);
+    return [...section.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name);
+  };
+
+  test('lists the controllers', () => {
+    const names = [...read('src/operator/controllers.ts').matchAll(/\bname: '([\w-]+)'/g)].map(([, name = '']) => name);
+    expect(firstColumn('The loop').sort()).toEqual(names.sort());
+  });
+
+  test('lists the steps of the reconcile in their order', () => {
+    const steps = firstColumn('The reconcile of a Domain');
+    const code = read('src/operator/domain/reconcile.ts');
+    let at = 0;
+    const missing = steps.filter(step => {
+      const found = code.slice(at).search(new RegExp(`\\b${step}\\(`));
+      if (found < 0) return true;
+      at += found;
+      return false;
+    });
+    expect(missing).toEqual([]);
+    expect(steps).toContain('withdraw');
+  });
+
+  test('names the step that decides each condition', () => {
+    const [, steps = ''] = design.split('\n| step | condition |');
+    expect(Object.keys(REASONS).filter(condition => !steps.includes(`| \`${condition}\` |`))).toEqual([]);
+  });
+});
+
+test('docs/operations.md lists the metrics of Nameplate', () => {
+  const sources = globSync('src/**/*.ts', {cwd: ROOT}).filter(path => !path.endsWith('.test.ts'));
+  const inCode = sources.flatMap(path => read(path).match(/(?<=')nameplate_\w+(?=')/g) ?? []);
+  const inDocs = read('docs/operations.md').match(/(?<=`)nameplate_\w+(?=`)/g) ?? [];
+  expect([...new Set(inDocs)].sort()).toEqual([...new Set(inCode)].sort());
 });
 
 const threats = read('docs/threat-model.md').replace(/\n +/g, ' ');
