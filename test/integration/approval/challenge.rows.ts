@@ -1,5 +1,6 @@
 /** Challenges that outlive their request. */
 import {expect, test} from 'vitest';
+import {timestamp} from '../../../src/api/conditions.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -73,9 +74,11 @@ export function challengeRows(world: () => World): void {
         ...{spec: {secretName: name, dnsNames: [host], issuerRef: UNHURRIED}},
       });
       await until(`the request for ${host} is approved`, () => conditions(tenant, name).includes('Approved True'));
+      const second = timestamp(Date.now());
       await createChallenge(client, {namespace: tenant.namespace, name}, host);
+      await until('the next approval has a later time', () => timestamp(Date.now()) !== second);
     }
-    // Approved last, and charged: the one that waits has then been overdue for longer.
+    // It was approved last, so the one that waits is overdue by now, too.
     await until('the first has failed', () => conditions(tenant, 'first').includes('Ready Failed'));
     expect(conditions(tenant, 'queued')).not.toContain('Ready Failed');
     await client.delete(CHALLENGE, blocker);
