@@ -7,14 +7,14 @@ import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign.ts';
 import {Reservations} from './approval/slots.ts';
-import type {OperatorConfig} from './config.ts';
-import type {Operator} from './context.ts';
 import {addControllers} from './controllers.ts';
-import {Identity} from './identity.ts';
-import {OrderBoard} from './orders/board.ts';
+import {traefik} from './edge/traefik.ts';
+import type {OperatorConfig} from './model/config.ts';
+import {Identity} from './model/derived-names.ts';
 import {checkPromises} from './promises.ts';
-import {traefik} from './routing/traefik.ts';
-import {createStores} from './stores.ts';
+import type {Operator} from './state/context.ts';
+import {OrderBoard} from './state/order-schedule.ts';
+import {createStores} from './state/stores.ts';
 
 export interface OperatorParts {
   readonly config: OperatorConfig;

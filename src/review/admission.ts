@@ -3,7 +3,7 @@
  * user without Nameplate's trust. The policies themselves judge it, so there is no second copy of their rules.
  */
 import {HELD_HOSTS_NAME} from '../operator/approval/held-hosts.ts';
-import {CHALLENGE, HELD_HOSTS, SERVICE} from '../operator/resources.ts';
+import {CHALLENGE, HELD_HOSTS, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
 import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
 import {collectionPath} from '../runtime/kube/paths.ts';

@@ -1,8 +1,8 @@
 /** What a finding asks of the platform team: the value that keeps the object as it is, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
-import {requestedServices} from '../operator/approval/request.ts';
-import {issuerOf} from '../operator/orders/ca-account.ts';
-import type {CertificateRequest} from '../operator/resources.ts';
+import {issuerOf} from '../operator/model/ca-account.ts';
+import {requestedServices} from '../operator/model/certificate-request.ts';
+import type {CertificateRequest} from '../operator/model/kinds.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 import type {Reason} from './finding.ts';
 import type {Rule} from './policies.ts';

@@ -1,6 +1,6 @@
 /** Which objects the review does not judge as a tenant's, because a trusted program wrote them. */
 import {ANNOTATION, LABEL} from '../api/names.ts';
-import {routeName, routeNameIn} from '../operator/identity.ts';
+import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 
 export const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';

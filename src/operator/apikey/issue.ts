@@ -6,7 +6,7 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {SECRET} from '../resources.ts';
+import {SECRET} from '../model/kinds.ts';
 import {type ApiKeyCondition, Ready} from './conditions.ts';
 import {
   buildSecret,

@@ -4,15 +4,15 @@
  * lists.
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountOf} from '../account.ts';
-import type {IssuerRef} from '../config.ts';
-import type {Operator} from '../context.ts';
-import {holderOf} from '../domain/subject.ts';
-import {type Identity, routeKeyOf} from '../identity.ts';
-import {issuerOf} from '../orders/ca-account.ts';
-import type {CertificateRequest, DomainClaim} from '../resources.ts';
-import {INDEX, type Stores} from '../stores.ts';
-import {requestedHost, requestedServices} from './request.ts';
+import {holderOf} from '../domain/view.ts';
+import {accountOf} from '../model/account.ts';
+import {issuerOf} from '../model/ca-account.ts';
+import {requestedHost, requestedServices} from '../model/certificate-request.ts';
+import type {IssuerRef} from '../model/config.ts';
+import {type Identity, routeKeyOf} from '../model/derived-names.ts';
+import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, type Stores} from '../state/stores.ts';
 
 export interface Decision {
   readonly type: 'Approved' | 'Denied';

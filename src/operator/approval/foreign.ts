@@ -9,8 +9,8 @@ import type {Clock} from '../../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {isDecided} from './request.ts';
+import {isDecided} from '../model/certificate-request.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
 
 /** The reason that it gives: sync.go in pkg/controller/certificaterequests/approver of cert-manager. */
 const APPROVER = 'cert-manager.io';

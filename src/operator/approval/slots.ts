@@ -6,12 +6,12 @@
 
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {accountId} from '../account.ts';
-import type {Operator} from '../context.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {INDEX} from '../stores.ts';
+import {accountId} from '../model/account.ts';
+import {approvedAtMs, isDecided, isForHost} from '../model/certificate-request.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
 import {hasOpenRequest, openChallenges} from './open-challenges.ts';
-import {approvedAtMs, isDecided, isForHost} from './request.ts';
 
 /** An account may use this many times the number of slots that it leaves free. */
 const SHARE = 4;

@@ -2,16 +2,16 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {plansWithDomains} from '../account.ts';
-import type {Operator} from '../context.ts';
-import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../project/hosts.ts';
-import type {Project} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {isOlder} from './ages.ts';
+import {plansWithDomains} from '../model/account.ts';
+import type {Project} from '../model/kinds.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
+import {isManaged} from '../project/managed.ts';
+import {isOlder} from '../state/ages.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
-import {isManaged} from './managed.ts';
 import {type ChainEnd, followRedirects, MAX_REDIRECTS} from './redirect.ts';
-import type {Subject} from './subject.ts';
+import type {Subject} from './view.ts';
 
 export function accept(operator: Operator, subject: Subject): DomainCondition {
   const {host, project, namespace, domain, holder} = subject;

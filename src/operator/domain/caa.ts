@@ -1,5 +1,5 @@
 import {CaaAllowed, type DomainCondition} from './conditions.ts';
-import {before, type Subject} from './subject.ts';
+import {before, type Subject} from './view.ts';
 
 /** CAA as the last check of DNS found it. A CA refuses where the look-up fails (RFC 8659), so nothing is ordered then. */
 export function checkCaa(subject: Subject): DomainCondition {

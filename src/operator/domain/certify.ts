@@ -4,11 +4,6 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {routeName} from '../identity.ts';
-import {issuerOf, keptIssuer} from '../orders/ca-account.ts';
-import {lastOrderMs} from '../orders/made.ts';
-import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
   assessCertificate,
   budgetBlockedUntilMs,
@@ -19,11 +14,16 @@ import {
   KIND_MISSING_MS,
   nextAttemptMs,
   pausedUntilMs,
-} from './certificate.ts';
+} from '../issuance/certificate.ts';
+import {lastOrderMs} from '../issuance/order-history.ts';
+import {issuerOf, keptIssuer} from '../model/ca-account.ts';
+import {routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import type {Operator} from '../state/context.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
-import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
 import {awaitTurn} from './turn.ts';
+import type {Subject} from './view.ts';
 import {awaitWithdrawal} from './withdrawal.ts';
 
 export interface CertificateResult {

@@ -6,11 +6,11 @@ import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
+import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {Claimed, type DomainCondition} from './conditions.ts';
-import {isOlderThanClaim, type Subject} from './subject.ts';
 import {requiredRecords} from './verify.ts';
+import {isOlderThanClaim, type Subject} from './view.ts';
 
 export interface ClaimResult {
   readonly condition: DomainCondition;

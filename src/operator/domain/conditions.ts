@@ -5,7 +5,7 @@
 import type {Decision} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
-import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
+import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
 export type DomainConditionType =
   | 'Accepted'

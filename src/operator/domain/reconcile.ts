@@ -4,23 +4,23 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
-import type {Operator} from '../context.ts';
-import {routeKeyOf} from '../identity.ts';
-import {desiredDomain} from '../project/hosts.ts';
-import {deleteRoutes} from '../routing/publish.ts';
-import {INDEX, isTerminating} from '../stores.ts';
+import {deleteRoutes} from '../edge/publish.ts';
+import {certifiedBy} from '../issuance/certificate.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
+import {desiredDomain} from '../model/project-hosts.ts';
+import {isManaged} from '../project/managed.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
-import {certifiedBy} from './certificate.ts';
 import {type CertificateResult, certify} from './certify.ts';
 import {type ClaimResult, claimHost} from './claim.ts';
 import {CertificateReady, Routed} from './conditions.ts';
-import {isManaged} from './managed.ts';
-import {removeDomain, tearDown} from './remove.ts';
 import {Reporter} from './report.ts';
 import {type RouteResult, route} from './route.ts';
-import {type Subject, subjectOf} from './subject.ts';
+import {removeDomain, tearDown} from './unpublish.ts';
 import {verifyDns} from './verify.ts';
+import {type Subject, subjectOf} from './view.ts';
 
 /** Keys are "namespace/host", of Domains that exist and of those that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {

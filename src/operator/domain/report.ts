@@ -5,12 +5,12 @@ import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {DOMAIN} from '../resources.ts';
+import {DOMAIN} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import type {CertificateResult} from './certify.ts';
-import type {Subject} from './subject.ts';
 import {isProgress, progressOf, readyOf, type Steps, stateOf} from './summary.ts';
 import {requiredRecords} from './verify.ts';
+import type {Subject} from './view.ts';
 
 /** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
 const EVIDENCE_PAUSE_MS = 30_000;

@@ -2,17 +2,17 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {routeKeyOf, routeName} from '../identity.ts';
-import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
-import type {Project} from '../resources.ts';
-import {type Backend, findBackend} from '../routing/backend.ts';
-import {newestMs, publishedRoute, type Route} from '../routing/flavour.ts';
-import {publishRoute, routeObjects} from '../routing/publish.ts';
+import {type Backend, findBackend} from '../edge/backend.ts';
+import {newestMs, publishedRoute, type Route} from '../edge/provider.ts';
+import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import type {Project} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
+import type {Operator} from '../state/context.ts';
 import {redirectEnd} from './accept.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
-import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
+import type {Subject} from './view.ts';
 
 /** What must stand before a first route, in order. A route that stands needs only `accepted` to be changed. */
 export interface RouteGate {

@@ -1,8 +1,8 @@
 import {beforeEach, expect, test} from 'vitest';
-import type {Operator} from '../context.ts';
-import {OrderBoard} from '../orders/board.ts';
-import type {Subject} from './subject.ts';
+import type {Operator} from '../state/context.ts';
+import {OrderBoard} from '../state/order-schedule.ts';
 import {awaitTurn} from './turn.ts';
+import type {Subject} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 const ACCOUNT = 'ClusterIssuer/ca';

@@ -1,13 +1,13 @@
 /** A certificate that is asked for, and whose order waits for its turn at the CA. */
 import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {caAccountOf} from '../orders/ca-account.ts';
-import {explainShortage} from '../orders/explain.ts';
-import type {Certificate} from '../resources.ts';
+import {explainShortage} from '../issuance/explain-shortage.ts';
+import {caAccountOf} from '../model/ca-account.ts';
+import type {Certificate} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import type {CertificateResult} from './certify.ts';
 import {CertificateReady} from './conditions.ts';
-import {before, type Subject} from './subject.ts';
+import {before, type Subject} from './view.ts';
 
 /** How soon the turns are surely planned. */
 const PLAN_MS = 5_000;

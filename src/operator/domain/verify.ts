@@ -2,9 +2,9 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {formLabel, isApex} from '../../dns/dns.ts';
-import type {Operator} from '../context.ts';
+import type {Operator} from '../state/context.ts';
 import {DnsVerified, type DomainCondition} from './conditions.ts';
-import {before, isOlderThanClaim, type Subject} from './subject.ts';
+import {before, isOlderThanClaim, type Subject} from './view.ts';
 
 export interface Proof {
   readonly condition: DomainCondition;

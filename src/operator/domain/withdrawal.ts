@@ -3,11 +3,11 @@
  */
 import {keyOf} from '../../runtime/kube/object.ts';
 import {HELD_HOSTS_NAME} from '../approval/held-hosts.ts';
-import type {Operator} from '../context.ts';
-import {INDEX} from '../stores.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
 import type {CertificateResult} from './certify.ts';
 import {CertificateReady} from './conditions.ts';
-import type {Subject} from './subject.ts';
+import type {Subject} from './view.ts';
 
 /** After this time, nothing that is left of the former holder can delay the new holder. */
 const WITHDRAWAL_MS = 60_000;

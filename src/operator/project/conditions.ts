@@ -1,6 +1,6 @@
 /** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
 import type {Decision} from '../../api/conditions.ts';
-import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
+import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
 type Type = keyof typeof REASONS | 'Reconciling';
 

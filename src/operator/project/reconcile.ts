@@ -6,21 +6,21 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
+import {findBackend} from '../edge/backend.ts';
+import {deleteRoutes, publishRoute} from '../edge/publish.ts';
 import {
   assessCertificate,
   buildCertificate,
   certifiedBy,
   KIND_MISSING_MS,
   nextAttemptMs,
-} from '../domain/certificate.ts';
-import {ownerOf} from '../domain/owner.ts';
-import {routeKeyOf, routeName} from '../identity.ts';
-import {keptIssuer} from '../orders/ca-account.ts';
-import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
-import {findBackend} from '../routing/backend.ts';
-import {deleteRoutes, publishRoute} from '../routing/publish.ts';
-import {INDEX, isTerminating} from '../stores.ts';
+} from '../issuance/certificate.ts';
+import {keptIssuer} from '../model/ca-account.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
 

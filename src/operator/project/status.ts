@@ -3,10 +3,10 @@ import {type Decision, findCondition, settleConditions} from '../../api/conditio
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {isManaged} from '../domain/managed.ts';
-import type {Domain, Project} from '../resources.ts';
+import type {Domain, Project} from '../model/kinds.ts';
+import {type ListedHost, listedHosts} from '../model/project-hosts.ts';
 import {Deployed, DomainsReady, Reconciling} from './conditions.ts';
-import {type ListedHost, listedHosts} from './hosts.ts';
+import {isManaged} from './managed.ts';
 
 export interface ProjectFacts {
   readonly defaultHost: string;

@@ -1,6 +1,6 @@
 /** Challenges that outlive their request. */
 import {expect, test} from 'vitest';
-import {CERTIFICATE_REQUEST, CHALLENGE, ORDER} from '../../../src/operator/resources.ts';
+import {CERTIFICATE_REQUEST, CHALLENGE, ORDER} from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {newTenant} from '../operator/tenant.ts';
 import type {World} from '../operator/world.ts';
