@@ -1,5 +1,5 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
-import type {StoreObservation} from './store/sqlite/sqlite-store.ts';
+import type {StoreObservation} from './store/dispatch/sqlite-store.ts';
 import type {StoreState} from './store/store.ts';
 
 export interface RequestMetrics {

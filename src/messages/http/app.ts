@@ -2,9 +2,9 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
-import {type Authenticator, bearerKey, type Principal, type Scope} from '../auth.ts';
-import type {Hold, Holdings} from '../holdings.ts';
-import type {AccountLimiter} from '../limiter.ts';
+import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
+import type {Hold, Holdings} from '../access/holdings.ts';
+import type {AccountLimiter} from '../access/limiter.ts';
 import type {RequestMetrics} from '../metrics.ts';
 import {StoreError} from '../store/store.ts';
 import {type Answer, isProblem, problem} from './answer.ts';

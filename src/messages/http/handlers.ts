@@ -1,9 +1,9 @@
 /** The operations of the API, each from a request whose key is good to an answer. */
 import type {IncomingMessage} from 'node:http';
 import type {Clock} from '../../base/clock.ts';
-import type {Principal} from '../auth.ts';
-import type {Bound, Hold} from '../holdings.ts';
-import type {AccountLimiter, Allowance} from '../limiter.ts';
+import type {Principal} from '../access/auth.ts';
+import type {Bound, Hold} from '../access/holdings.ts';
+import type {AccountLimiter, Allowance} from '../access/limiter.ts';
 import {type MessageStore, PAGE_BYTES, type SettleOutcome, type StoredMessage} from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
 import {type Admission, hasBody, type JsonObject, readJsonBody} from './body.ts';

@@ -1,4 +1,4 @@
-import type {Scope} from '../auth.ts';
+import type {Scope} from '../access/auth.ts';
 import {isMessageId} from '../store/message-id.ts';
 
 /** One operation of the API. The names are those of the OpenAPI document and of the metrics. */

@@ -1,7 +1,7 @@
 /** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
 import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
+import type {ThreadAnswer, ThreadRequest} from '../dispatch/engine-thread.ts';
 import {Engine} from './engine.ts';
-import type {ThreadAnswer, ThreadRequest} from './engine-thread.ts';
 import {gather} from './group-commit.ts';
 import type {Chunk, EngineOptions} from './operations.ts';
 

@@ -1,4 +1,4 @@
-import type {AccountLimits} from './config.ts';
+import type {AccountLimits} from '../config.ts';
 
 export type RateLimits = Pick<
   AccountLimits,

@@ -4,9 +4,9 @@
  */
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
+import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from '../sqlite/operations.ts';
 import {type MessageStore, StoreError, type StoreState} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
-import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from './operations.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
 
 export interface SqliteStoreOptions extends SubmissionLimits {

@@ -1,6 +1,6 @@
 import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
-import type {BatchResult, Chunk, EngineOptions} from './operations.ts';
+import type {BatchResult, Chunk, EngineOptions} from '../sqlite/operations.ts';
 
 /** To the thread: operations, or `close` when all have been answered. */
 export type ThreadRequest = Chunk | 'close';
