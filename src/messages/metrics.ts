@@ -1,10 +1,7 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {RequestMetrics} from './http/app.ts';
 import type {StoreObservation} from './store/dispatch/sqlite-store.ts';
 import type {StoreState} from './store/store.ts';
-
-export interface RequestMetrics {
-  observe(route: string, status: number, ms: number): void;
-}
 
 export interface StoreMetrics {
   observe(observation: StoreObservation): void;

@@ -55,7 +55,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     holdings,
     limiter,
     monotonic: () => clock.monotonic(),
-    description: describeApi(config),
+    description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),
     metrics: requestMetrics(registry, holdings),
     logger,
   });

@@ -1,9 +1,10 @@
-import type {AccountLimits} from '../config.ts';
-
-export type RateLimits = Pick<
-  AccountLimits,
-  'requestsPerSecond' | 'bytesPerSecond' | 'answerBytesPerSecond' | 'burstSeconds'
->;
+export interface RateLimits {
+  readonly requestsPerSecond: number;
+  readonly bytesPerSecond: number;
+  readonly answerBytesPerSecond: number;
+  /** How many seconds' worth may come at once. */
+  readonly burstSeconds: number;
+}
 
 /** bytes: of request bodies. */
 export type Limit = 'requests' | 'bytes' | 'answer bytes';

@@ -5,13 +5,16 @@ import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
 import type {AccountLimiter} from '../access/limiter.ts';
-import type {RequestMetrics} from '../metrics.ts';
 import {StoreError} from '../store/store.ts';
 import {type Answer, isProblem, problem} from './answer.ts';
 import {discardBody} from './body.ts';
 import {type Exchange, type Handlers, overBound} from './handlers.ts';
 import {PublicAnswers} from './public-answers.ts';
 import {allowed, placeOf, type Route, routeOf} from './routes.ts';
+
+export interface RequestMetrics {
+  observe(route: string, status: number, ms: number): void;
+}
 
 export interface AppOptions {
   readonly authenticator: Authenticator;

@@ -1,12 +1,6 @@
 import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
-import type {BatchResult, Chunk, EngineOptions} from '../sqlite/operations.ts';
-
-/** To the thread: operations, or `close` when all have been answered. */
-export type ThreadRequest = Chunk | 'close';
-
-/** From the thread: first that the database is open, then results in the order of the operations. */
-export type ThreadAnswer = 'open' | BatchResult;
+import type {BatchResult, Chunk, EngineOptions, ThreadRequest} from '../sqlite/operations.ts';
 
 /** An engine somewhere else: a commit that takes long must not keep the service from answering. */
 export interface EngineThread {
