@@ -6,7 +6,6 @@ import {createDns} from '../dns/dns.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign.ts';
-import {Reservations} from './approval/slots.ts';
 import {addControllers} from './controllers.ts';
 import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';
@@ -14,6 +13,7 @@ import {Identity} from './model/derived-names.ts';
 import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderBoard} from './state/order-schedule.ts';
+import {Reservations} from './state/reservations.ts';
 import {createStores} from './state/stores.ts';
 
 export interface OperatorParts {

@@ -6,7 +6,7 @@ import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
 import {REDIRECT_REASONS} from './domain/conditions.ts';
 import {MAX_REDIRECTS} from './domain/redirect.ts';
 import type {Domain} from './model/kinds.ts';
-import {isManaged} from './project/managed.ts';
+import {isManaged} from './model/project-hosts.ts';
 import {INDEX} from './state/stores.ts';
 
 /**

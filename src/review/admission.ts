@@ -2,8 +2,7 @@
  * Judges existing objects by the admission policies: the review sends each object again, as a dry run, in the name of a
  * user without Nameplate's trust. The policies themselves judge it, so there is no second copy of their rules.
  */
-import {HELD_HOSTS_NAME} from '../operator/approval/held-hosts.ts';
-import {CHALLENGE, HELD_HOSTS, SERVICE} from '../operator/model/kinds.ts';
+import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
 import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
 import {collectionPath} from '../runtime/kube/paths.ts';

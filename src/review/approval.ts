@@ -17,7 +17,8 @@ import {
   type Issuer,
   PROJECT,
 } from '../operator/model/kinds.ts';
-import {INDEX, judgedIssuer} from '../operator/state/stores.ts';
+import {judgedIssuer} from '../operator/state/slim.ts';
+import {INDEX} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
 import {approvalReason, issuerAdvice} from './advice.ts';
 import {listAll, storeOf} from './api.ts';

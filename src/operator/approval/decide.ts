@@ -4,12 +4,12 @@
  * lists.
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {holderOf} from '../domain/view.ts';
 import {accountOf} from '../model/account.ts';
 import {issuerOf} from '../model/ca-account.ts';
 import {requestedHost, requestedServices} from '../model/certificate-request.ts';
 import type {IssuerRef} from '../model/config.ts';
 import {type Identity, routeKeyOf} from '../model/derived-names.ts';
+import {holderOf} from '../model/holder.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX, type Stores} from '../state/stores.ts';

@@ -10,14 +10,11 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {holderOf} from '../domain/view.ts';
 import {accountOf} from '../model/account.ts';
-import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, type HeldHosts} from '../model/kinds.ts';
+import {holderOf} from '../model/holder.ts';
+import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHosts} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
-
-/** The one name that the policy reads in every namespace. */
-export const HELD_HOSTS_NAME = 'nameplate';
 
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {

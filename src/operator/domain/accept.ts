@@ -5,12 +5,11 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {plansWithDomains} from '../model/account.ts';
 import type {Project} from '../model/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
-import {isManaged} from '../project/managed.ts';
 import {isOlder} from '../state/ages.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
-import {type ChainEnd, followRedirects, MAX_REDIRECTS} from './redirect.ts';
+import {MAX_REDIRECTS, redirectEnd} from './redirect.ts';
 import type {Subject} from './view.ts';
 
 export function accept(operator: Operator, subject: Subject): DomainCondition {
@@ -92,22 +91,4 @@ function refuseRedirect(
   if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);
   const problem = flavour.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
   return problem ? Accepted.redirectStatusUnsupported(problem) : undefined;
-}
-
-/** Where the Domain's redirect leads in the end, through the Domains and the hosts that the project lists. */
-export function redirectEnd(
-  {stores}: Pick<Operator, 'stores'>,
-  {namespace, host, domain}: Pick<Subject, 'namespace' | 'host' | 'domain'>,
-  project: DeepReadonly<Project>,
-): ChainEnd {
-  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
-  return followRedirects(start, name => {
-    if (name === host) return start;
-    const other = stores.domains.get(`${namespace}/${name}`);
-    // What the Project lists goes before a managed Domain that is about to be made or changed to it.
-    const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
-    if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
-    if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
-    return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
-  });
 }

@@ -13,7 +13,6 @@ import {
   freshAttemptStatus,
   KIND_MISSING_MS,
   nextAttemptMs,
-  pausedUntilMs,
 } from '../issuance/certificate.ts';
 import {lastOrderMs} from '../issuance/order-history.ts';
 import {issuerOf, keptIssuer} from '../model/ca-account.ts';
@@ -21,18 +20,9 @@ import {routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Operator} from '../state/context.ts';
+import {awaitTurn, awaitWithdrawal, type CertificateResult, holdBack, isAskedFor} from './certificate-waits.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
-import {awaitTurn} from './turn.ts';
 import type {Subject} from './view.ts';
-import {awaitWithdrawal} from './withdrawal.ts';
-
-export interface CertificateResult {
-  readonly condition: DomainCondition;
-  /** A certificate stands in the Secret: the host may be routed. */
-  readonly usable: boolean;
-  readonly nextAttemptAtMs?: number;
-  readonly wakeAtMs?: number;
-}
 
 /** What must stand before a certificate may be asked for, in order; the first that is missing is named. */
 export interface Gate {
@@ -130,28 +120,6 @@ function wantsFreshAttempt({config}: Operator, subject: Subject, state: Certific
   if (!isAskedFor(subject) || state.kind === 'issued') return false;
   if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
-}
-
-function isAskedFor({verifyRequest, check}: Subject): boolean {
-  return verifyRequest !== undefined && check?.request === verifyRequest;
-}
-
-/**
- * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
- * ends the pause; the budget it cannot exceed.
- */
-function holdBack({config}: Operator, subject: Subject): CertificateResult | undefined {
-  const {claim, nowMs, host} = subject;
-  const failures = claim?.spec.failures ?? [];
-  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(subject) ? undefined : pausedUntilMs(failures, nowMs));
-  if (untilMs === undefined) return undefined;
-  const next = timestamp(untilMs);
-  const condition =
-    blockedUntilMs === undefined
-      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
-      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
-  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 
 /**

@@ -9,8 +9,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {Claimed, type DomainCondition} from './conditions.ts';
-import {requiredRecords} from './verify.ts';
-import {isOlderThanClaim, type Subject} from './view.ts';
+import {isOlderThanClaim, requiredRecords, type Subject} from './view.ts';
 
 export interface ClaimResult {
   readonly condition: DomainCondition;

@@ -7,10 +7,10 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {DOMAIN} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import type {CertificateResult} from './certify.ts';
+import type {CertificateResult} from './certificate-waits.ts';
 import {isProgress, progressOf, readyOf, type Steps, stateOf} from './summary.ts';
-import {requiredRecords} from './verify.ts';
 import type {Subject} from './view.ts';
+import {requiredRecords} from './view.ts';
 
 /** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
 const EVIDENCE_PAUSE_MS = 30_000;

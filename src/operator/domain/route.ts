@@ -2,16 +2,17 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {type Backend, findBackend} from '../edge/backend.ts';
-import {newestMs, publishedRoute, type Route} from '../edge/provider.ts';
+import {findBackend} from '../edge/backend.ts';
 import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import type {Backend, Route} from '../model/edge-provider.ts';
 import type {Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
-import {redirectEnd} from './accept.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
+import {redirectEnd} from './redirect.ts';
 import type {Subject} from './view.ts';
 
 /** What must stand before a first route, in order. A route that stands needs only `accepted` to be changed. */

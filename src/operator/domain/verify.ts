@@ -1,7 +1,5 @@
 /** Proof by DNS, read from the verdicts that the scheduler keeps; never waits on DNS. */
 import {timestamp} from '../../api/conditions.ts';
-import type {DomainStatus} from '../../api/generated/domain.ts';
-import {formLabel, isApex} from '../../dns/dns.ts';
 import type {Operator} from '../state/context.ts';
 import {DnsVerified, type DomainCondition} from './conditions.ts';
 import {before, isOlderThanClaim, type Subject} from './view.ts';
@@ -12,35 +10,6 @@ export interface Proof {
   readonly proved: boolean;
   /** When the condition changes by itself, if nothing else happens. */
   readonly wakeAtMs?: number;
-}
-
-export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
-
-/** In seconds. */
-const RECORD_TTL = 3600;
-
-/** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
-export function requiredRecords(subject: Subject): RequiredRecord[] {
-  const {host, question} = subject;
-  const record = (type: string, name: string, value: string): RequiredRecord => ({
-    type,
-    name,
-    label: formLabel(name),
-    value,
-    ttl: RECORD_TTL,
-  });
-  const apex = isApex(host);
-  const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
-  if ((apex || showsAddresses(subject)) && question.apexProof === 'txt') {
-    records.push(record('TXT', question.txtName, question.txtValue));
-  }
-  return records;
-}
-
-/** Before a check, and when one fails, what was found last still holds. */
-function showsAddresses({check, domain}: Subject): boolean {
-  if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
-  return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
 }
 
 /** Watches DNS for what may start or is held, and judges the last check. */

@@ -1,18 +1,18 @@
 /** What the caches say about one Domain, gathered once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
+import type {DomainStatus} from '../../api/generated/domain.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import type {CheckResult, ProofQuestion} from '../../dns/dns.ts';
+import {type CheckResult, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {type PublishedRoute, publishedRoute} from '../edge/provider.ts';
 import {routeObjects} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/route-objects.ts';
 import {type Account, accountOf} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
+import type {PublishedRoute} from '../model/edge-provider.ts';
+import {type Holder, holderOf} from '../model/holder.ts';
 import type {Certificate, Domain, DomainClaim, Project} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {DomainConditionType} from './conditions.ts';
-
-/** Who holds the host: nobody, we, another account or namespace, or somebody who has let it go. */
-export type Holder = 'nobody' | 'us' | 'another' | 'released';
 
 export interface Subject {
   /** "namespace/host", the key of the Domain. */
@@ -73,12 +73,6 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
   };
 }
 
-export function holderOf(claim: DeepReadonly<DomainClaim> | undefined, account: Account, namespace: string): Holder {
-  if (!claim) return 'nobody';
-  if (claim.spec.releasedAt !== undefined) return 'released';
-  return claim.spec.account === account.id && claim.spec.namespace === namespace ? 'us' : 'another';
-}
-
 /** Such a check shows what was there before the host was taken: by it the former holder would take back what it lost. */
 export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<DomainClaim>): boolean {
   return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
@@ -87,4 +81,33 @@ export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<
 /** The condition that the last reconcile wrote. */
 export function before(subject: Subject, type: DomainConditionType) {
   return findCondition(subject.domain.status?.conditions, type);
+}
+
+export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
+
+/** In seconds. */
+const RECORD_TTL = 3600;
+
+/** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
+export function requiredRecords(subject: Subject): RequiredRecord[] {
+  const {host, question} = subject;
+  const record = (type: string, name: string, value: string): RequiredRecord => ({
+    type,
+    name,
+    label: formLabel(name),
+    value,
+    ttl: RECORD_TTL,
+  });
+  const apex = isApex(host);
+  const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
+  if ((apex || showsAddresses(subject)) && question.apexProof === 'txt') {
+    records.push(record('TXT', question.txtName, question.txtValue));
+  }
+  return records;
+}
+
+/** Before a check, and when one fails, what was found last still holds. */
+function showsAddresses({check, domain}: Subject): boolean {
+  if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
+  return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
 }

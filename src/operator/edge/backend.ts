@@ -1,14 +1,9 @@
 /** Is there something to route to? The Service and port of a Project, and the platform's IngressClass. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Backend} from '../model/edge-provider.ts';
 import type {Project, ServicePort} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-
-/** The pods that serve a project, as its Service selects them. */
-export interface Backend {
-  readonly selector: Readonly<Record<string, string>>;
-  readonly port: DeepReadonly<ServicePort>;
-}
 
 export type NoBackend =
   | {readonly kind: 'no-service'; readonly service: string}

@@ -3,9 +3,9 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
+import type {RouteObject} from '../model/edge-provider.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
-import type {RouteObject} from './provider.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {

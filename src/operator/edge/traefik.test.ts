@@ -1,7 +1,8 @@
 import {expect, test} from 'vitest';
 import type {KubeObject} from '../../runtime/kube/object.ts';
+import type {Route} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
-import {publishedRoute, type Route} from './provider.ts';
+import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const flavour = traefik({

@@ -7,9 +7,10 @@
  */
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
+import type {Flavour, Route, RouteObject} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
-import {backendService, type Flavour, type Route, type RouteObject, routeMetadata} from './provider.ts';
+import {backendService, routeMetadata} from './route-objects.ts';
 
 /** https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/crd/http/middleware/ */
 export interface Middleware extends KubeObject {

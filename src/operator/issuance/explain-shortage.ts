@@ -1,6 +1,6 @@
 import {registrableDomain} from '../../dns/dns.ts';
 import type {CertificatesConfig} from '../model/config.ts';
-import type {Shortage} from './order-budget.ts';
+import type {Shortage} from '../state/order-schedule.ts';
 
 /** What a host waits for, as a sentence without its beginning. */
 export function explainShortage(

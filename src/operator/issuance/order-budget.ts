@@ -3,6 +3,7 @@
  * and of the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
  */
 import type {CertificatesConfig} from '../model/config.ts';
+import type {Shortage, Turn} from '../state/order-schedule.ts';
 import {SlidingWindow} from './sliding-window.ts';
 
 export type Budgets = Pick<CertificatesConfig, 'orderBudget' | 'failureBudget'>;
@@ -25,16 +26,6 @@ export interface WaitingOrder extends Draw {
   /** Unique among those that wait. */
   readonly key: string;
   readonly sinceMs: number;
-}
-
-/** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
-export type Shortage = 'orders' | 'domain' | 'host';
-
-export interface Turn {
-  /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
-  readonly atMs: number;
-  /** What keeps it from being now. */
-  readonly shortage?: Shortage;
 }
 
 /**

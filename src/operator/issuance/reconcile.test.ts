@@ -6,10 +6,10 @@ import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {Reservations} from '../approval/slots.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderBoard} from '../state/order-schedule.ts';
+import {Reservations} from '../state/reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {reconcileOrders} from './reconcile.ts';
 

@@ -14,8 +14,9 @@ import {accountId} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import type {Turn} from '../state/order-schedule.ts';
 import {INDEX} from '../state/stores.ts';
-import {planOrders, type Turn, type WaitingOrder} from './order-budget.ts';
+import {planOrders, type WaitingOrder} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */

@@ -1,9 +1,8 @@
 /** What a certificate request contains, and how far it has progressed. */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {slimMetadata} from '../state/slim.ts';
 import {issuerOf} from './ca-account.ts';
 import type {OperatorConfig} from './config.ts';
-import {MAX_CHARACTERS, type RequestedNames, requestedNames} from './csr.ts';
+import {type RequestedNames, requestedNames} from './csr.ts';
 import type {CertificateRequest} from './kinds.ts';
 
 type Request = DeepReadonly<CertificateRequest>;
@@ -110,30 +109,3 @@ function parse(request: string): RequestedNames | undefined {
     return undefined; // not a request that any CA could sign
   }
 }
-
-/** What is cached: for a finished request, as most are, only the decision. */
-export function undecidedPart(request: CertificateRequest): CertificateRequest {
-  const {apiVersion, kind, metadata, spec, status} = slimMetadata(request);
-  const {request: text, isCA, usages, issuerRef, username} = spec;
-  const kept = status?.conditions?.filter(({type}) => KEPT_CONDITIONS.has(type)) ?? [];
-  if (isDecided(request) && !isInProgress(request)) {
-    const {name, namespace, uid, resourceVersion} = metadata;
-    const identity = {name, namespace, uid, resourceVersion} as CertificateRequest['metadata'];
-    return {apiVersion, kind, metadata: identity, spec: {request: '', issuerRef}, status: {conditions: kept}};
-  }
-  return {
-    apiVersion,
-    kind,
-    metadata,
-    spec: {
-      request: text.length > MAX_CHARACTERS ? '' : text, // one that is refused unread
-      issuerRef,
-      ...(isCA && {isCA}),
-      ...(usages && {usages: [...new Set(usages)]}),
-      ...(username !== undefined && {username}),
-    },
-    ...(kept.length > 0 && {status: {conditions: kept}}),
-  };
-}
-
-const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Approved', 'Denied', 'Ready']);

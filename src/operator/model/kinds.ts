@@ -162,6 +162,8 @@ export const HELD_HOSTS: ResourceType<HeldHosts> = {
   kind: 'HeldHosts',
   namespaced: true,
 };
+/** The one name that the policy reads in every namespace. */
+export const HELD_HOSTS_NAME = 'nameplate';
 export const NAMESPACE: ResourceType = {
   group: '',
   version: 'v1',

@@ -1,7 +1,8 @@
 /** What a Project says of its hosts, with the defaults that the schema leaves to the code. Pure. */
 import type {DomainSpec} from '../../api/generated/domain.ts';
+import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Project} from './kinds.ts';
+import type {Domain, Project} from './kinds.ts';
 
 export type HostRole = 'Primary' | 'Alias' | 'Redirect';
 export type RedirectStatus = 301 | 302 | 307 | 308;
@@ -64,4 +65,9 @@ export function byAge(a: DeepReadonly<Project>, b: DeepReadonly<Project>): numbe
   const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
   if (left !== right) return left < right ? -1 : 1;
   return a.metadata.name < b.metadata.name ? -1 : 1;
+}
+
+/** Listed by a Project, not created manually. */
+export function isManaged(domain: DeepReadonly<Domain>): boolean {
+  return domain.metadata.labels?.[LABEL.managed] === 'true';
 }

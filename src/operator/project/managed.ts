@@ -6,7 +6,7 @@ import {done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import {DOMAIN, type Domain} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
-import {type DesiredDomain, desiredDomain} from '../model/project-hosts.ts';
+import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 
@@ -34,10 +34,6 @@ export function reconcileManagedDomain({stores}: Operator): Reconcile {
     if (!isDeepStrictEqual(wanted, existing)) await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
     return done();
   };
-}
-
-export function isManaged(domain: DeepReadonly<Domain>): boolean {
-  return domain.metadata.labels?.[LABEL.managed] === 'true';
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {

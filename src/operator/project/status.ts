@@ -4,9 +4,8 @@ import type {ProjectStatus} from '../../api/generated/project.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../model/kinds.ts';
-import {type ListedHost, listedHosts} from '../model/project-hosts.ts';
+import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
 import {Deployed, DomainsReady, Reconciling} from './conditions.ts';
-import {isManaged} from './managed.ts';
 
 export interface ProjectFacts {
   readonly defaultHost: string;

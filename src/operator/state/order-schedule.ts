@@ -1,4 +1,12 @@
-import type {Turn} from '../issuance/order-budget.ts';
+/** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
+export type Shortage = 'orders' | 'domain' | 'host';
+
+export interface Turn {
+  /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
+  readonly atMs: number;
+  /** What keeps it from being now. */
+  readonly shortage?: Shortage;
+}
 
 /** The turns of those that wait, as last planned. Domains read it as they read a cache. */
 export class OrderBoard {

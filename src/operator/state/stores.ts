@@ -8,20 +8,22 @@ import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
-import {
-  isApprovedWithoutClaim,
-  isDecided,
-  isInProgress,
-  requestedHost,
-  undecidedPart,
-} from '../model/certificate-request.ts';
+import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {routeNameIn} from '../model/derived-names.ts';
-import {issuerProblem} from '../model/issuer-rules.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {Ages} from './ages.ts';
-import {slimMetadata} from './slim.ts';
+import {
+  judgedIssuer,
+  slimChallenge,
+  slimEndpointSlice,
+  slimIssuer,
+  slimMetadata,
+  slimService,
+  undecidedPart,
+  withoutStatus,
+} from './slim.ts';
 
 export interface Stores {
   readonly projects: ReadonlyStore<kinds.Project>;
@@ -227,37 +229,4 @@ function waitingReasons(status: DeepReadonly<{conditions?: Condition[]}> | undef
 
 export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {
   return `${object.metadata.namespace ?? ''}/${name}`;
-}
-
-function slimService(service: kinds.Service): kinds.Service {
-  const {apiVersion, kind, metadata, spec: {type, selector, ports = []} = {}} = slimMetadata(service);
-  return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(selector && {selector}), ports}};
-}
-
-/** Of a route only what was applied is compared. */
-function withoutStatus({status: _, ...route}: KubeObject & {status?: unknown}): KubeObject {
-  return route;
-}
-
-function slimIssuer(issuer: kinds.Issuer): kinds.Issuer {
-  const {apiVersion, kind, metadata, status} = slimMetadata(issuer);
-  return {apiVersion, kind, metadata, status: {conditions: status?.conditions ?? []}};
-}
-
-function slimChallenge(challenge: kinds.Challenge): kinds.Challenge {
-  const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
-  return {apiVersion, kind, metadata, spec: {dnsName: spec.dnsName}, status: {processing: status?.processing ?? false}};
-}
-
-/** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */
-export function judgedIssuer(issuer: kinds.Issuer, {certificates}: OperatorConfig): kinds.Issuer {
-  const problem = issuerProblem(issuer.spec ?? {}, certificates.tenantIssuers.servers);
-  return {...slimIssuer(issuer), ...(problem !== undefined && {problem})};
-}
-
-/** Only whether anything is ready matters; addresses would be most of the memory. */
-function slimEndpointSlice(slice: kinds.EndpointSlice): kinds.EndpointSlice {
-  const ready = slice.endpoints?.some(endpoint => endpoint.conditions?.ready !== false) ?? false;
-  const {apiVersion, kind, metadata} = slimMetadata(slice);
-  return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
 }

@@ -1,51 +1,9 @@
-/**
- * A flavour knows one kind of ingress: which objects publish a route through it, and what it cannot serve exactly.
- * All of it is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
- */
+/** The objects of a route: what they have in common, and what they publish. Pure. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hostLabel} from '../model/derived-names.ts';
+import type {Flavour, PublishedRoute, Route, RouteObject} from '../model/edge-provider.ts';
 import {SERVICE, type Service} from '../model/kinds.ts';
-import type {RedirectStatus} from '../model/project-hosts.ts';
-import type {Backend} from './backend.ts';
-
-/** One host as it is to be published. Http always leads to https in one redirect. */
-export interface Route {
-  readonly namespace: string;
-  /** `np-…`; every object of the route is named so, or so with a fixed suffix. */
-  readonly name: string;
-  readonly host: string;
-  /** Secret with the certificate; absent: the ingress controller's own default certificate. */
-  readonly tlsSecret?: string;
-  /** A redirect never reaches it, but an Ingress cannot be written without one. */
-  readonly backend: Backend;
-  /** Visitors take one hop to `https://{to}/…` from http and from https. Absent: the host serves the backend. */
-  readonly redirect?: {readonly to: string; readonly status: RedirectStatus};
-  readonly owner: OwnerReference;
-  /** Set on the route of a default host. */
-  readonly project?: string;
-}
-
-export interface RouteObject {
-  readonly resource: ResourceType;
-  readonly intent: Intent<KubeObject>;
-}
-
-export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirect'; readonly to: string};
-
-export interface Flavour {
-  readonly name: string;
-  /** The kinds it writes, in the order in which they must stand. */
-  readonly resources: readonly ResourceType[];
-  /** How long after the API every replica of the ingress surely has a new route, milliseconds. */
-  readonly settleMs: number;
-  /** Why the ingress cannot answer with this status exactly, and what to use instead; undefined when it can. */
-  unsupportedStatus(status: RedirectStatus): string | undefined;
-  /** The objects of a route, in the order in which they are to be applied. */
-  build(route: Route): RouteObject[];
-  /** A merge patch by which the object matches no request any more; undefined where it matches none as it is. */
-  emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
-}
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
 

@@ -1,7 +1,7 @@
 import {beforeEach, expect, test} from 'vitest';
 import type {Operator} from '../state/context.ts';
 import {OrderBoard} from '../state/order-schedule.ts';
-import {awaitTurn} from './turn.ts';
+import {awaitTurn} from './certificate-waits.ts';
 import type {Subject} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
