@@ -9,10 +9,10 @@ import {watchForeignApprovals} from './approval/foreign.ts';
 import {addControllers} from './controllers.ts';
 import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';
-import {Identity} from './model/derived-names.ts';
+import {DerivedNames} from './model/derived-names.ts';
 import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
-import {OrderBoard} from './state/order-schedule.ts';
+import {OrderSchedule} from './state/order-schedule.ts';
 import {Reservations} from './state/reservations.ts';
 import {createStores} from './state/stores.ts';
 
@@ -47,16 +47,16 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reportingController: 'nameplate.dev/operator',
     ...leaderElection(config, namespace),
   });
-  const flavour = traefik(config.routing);
+  const edge = traefik(config.routing);
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const operator: Operator = {
     config,
-    identity: new Identity(parts.platformKey, config.platform),
-    stores: createStores(manager, config, flavour.resources),
+    names: new DerivedNames(parts.platformKey, config.platform),
+    stores: createStores(manager, config, edge.resources),
     scheduler,
-    orders: new OrderBoard(),
+    orderSchedule: new OrderSchedule(),
     reservations: new Reservations(),
-    flavour,
+    edge,
     events: manager.events,
     logger,
     clock,

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {Domain} from './model/kinds.ts';
-import {leavesLine, nextInLine} from './plan-queue.ts';
+import {leavesQueue, nextInQueue} from './plan-queue.ts';
 
 function domain(host: string, second: number, reason = 'PlanLimitReached', namespace = 'ns'): Domain {
   const creationTimestamp = new Date(Date.UTC(2026, 10, 21) + second * 1000).toISOString();
@@ -20,13 +20,13 @@ test('the 32 oldest of 50,000 waiting Domains are requeued, in order of age', ()
   const oldest = all.toSorted((a, b) =>
     (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? '') ? -1 : 1,
   );
-  expect(nextInLine(all)).toEqual(oldest.slice(0, 32));
+  expect(nextInQueue(all)).toEqual(oldest.slice(0, 32));
 });
 
 test('each namespace has its own queue', () => {
   const mine = Array.from({length: 100}, (_, n) => domain(`a${n}`, n));
   const other = domain('b', 1000, 'PlanLimitReached', 'other');
-  expect(nextInLine([...mine, other])).toEqual([...mine.slice(0, 32), other]);
+  expect(nextInQueue([...mine, other])).toEqual([...mine.slice(0, 32), other]);
 });
 
 test.each([
@@ -36,5 +36,5 @@ test.each([
   ['begins to wait', 'Accepted', 'PlanLimitReached', false],
 ])('a Domain that %s leaves the queue or not', (_, before, now, leaves) => {
   const delta = {type: 'updated', object: domain('a', 0, now), old: domain('a', 0, before), initial: false} as const;
-  expect(leavesLine(delta)).toBe(leaves);
+  expect(leavesQueue(delta)).toBe(leaves);
 });

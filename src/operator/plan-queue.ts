@@ -12,27 +12,27 @@ const CALLED = 32;
  * The oldest waiting Domains of each namespace: the others get no slot while these have none. Namespaces differ in
  * their plans. The end of one Domain therefore does not requeue 50,000 that a tenant has created beyond its plan.
  */
-export function nextInLine(waiting: Iterable<DeepReadonly<Domain>>): DeepReadonly<Domain>[] {
+export function nextInQueue(waiting: Iterable<DeepReadonly<Domain>>): DeepReadonly<Domain>[] {
   const oldest = new Map<string, DeepReadonly<Domain>[]>();
   for (const domain of waiting) {
     const {namespace = ''} = domain.metadata;
-    const line = oldest.get(namespace) ?? [];
-    oldest.set(namespace, line);
-    const last = line.at(-1);
-    if (last && line.length === CALLED && isOlder(last, domain)) continue;
-    const at = line.findIndex(other => isOlder(domain, other));
-    line.splice(at < 0 ? line.length : at, 0, domain);
-    line.length = Math.min(line.length, CALLED);
+    const queue = oldest.get(namespace) ?? [];
+    oldest.set(namespace, queue);
+    const last = queue.at(-1);
+    if (last && queue.length === CALLED && isOlder(last, domain)) continue;
+    const at = queue.findIndex(other => isOlder(domain, other));
+    queue.splice(at < 0 ? queue.length : at, 0, domain);
+    queue.length = Math.min(queue.length, CALLED);
   }
   return [...oldest.values()].flat();
 }
 
 /** Whether it got a slot, or no longer needs one: then the Domains behind it are requeued. */
-export function leavesLine({type, object, old}: Delta<Domain>): boolean {
-  return type === 'updated' && old !== undefined && waitsForPlace(old) && !waitsForPlace(object);
+export function leavesQueue({type, object, old}: Delta<Domain>): boolean {
+  return type === 'updated' && old !== undefined && waitsForPlan(old) && !waitsForPlan(object);
 }
 
-function waitsForPlace({status}: DeepReadonly<Domain>): boolean {
+function waitsForPlan({status}: DeepReadonly<Domain>): boolean {
   const accepted = findCondition(status?.conditions, 'Accepted');
   return accepted?.status === 'False' && accepted.reason === 'PlanLimitReached';
 }

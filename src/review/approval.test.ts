@@ -51,7 +51,7 @@ function basisOf(config: OperatorConfig, certificate: Certificate): DecisionBasi
   projects.addIndex(INDEX.namespace, () => []);
   return {
     config,
-    identity: {defaultHost: () => ''},
+    names: {defaultHost: () => ''},
     stores: {
       projects,
       namespaces: storeOf([object('Namespace', NAMESPACE, {})]),

@@ -46,7 +46,7 @@ export async function judgeByApprover(
   const basis: DecisionBasis = {
     config,
     // The platform key, from which the operator derives it, stays in its Secret.
-    identity: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
+    names: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
     stores: {
       projects,
       namespaces: storeOf(namespaces),

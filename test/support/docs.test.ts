@@ -107,7 +107,7 @@ describe('docs/design.md', () => {
       return false;
     });
     expect(missing).toEqual([]);
-    expect(steps).toContain('withdraw');
+    expect(steps).toContain('dropForeignRoute');
   });
 
   test('names the step that decides each condition', () => {

@@ -1,8 +1,8 @@
 import {beforeEach, expect, test} from 'vitest';
 import type {Operator} from '../state/context.ts';
-import {OrderBoard} from '../state/order-schedule.ts';
-import {awaitTurn} from './certificate-waits.ts';
-import type {Subject} from './view.ts';
+import {OrderSchedule} from '../state/order-schedule.ts';
+import {awaitOrder} from './certificate-waits.ts';
+import type {DomainView} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 const ACCOUNT = 'ClusterIssuer/ca';
@@ -10,9 +10,9 @@ const NOW = Date.parse('2026-11-21T12:00:00Z');
 const minutes = (n: number) => NOW + n * 60_000;
 const TOLD = {type: 'CertificateReady', status: 'False', reason: 'OrderBudget', message: 'It waits, as was said.'};
 
-let orders: OrderBoard;
+let orderSchedule: OrderSchedule;
 beforeEach(() => {
-  orders = new OrderBoard();
+  orderSchedule = new OrderSchedule();
 });
 
 /** `told`: when the status says that the order is made; absent: it says nothing of a turn. */
@@ -22,13 +22,13 @@ function turn(told?: number) {
     orderBudget: {orders: 300, windowSeconds: 10_800},
     failureBudget: {failures: 5, windowSeconds: 3600},
   };
-  const operator = {orders, config: {certificates}, stores: {certificateRequests: {}}} as unknown as Operator;
+  const operator = {orderSchedule, config: {certificates}, stores: {certificateRequests: {}}} as unknown as Operator;
   const status = told !== undefined && {
     conditions: [TOLD],
     certificate: {nextAttemptAt: new Date(told).toISOString()},
   };
-  const subject = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
-  return awaitTurn(operator, subject as unknown as Subject, ISSUER);
+  const view = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
+  return awaitOrder(operator, view as unknown as DomainView, ISSUER);
 }
 
 test('after a restart, until the turns are planned again, what was told stays', () => {
@@ -41,7 +41,7 @@ test('after a restart nothing is told of a turn where nothing was told before', 
 });
 
 test('one that waits for no turn is told of none, whatever was told before', () => {
-  orders.publish(ACCOUNT, new Map());
+  orderSchedule.publish(ACCOUNT, new Map());
   expect(turn(minutes(30))).toBeUndefined();
 });
 
@@ -51,7 +51,7 @@ test.each([
   {case: 'a later time is not told before the one that was told is over', told: 30, planned: 40, want: 30},
   {case: 'a later time, once the one that was told is over', told: -1, planned: 40, want: 40},
 ])('$case', ({told, planned, want}) => {
-  orders.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(planned), shortage: 'orders'}]]));
+  orderSchedule.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(planned), shortage: 'orders'}]]));
   const result = turn(told === undefined ? undefined : minutes(told));
   expect(result).toMatchObject({condition: {reason: 'OrderBudget'}, nextAttemptAtMs: minutes(want)});
 });

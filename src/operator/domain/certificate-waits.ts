@@ -11,7 +11,7 @@ import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
-import {before, type Subject} from './view.ts';
+import {before, type DomainView} from './view.ts';
 
 export interface CertificateResult {
   readonly condition: DomainCondition;
@@ -25,14 +25,14 @@ export interface CertificateResult {
 const WITHDRAWAL_MS = 60_000;
 
 /** A first certificate waits until nothing of a former holder blocks it, and the policy on challenges knows the host. */
-export function awaitWithdrawal(operator: Operator, subject: Subject): CertificateResult | undefined {
+export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
   const {stores, logger} = operator;
-  const {host, namespace, claim, nowMs} = subject;
+  const {host, namespace, claim, nowMs} = view;
   if (stores.heldHosts.state === 'synced') {
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
     if (record?.spec.hosts[host] === undefined) return {condition: CertificateReady.waitingForRecord(), usable: false};
   }
-  const left = ofOthers(operator, subject);
+  const left = ofOthers(operator, view);
   if (left.length === 0) return undefined;
   const untilMs = Date.parse(claim?.spec.since ?? '') + WITHDRAWAL_MS;
   if (untilMs > nowMs) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: untilMs};
@@ -41,7 +41,7 @@ export function awaitWithdrawal(operator: Operator, subject: Subject): Certifica
 }
 
 /** "Kind namespace/name" of what could still become a certificate of the host elsewhere. */
-function ofOthers({stores}: Operator, {host, namespace}: Subject): string[] {
+function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
   const {heldHosts, challenges, certificateRequests} = stores;
   const found = [heldHosts, challenges, ...(certificateRequests ? [certificateRequests] : [])].flatMap(store => [
     ...store.byIndex(INDEX.host, host),
@@ -54,11 +54,11 @@ function ofOthers({stores}: Operator, {host, namespace}: Subject): string[] {
  * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
  * ends the pause; the budget it cannot exceed.
  */
-export function holdBack({config}: Operator, subject: Subject): CertificateResult | undefined {
-  const {claim, nowMs, host} = subject;
+export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
+  const {claim, nowMs, host} = view;
   const failures = claim?.spec.failures ?? [];
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(subject) ? undefined : pausedUntilMs(failures, nowMs));
+  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(failures, nowMs));
   if (untilMs === undefined) return undefined;
   const next = timestamp(untilMs);
   const condition =
@@ -68,28 +68,28 @@ export function holdBack({config}: Operator, subject: Subject): CertificateResul
   return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 
-export function isAskedFor({verifyRequest, check}: Subject): boolean {
+export function isAskedFor({verifyRequest, check}: DomainView): boolean {
   return verifyRequest !== undefined && check?.request === verifyRequest;
 }
 
-/** How soon the turns are surely planned. */
+/** How soon the orders are surely planned. */
 const PLAN_MS = 5_000;
 
-/** A certificate that is requested, and whose order waits for its turn at the CA. */
-export function awaitTurn(
-  {orders, config, stores}: Operator,
-  subject: Subject,
+/** A certificate that is requested, and whose order waits for the CA's budget. */
+export function awaitOrder(
+  {orderSchedule, config, stores}: Operator,
+  view: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): CertificateResult | undefined {
-  const {key, host, namespace, domain, nowMs} = subject;
+  const {key, host, namespace, domain, nowMs} = view;
   const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
-  const turn = caAccount === undefined ? undefined : orders.get(caAccount, key);
-  if (turn === undefined) return undefined;
-  const last = before(subject, 'CertificateReady');
+  const planned = caAccount === undefined ? undefined : orderSchedule.get(caAccount, key);
+  if (planned === undefined) return undefined;
+  const last = before(view, 'CertificateReady');
   const told =
     last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
-  if (turn === 'unknown') {
-    // After a restart, until the turns are planned again, what was said last holds.
+  if (planned === 'unknown') {
+    // After a restart, until the orders are planned again, the last condition remains.
     if (!last || Number.isNaN(told)) return undefined;
     return {
       condition: {...last, type: 'CertificateReady'},
@@ -98,9 +98,9 @@ export function awaitTurn(
       wakeAtMs: nowMs + PLAN_MS,
     };
   }
-  // Others come and go, and each time all turns shift: what was told stands until then, unless it will be earlier.
-  const atMs = told > nowMs ? Math.min(told, turn.atMs) : turn.atMs;
-  const why = explainShortage(turn.shortage ?? 'orders', host, config.certificates);
-  const condition = CertificateReady.awaitsTurn(why, timestamp(atMs));
+  // Other orders come and go, and the plan shifts each time: a published time remains, unless the order comes earlier.
+  const atMs = told > nowMs ? Math.min(told, planned.atMs) : planned.atMs;
+  const why = explainShortage(planned.shortage ?? 'orders', host, config.certificates);
+  const condition = CertificateReady.awaitsOrder(why, timestamp(atMs));
   return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
 }

@@ -293,7 +293,7 @@ export const CertificateReady = {
       'RateLimited',
       `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Mend the cause of the failures meanwhile.`,
     ),
-  awaitsTurn: (why: string, next: string) =>
+  awaitsOrder: (why: string, next: string) =>
     certificateReady(
       'False',
       'OrderBudget',

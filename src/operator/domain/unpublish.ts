@@ -8,7 +8,7 @@ import type {Operator} from '../state/context.ts';
 import {releaseClaim} from './claim.ts';
 
 /** For a Domain that is gone, whoever deleted it and whether or not the operator was there to see. */
-export async function removeDomain(
+export async function finalize(
   operator: Operator,
   key: string,
   client: KubeClient,
@@ -16,14 +16,14 @@ export async function removeDomain(
 ): Promise<void> {
   operator.scheduler.unwatch(key);
   const certificate = operator.stores.certificates.get(routeKeyOf(key));
-  await tearDown(operator, key, client, signal);
+  await unpublish(operator, key, client, signal);
   const slash = key.indexOf('/');
   const claim = operator.stores.claims.get(key.slice(slash + 1));
   if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(operator, claim, certificate, client, signal);
 }
 
 /** Takes a host off the ingress and stops its renewals. */
-export async function tearDown(
+export async function unpublish(
   operator: Operator,
   key: string,
   client: KubeClient,

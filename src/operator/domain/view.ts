@@ -14,7 +14,7 @@ import type {Certificate, Domain, DomainClaim, Project} from '../model/kinds.ts'
 import type {Operator} from '../state/context.ts';
 import type {DomainConditionType} from './conditions.ts';
 
-export interface Subject {
+export interface DomainView {
   /** "namespace/host", the key of the Domain. */
   readonly key: string;
   readonly domain: DeepReadonly<Domain>;
@@ -36,8 +36,8 @@ export interface Subject {
 }
 
 /** Undefined while the namespace is not in the cache: its deletion takes the Domain along. */
-export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Subject | undefined {
-  const {stores, config, identity} = operator;
+export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): DomainView | undefined {
+  const {stores, config, names} = operator;
   const {namespace = '', annotations = {}} = domain.metadata;
   const {host, projectRef} = domain.spec;
   const namespaceObject = stores.namespaces.get(namespace);
@@ -56,9 +56,9 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
     project: stores.projects.get(`${namespace}/${projectRef.name}`),
     question: {
       host,
-      target: identity.target(account.id),
+      target: names.target(account.id),
       txtName: `_nameplate.${host}`,
-      txtValue: identity.proofToken(account.id, host),
+      txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
       caaIdentities: config.certificates.caaIdentities,
     },
@@ -67,7 +67,7 @@ export function subjectOf(operator: Operator, domain: DeepReadonly<Domain>): Sub
     holder: holderOf(claim, account, namespace),
     certificate: stores.certificates.get(routeKey),
     secret: stores.secrets.get(routeKey),
-    published: publishedRoute(operator.flavour, routeObjects(stores, routeKey)),
+    published: publishedRoute(operator.edge, routeObjects(stores, routeKey)),
     verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
     nowMs: operator.clock.now(),
   };
@@ -79,8 +79,8 @@ export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<
 }
 
 /** The condition that the last reconcile wrote. */
-export function before(subject: Subject, type: DomainConditionType) {
-  return findCondition(subject.domain.status?.conditions, type);
+export function before(view: DomainView, type: DomainConditionType) {
+  return findCondition(view.domain.status?.conditions, type);
 }
 
 export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
@@ -89,8 +89,8 @@ export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['requi
 const RECORD_TTL = 3600;
 
 /** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
-export function requiredRecords(subject: Subject): RequiredRecord[] {
-  const {host, question} = subject;
+export function requiredRecords(view: DomainView): RequiredRecord[] {
+  const {host, question} = view;
   const record = (type: string, name: string, value: string): RequiredRecord => ({
     type,
     name,
@@ -100,14 +100,14 @@ export function requiredRecords(subject: Subject): RequiredRecord[] {
   });
   const apex = isApex(host);
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
-  if ((apex || showsAddresses(subject)) && question.apexProof === 'txt') {
+  if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
     records.push(record('TXT', question.txtName, question.txtValue));
   }
   return records;
 }
 
 /** Before a check, and when one fails, what was found last still holds. */
-function showsAddresses({check, domain}: Subject): boolean {
+function showsAddresses({check, domain}: DomainView): boolean {
   if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
   return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
 }

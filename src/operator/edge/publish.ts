@@ -1,4 +1,4 @@
-/** Brings the route objects of one host to what a flavour builds, without a moment in which nothing answers. */
+/** Brings the route objects of one host to what the edge provider builds, without a moment in which nothing answers. */
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -51,13 +51,13 @@ export async function deleteRoutes(
 }
 
 async function empty(
-  {flavour, events, logger}: Operator,
+  {edge, events, logger}: Operator,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
-  const patch = flavour.emptied(object);
+  const patch = edge.emptied(object);
   if (!patch) return;
   const {finalizers, resourceVersion} = object.metadata;
   await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});

@@ -2,13 +2,13 @@
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hostLabel} from '../model/derived-names.ts';
-import type {Flavour, PublishedRoute, Route, RouteObject} from '../model/edge-provider.ts';
+import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../model/edge-provider.ts';
 import {SERVICE, type Service} from '../model/kinds.ts';
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
 
 /** Metadata that every object of a route bears. */
-export function routeMetadata(route: Route, name: string, annotations: Record<string, string> = {}) {
+export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string> = {}) {
   return {
     name,
     namespace: route.namespace,
@@ -31,7 +31,7 @@ export function routeMetadata(route: Route, name: string, annotations: Record<st
  * could become an ExternalName, lose its selector, or collide with another in the keys that an ingress joins from
  * namespace, name and port. Headless, for the ingress asks for endpoints: thousands of hosts take no cluster addresses.
  */
-export function backendService(route: Route): RouteObject {
+export function backendService(route: HostRoute): RouteObject {
   const {selector, port} = route.backend;
   const intent: Service = {
     apiVersion: 'v1',
@@ -47,10 +47,10 @@ export function backendService(route: Route): RouteObject {
  * as a redirect, so that nothing is led to a host that may still, or already, redirect.
  */
 export function publishedRoute(
-  flavour: Flavour,
+  edge: EdgeProvider,
   objects: readonly DeepReadonly<KubeObject>[],
 ): PublishedRoute | undefined {
-  if (!objects.some(object => flavour.emptied(object) !== undefined)) return undefined;
+  if (!objects.some(object => edge.emptied(object) !== undefined)) return undefined;
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

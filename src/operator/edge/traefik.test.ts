@@ -1,17 +1,17 @@
 import {expect, test} from 'vitest';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import type {Route} from '../model/edge-provider.ts';
+import type {HostRoute} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
 import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
-const flavour = traefik({
+const edge = traefik({
   flavour: 'traefik',
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
 });
 
-const route: Route = {
+const route: HostRoute = {
   namespace: 'acme',
   name: 'np-a',
   host: 'a.test',
@@ -21,8 +21,8 @@ const route: Route = {
 };
 
 /** Where Traefik sends a request by the rule, as Go's ReplaceAllString has it; undefined: it passes. */
-function redirected(of: Route, url: string): {to: string; permanent: boolean} | undefined {
-  const built = flavour.build(of).find(({resource}) => resource === MIDDLEWARE)?.intent as Middleware;
+function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {
+  const built = edge.build(of).find(({resource}) => resource === MIDDLEWARE)?.intent as Middleware;
   const {regex, replacement, permanent} = built.spec.redirectRegex;
   const pattern = new RegExp(regex);
   if (!pattern.test(url)) return undefined;
@@ -53,7 +53,7 @@ test.each([
 });
 
 test('a host has one Ingress for each entry point; the Service and the Middleware that both name stand first', () => {
-  const [service, middleware, ...rest] = flavour.build(route);
+  const [service, middleware, ...rest] = edge.build(route);
   expect(service?.resource).toBe(SERVICE);
   expect(service?.intent).toMatchObject({
     metadata: {name: 'np-a'},
@@ -85,35 +85,35 @@ test('a host has one Ingress for each entry point; the Service and the Middlewar
 });
 
 test('from serving to redirecting only the rule and the note of the target change, no name', () => {
-  const names = (of: Route) => flavour.build(of).map(({intent}) => intent.metadata.name);
+  const names = (of: HostRoute) => edge.build(of).map(({intent}) => intent.metadata.name);
   expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
 });
 
 test('an Ingress that is emptied has no path, no certificate and no default backend, and is left alone then', () => {
-  const [service, , ...ingresses] = flavour.build(route).map(({intent}) => intent);
-  expect(service && flavour.emptied(service)).toBeUndefined();
+  const [service, , ...ingresses] = edge.build(route).map(({intent}) => intent);
+  expect(service && edge.emptied(service)).toBeUndefined();
   for (const ingress of ingresses as Ingress[]) {
-    const patch = flavour.emptied(ingress);
+    const patch = edge.emptied(ingress);
     expect(patch).toEqual({spec: {rules: [{host: 'a.test'}], tls: null, defaultBackend: null}});
     const {ingressClassName} = ingress.spec;
     const emptied: Ingress = {...ingress, spec: {ingressClassName, rules: [{host: 'a.test'}]}};
-    expect(flavour.emptied(emptied)).toBeUndefined();
+    expect(edge.emptied(emptied)).toBeUndefined();
     for (const rest of [{tls: [{hosts: ['a.test']}]}, {defaultBackend: {service: {name: 'np-a'}}}]) {
-      expect(flavour.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
+      expect(edge.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
     }
   }
 });
 
 test('what is emptied counts as not published', () => {
-  const objects = flavour.build(route).map(({intent}) => intent);
-  expect(publishedRoute(flavour, objects)).toEqual({kind: 'serve'});
-  const emptied = objects.map(object => ({...object, ...flavour.emptied(object)}));
-  expect(publishedRoute(flavour, emptied as KubeObject[])).toBeUndefined();
+  const objects = edge.build(route).map(({intent}) => intent);
+  expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});
+  const emptied = objects.map(object => ({...object, ...edge.emptied(object)}));
+  expect(publishedRoute(edge, emptied as KubeObject[])).toBeUndefined();
 });
 
 test('a status that Traefik cannot answer is told with the one to use', () => {
-  expect(flavour.unsupportedStatus(301)).toBeUndefined();
-  expect(flavour.unsupportedStatus(302)).toBeUndefined();
-  expect(flavour.unsupportedStatus(308)).toContain('use 301');
-  expect(flavour.unsupportedStatus(307)).toContain('use 302');
+  expect(edge.unsupportedStatus(301)).toBeUndefined();
+  expect(edge.unsupportedStatus(302)).toBeUndefined();
+  expect(edge.unsupportedStatus(308)).toContain('use 301');
+  expect(edge.unsupportedStatus(307)).toContain('use 302');
 });

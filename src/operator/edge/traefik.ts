@@ -7,7 +7,7 @@
  */
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
-import type {Flavour, Route, RouteObject} from '../model/edge-provider.ts';
+import type {EdgeProvider, HostRoute, RouteObject} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
@@ -27,7 +27,7 @@ export const MIDDLEWARE: ResourceType<Middleware> = {
 
 const ANNOTATION_PREFIX = 'traefik.ingress.kubernetes.io/router';
 
-export function traefik(config: RoutingConfig): Flavour {
+export function traefik(config: RoutingConfig): EdgeProvider {
   return {
     name: 'traefik',
     resources: [SERVICE, MIDDLEWARE, INGRESS],
@@ -50,7 +50,7 @@ export function traefik(config: RoutingConfig): Flavour {
     emptied,
   };
 
-  function ingress(route: Route, name: string, annotations: Record<string, string>): RouteObject {
+  function ingress(route: HostRoute, name: string, annotations: Record<string, string>): RouteObject {
     const backend = {service: {name: route.name, port: {number: route.backend.port.port}}};
     const https = name === route.name;
     const intent: Ingress = {
@@ -85,11 +85,11 @@ function unsupportedStatus(status: RedirectStatus): string | undefined {
   return `The cluster's ingress (Traefik) cannot answer GET with ${status}; use ${use}, which it answers with ${status} for every other method.`;
 }
 
-function middlewareAnnotation(route: Route): Record<string, string> {
+function middlewareAnnotation(route: HostRoute): Record<string, string> {
   return {[`${ANNOTATION_PREFIX}.middlewares`]: `${route.namespace}-${middlewareName(route)}@kubernetescrd`};
 }
 
-function middlewareName(route: Route): string {
+function middlewareName(route: HostRoute): string {
   return `${route.name}-https`;
 }
 
@@ -98,7 +98,7 @@ function middlewareName(route: Route): string {
  * providers that do not wait for each other, and a router whose Middleware it does not know yet answers 404; so a host
  * that begins or ceases to redirect keeps its Ingresses and its Middleware, and only the rule in it changes.
  */
-function middleware(route: Route): RouteObject {
+function middleware(route: HostRoute): RouteObject {
   const {host, redirect} = route;
   const intent: Middleware = {
     apiVersion: 'traefik.io/v1alpha1',

@@ -3,7 +3,7 @@
  * and of the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
  */
 import type {CertificatesConfig} from '../model/config.ts';
-import type {Shortage, Turn} from '../state/order-schedule.ts';
+import type {PlannedOrder, Shortage} from '../state/order-schedule.ts';
 import {SlidingWindow} from './sliding-window.ts';
 
 export type Budgets = Pick<CertificatesConfig, 'orderBudget' | 'failureBudget'>;
@@ -34,39 +34,39 @@ export interface WaitingOrder extends Draw {
  */
 const SHARE = 4;
 
-/** The turn of each that waits, by its key: found by letting time pass under the rule that decides now. */
+/** When each that waits may order, by its key: found by letting time pass under the rule that decides now. */
 export function planOrders(
   made: readonly MadeOrder[],
   waiting: readonly WaitingOrder[],
   budgets: Budgets,
   nowMs: number,
-): Map<string, Turn> {
+): Map<string, PlannedOrder> {
   const ledger = new Ledger(made, budgets, nowMs);
-  const lines = linesOf(waiting, ledger);
-  const beyond = lines.flatMap(line => shorten(line, ledger, budgets));
-  const turns = new Map<string, Turn>();
-  takeAll(lines, ledger, ({key}) => turns.set(key, {atMs: nowMs}));
+  const queues = queuesOf(waiting, ledger);
+  const beyond = queues.flatMap(queue => shorten(queue, ledger, budgets));
+  const plan = new Map<string, PlannedOrder>();
+  takeAll(queues, ledger, ({key}) => plan.set(key, {atMs: nowMs}));
   const shortages = new Map<string, Shortage>();
-  const left = () => [...lines.flatMap(({orders}) => orders), ...beyond];
+  const left = () => [...queues.flatMap(({orders}) => orders), ...beyond];
   for (const order of left()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
-  const later = ({key}: WaitingOrder, atMs: number) => turns.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
+  const later = ({key}: WaitingOrder, atMs: number) => plan.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
   const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
-  while (lines.some(({orders}) => orders.length > 0)) {
+  while (queues.some(({orders}) => orders.length > 0)) {
     const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
     ledger.goTo(nextMs);
-    takeAll(lines, ledger, later);
+    takeAll(queues, ledger, later);
   }
   for (const order of left()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
-  return turns;
+  return plan;
 }
 
 /** The orders of one account, either its renewals or its new hosts. */
-interface Line {
+interface Queue {
   readonly renewal: boolean;
   /** The key by which the account's orders are counted. */
   readonly account: string;
-  /** No order of the line has waited longer. */
+  /** No order of the queue has waited longer. */
   readonly sinceMs: number;
   orders: WaitingOrder[];
 }
@@ -75,20 +75,20 @@ interface Line {
  * One queue per account for renewals and one for new hosts, the longest-waiting first; within a queue, the domains take
  * turns, and the longest-waiting order goes first.
  */
-function linesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Line[] {
-  const lines = new Map<string, Map<WaitingOrder, number>>();
+function queuesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Queue[] {
+  const queues = new Map<string, Map<WaitingOrder, number>>();
   const places = new Map<string, number>();
   for (const order of waiting.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1))) {
     const key = `${order.renewal} ${order.account}`;
-    const line = lines.get(key) ?? new Map();
-    lines.set(key, line);
+    const queue = queues.get(key) ?? new Map();
+    queues.set(key, queue);
     const place = places.get(`${key} ${order.domain}`) ?? ledger.hadOf(`domain ${order.domain}`);
     places.set(`${key} ${order.domain}`, place + 1);
-    line.set(order, place);
+    queue.set(order, place);
   }
-  return [...lines.values()].flatMap(line => {
-    const orders = [...line].sort(([, a], [, b]) => a - b).map(([order]) => order);
-    const [oldest] = line.keys();
+  return [...queues.values()].flatMap(queue => {
+    const orders = [...queue].sort(([, a], [, b]) => a - b).map(([order]) => order);
+    const [oldest] = queue.keys();
     if (!oldest) return [];
     const {renewal, account, sinceMs} = oldest;
     return [{renewal, account: `account ${account}`, sinceMs, orders}];
@@ -100,7 +100,7 @@ function linesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Line[] {
  * than its limit, in the order of the queue, and no more orders of a host than its allowed attempts. Otherwise, a
  * tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a window.
  */
-function shorten(line: Line, ledger: Ledger, {orderBudget, failureBudget}: Budgets): WaitingOrder[] {
+function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Budgets): WaitingOrder[] {
   const {windowSeconds, newHostsPerDomain, domainWindowSeconds} = orderBudget;
   const mostOfDomain = newHostsPerDomain * Math.ceil(windowSeconds / domainWindowSeconds);
   const mostOfHost = failureBudget.failures * Math.ceil(windowSeconds / failureBudget.windowSeconds);
@@ -117,14 +117,14 @@ function shorten(line: Line, ledger: Ledger, {orderBudget, failureBudget}: Budge
     if (hosts.size < mostOfDomain) hosts.add(host);
     return hosts.has(host);
   };
-  const {true: kept = [], false: beyond = []} = Object.groupBy(line.orders, order => `${mayGo(order)}`);
-  line.orders = kept;
+  const {true: kept = [], false: beyond = []} = Object.groupBy(queue.orders, order => `${mayGo(order)}`);
+  queue.orders = kept;
   return beyond;
 }
 
-function takeAll(lines: readonly Line[], ledger: Ledger, take: (order: WaitingOrder, atMs: number) => void): void {
-  for (let next = ledger.nextOf(lines); next; next = ledger.nextOf(lines)) {
-    next.line.orders.splice(next.line.orders.indexOf(next.order), 1);
+function takeAll(queues: readonly Queue[], ledger: Ledger, take: (order: WaitingOrder, atMs: number) => void): void {
+  for (let next = ledger.nextOf(queues); next; next = ledger.nextOf(queues)) {
+    next.queue.orders.splice(next.queue.orders.indexOf(next.order), 1);
     ledger.add({...next.order, atMs: ledger.nowMs});
     take(next.order, ledger.nowMs);
   }
@@ -175,28 +175,28 @@ class Ledger {
   }
 
   /** Renewals first, then the account that has had least, then who has waited longest. */
-  nextOf(lines: readonly Line[]): {readonly order: WaitingOrder; readonly line: Line} | undefined {
-    let best: {readonly order: WaitingOrder; readonly line: Line; readonly had: number} | undefined;
+  nextOf(queues: readonly Queue[]): {readonly order: WaitingOrder; readonly queue: Queue} | undefined {
+    let best: {readonly order: WaitingOrder; readonly queue: Queue; readonly had: number} | undefined;
     const [free, freeOfRenewals] = [this.#free(false), this.#free(true)];
-    for (const line of lines) {
-      const room = line.renewal ? freeOfRenewals : free;
-      if (room <= 0 || line.orders.length === 0) continue;
-      const had = this.#orders.count(line.account);
+    for (const queue of queues) {
+      const room = queue.renewal ? freeOfRenewals : free;
+      if (room <= 0 || queue.orders.length === 0) continue;
+      const had = this.#orders.count(queue.account);
       // Checked before reading the queue: of 10,000 accounts, the first one is often the one to go.
       const isBehind = (sinceMs: number) =>
         best !== undefined &&
-        (Number(best.line.renewal) - Number(line.renewal) || had - best.had || sinceMs - best.order.sinceMs) >= 0;
-      if (isBehind(line.sinceMs) || !hasRoom(had, room)) continue;
-      const order = this.#firstOf(line);
-      if (order && !isBehind(order.sinceMs)) best = {order, line, had};
+        (Number(best.queue.renewal) - Number(queue.renewal) || had - best.had || sinceMs - best.order.sinceMs) >= 0;
+      if (isBehind(queue.sinceMs) || !hasRoom(had, room)) continue;
+      const order = this.#firstOf(queue);
+      if (order && !isBehind(order.sinceMs)) best = {order, queue, had};
     }
     return best;
   }
 
   /** All orders of a queue belong to one account: if one new host of a domain finds no room, no other does. */
-  #firstOf(line: Line): WaitingOrder | undefined {
+  #firstOf(queue: Queue): WaitingOrder | undefined {
     let full: Set<string> | undefined;
-    return line.orders.find(order => {
+    return queue.orders.find(order => {
       if (full?.has(order.domain) && this.isNewHost(order)) return false;
       const shortage = this.shortageOf(order);
       if (shortage === 'domain') full = (full ?? new Set()).add(order.domain);

@@ -8,7 +8,7 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import {OrderBoard} from '../state/order-schedule.ts';
+import {OrderSchedule} from '../state/order-schedule.ts';
 import {Reservations} from '../state/reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {reconcileOrders} from './reconcile.ts';
@@ -66,9 +66,9 @@ beforeEach(() => {
       requests.remove(requests.get(`a/${metadata.name}`) as CertificateRequest);
     },
   };
-  const orders = new OrderBoard();
+  const orderSchedule = new OrderSchedule();
   const reservations = new Reservations();
-  const run = reconcileOrders({stores, clock, config: CONFIG, orders, reservations} as unknown as Operator);
+  const run = reconcileOrders({stores, clock, config: CONFIG, orderSchedule, reservations} as unknown as Operator);
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   reconcile = () => run(ACCOUNT, context as Parameters<typeof run>[1]);
 });

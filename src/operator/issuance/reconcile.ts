@@ -14,7 +14,7 @@ import {accountId} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import type {Turn} from '../state/order-schedule.ts';
+import type {PlannedOrder} from '../state/order-schedule.ts';
 import {INDEX} from '../state/stores.ts';
 import {planOrders, type WaitingOrder} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
@@ -33,13 +33,13 @@ const FULL_MS = 5_000;
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
   readonly order: WaitingOrder;
-  /** It has had its turn, and counts already. */
+  /** Its order is recorded, and counts already. */
   readonly recorded: boolean;
 }
 
 /** Keys are CA accounts, as `caAccountOf` names them. */
 export function reconcileOrders(operator: Operator): Reconcile {
-  const {stores, clock, config, orders} = operator;
+  const {stores, clock, config, orderSchedule} = operator;
   const restsUntil = new Map<string, number>();
   return async (caAccount, {client, signal}) => {
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
@@ -49,13 +49,13 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const nowMs = clock.now();
     const waiting = waitingFor(operator, caAccount, nowMs);
     const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
-    const line = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
-    const turns = planOrders(made, line, config.certificates, nowMs);
-    const turnOf = ({order, recorded}: Waiting) =>
-      recorded ? nowMs : (turns.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
+    const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
+    const plan = planOrders(made, queue, config.certificates, nowMs);
+    const startMs = ({order, recorded}: Waiting) =>
+      recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
     const errors: unknown[] = [];
-    const ready = waiting.filter(it => turnOf(it) <= nowMs);
+    const ready = waiting.filter(it => startMs(it) <= nowMs);
     const due = withSlots(operator, ready);
     const isFull = due.length < ready.length;
     const passEnds = clock.monotonic() + PASS_MS;
@@ -64,11 +64,11 @@ export function reconcileOrders(operator: Operator): Reconcile {
       await letThrough(operator, next, client, signal).catch(error => errors.push(error));
     }
     for (const {request} of due) operator.reservations.release(request);
-    const later = waiting.filter(it => turnOf(it) > nowMs);
-    orders.publish(caAccount, turnsByHost(later, turns));
+    const later = waiting.filter(it => startMs(it) > nowMs);
+    orderSchedule.publish(caAccount, planByHost(later, plan));
     if (errors.length > 0) return retry(errors[0]);
     if (due.length > 0) return after(0);
-    const nextMs = soonest([...later.map(turnOf), isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY]);
+    const nextMs = soonest([...later.map(startMs), isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY]);
     return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
   };
 }
@@ -146,14 +146,14 @@ async function letThrough(
   });
 }
 
-/** A host may have several requests; the first turn is shown. */
-function turnsByHost(waiting: readonly Waiting[], turns: ReadonlyMap<string, Turn>): Map<string, Turn> {
-  const byHost = new Map<string, Turn>();
+/** A host may have several requests; the earliest order is shown. */
+function planByHost(waiting: readonly Waiting[], plan: ReadonlyMap<string, PlannedOrder>): Map<string, PlannedOrder> {
+  const byHost = new Map<string, PlannedOrder>();
   for (const {request, order} of waiting) {
     const key = `${request.metadata.namespace}/${order.host}`;
-    const turn = turns.get(order.key);
+    const planned = plan.get(order.key);
     const other = byHost.get(key);
-    if (turn && (!other || turn.atMs < other.atMs)) byHost.set(key, turn);
+    if (planned && (!other || planned.atMs < other.atMs)) byHost.set(key, planned);
   }
   return byHost;
 }

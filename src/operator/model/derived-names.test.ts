@@ -1,29 +1,29 @@
 import {expect, test} from 'vitest';
-import {hostLabel, Identity, ROUTE_NAME_LENGTH, routeKeyOf, routeName, routeNameIn} from './derived-names.ts';
+import {DerivedNames, hostLabel, ROUTE_NAME_LENGTH, routeKeyOf, routeName, routeNameIn} from './derived-names.ts';
 
 const KEY = new Uint8Array(32).fill(7);
 const domains = {baseDomain: 'apps.platform.test', targetDomain: 'edge.platform.test'};
-const identity = new Identity(KEY, domains);
+const names = new DerivedNames(KEY, domains);
 
 /** What these derive stands in tenants' DNS and in the names of objects: another value orphans all of it. */
 test('every derived name is what it was in the first release', () => {
   expect(routeName('acme', 'shop.example.com')).toBe('np-por3gtgm23pugwdhx6o2');
-  expect(identity.target('acme')).toBe('ui2ce6ptcqwwh6m2dwlr.edge.platform.test');
-  expect(identity.proofToken('acme', 'example.com')).toBe('nameplate-proof=d7sfbr5z6gideaueycflohc6d3mkh2tt');
-  expect(identity.defaultHost('shop', 'acme')).toBe('shop-acme-w5qkcgrsjn.apps.platform.test');
+  expect(names.target('acme')).toBe('ui2ce6ptcqwwh6m2dwlr.edge.platform.test');
+  expect(names.proofToken('acme', 'example.com')).toBe('nameplate-proof=d7sfbr5z6gideaueycflohc6d3mkh2tt');
+  expect(names.defaultHost('shop', 'acme')).toBe('shop-acme-w5qkcgrsjn.apps.platform.test');
 });
 
 test('a target is the account’s own, and a token is good for one account and one host', () => {
-  expect(identity.target('acme')).not.toBe(identity.target('globex'));
-  expect(identity.proofToken('acme', 'a.test')).not.toBe(identity.proofToken('acme', 'b.test'));
-  expect(identity.proofToken('acme', 'a.test')).not.toBe(identity.proofToken('globex', 'a.test'));
-  const other = new Identity(new Uint8Array(32).fill(8), domains);
-  expect(other.target('acme')).not.toBe(identity.target('acme'));
-  expect(other.proofToken('acme', 'a.test')).not.toBe(identity.proofToken('acme', 'a.test'));
+  expect(names.target('acme')).not.toBe(names.target('globex'));
+  expect(names.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'b.test'));
+  expect(names.proofToken('acme', 'a.test')).not.toBe(names.proofToken('globex', 'a.test'));
+  const other = new DerivedNames(new Uint8Array(32).fill(8), domains);
+  expect(other.target('acme')).not.toBe(names.target('acme'));
+  expect(other.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'a.test'));
 });
 
 test('default hosts that read alike are told apart', () => {
-  expect(identity.defaultHost('a-b', 'c')).not.toBe(identity.defaultHost('a', 'b-c'));
+  expect(names.defaultHost('a-b', 'c')).not.toBe(names.defaultHost('a', 'b-c'));
 });
 
 test.each([
@@ -31,7 +31,7 @@ test.each([
   ['a'.repeat(63), 'b'.repeat(63)],
   [`${'a'.repeat(51)}-x`, 'acme'], // the cut falls on a dash
 ])('the default host of %s in %s is one label of at most 63 characters', (project, namespace) => {
-  const [label = '', ...rest] = identity.defaultHost(project, namespace).split('.');
+  const [label = '', ...rest] = names.defaultHost(project, namespace).split('.');
   expect(label).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
   expect(label).not.toContain('--');
   expect(rest.join('.')).toBe(domains.baseDomain);
@@ -72,7 +72,7 @@ test.each([63, 64, 253])('the label of a host of %d characters is a valid label 
 });
 
 test('a platform key that is too short is refused', () => {
-  expect(() => new Identity(new Uint8Array(31), domains)).toThrow(
+  expect(() => new DerivedNames(new Uint8Array(31), domains)).toThrow(
     'the platform key has 31 bytes; at least 32 are needed',
   );
 });

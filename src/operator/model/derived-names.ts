@@ -44,7 +44,7 @@ export function routeKeyOf(key: string): string {
   return `${namespace}/${routeName(namespace, key.slice(slash + 1))}`;
 }
 
-export class Identity {
+export class DerivedNames {
   readonly #key: Uint8Array;
   readonly #baseDomain: string;
   readonly #targetDomain: string;

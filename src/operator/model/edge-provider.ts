@@ -1,5 +1,5 @@
 /**
- * A flavour knows one kind of ingress: which objects publish a route through it, and what it cannot serve exactly.
+ * An edge provider knows one kind of ingress: which objects publish a route through it, and what it cannot serve exactly.
  * All of it is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
  */
 import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
@@ -13,7 +13,7 @@ export interface Backend {
 }
 
 /** One host as it is to be published. Http always leads to https in one redirect. */
-export interface Route {
+export interface HostRoute {
   readonly namespace: string;
   /** `np-…`; every object of the route is named so, or so with a fixed suffix. */
   readonly name: string;
@@ -36,7 +36,7 @@ export interface RouteObject {
 
 export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirect'; readonly to: string};
 
-export interface Flavour {
+export interface EdgeProvider {
   readonly name: string;
   /** The kinds it writes, in the order in which they must stand. */
   readonly resources: readonly ResourceType[];
@@ -45,7 +45,7 @@ export interface Flavour {
   /** Why the ingress cannot answer with this status exactly, and what to use instead; undefined when it can. */
   unsupportedStatus(status: RedirectStatus): string | undefined;
   /** The objects of a route, in the order in which they are to be applied. */
-  build(route: Route): RouteObject[];
+  build(route: HostRoute): RouteObject[];
   /** A merge patch by which the object matches no request any more; undefined where it matches none as it is. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
 }

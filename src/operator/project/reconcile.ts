@@ -26,16 +26,16 @@ import {deployedAt, projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
-  const {stores, identity, clock} = operator;
+  const {stores, names, clock} = operator;
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
     const [namespace = '', name = ''] = key.split('/');
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
-      await deleteRoutes(operator, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), client, signal);
+      await deleteRoutes(operator, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`), client, signal);
       return done();
     }
-    const defaultHost = identity.defaultHost(name, namespace);
+    const defaultHost = names.defaultHost(name, namespace);
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
     const ready = await publishDefaultHost(operator, project, defaultHost, client, signal);
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
@@ -68,7 +68,7 @@ async function publishDefaultHost(
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Decision> {
-  const {config, flavour} = operator;
+  const {config, edge} = operator;
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(operator, project);
   if (found.kind !== 'found') return ProjectReady.noBackend(found);
@@ -78,7 +78,7 @@ async function publishDefaultHost(
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const missing = ownCertificate && (await certificateMissing(operator, route, client, signal));
   if (missing) return missing;
-  const objects = flavour.build({...route, ...(ownCertificate && {tlsSecret: name})});
+  const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
   await publishRoute(operator, `${namespace}/${name}`, objects, client, signal);
   return ProjectReady.yes(host);
 }

@@ -4,20 +4,20 @@
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 
 export class Ages {
-  readonly #byNamespace = new Map<string, Line>();
+  readonly #byNamespace = new Map<string, SortedAges>();
 
   add(object: DeepReadonly<KubeObject>): void {
     const {namespace = ''} = object.metadata;
-    const line = this.#byNamespace.get(namespace) ?? new Line();
-    this.#byNamespace.set(namespace, line);
-    line.add(ageOf(object));
+    const ages = this.#byNamespace.get(namespace) ?? new SortedAges();
+    this.#byNamespace.set(namespace, ages);
+    ages.add(ageOf(object));
   }
 
   remove(object: DeepReadonly<KubeObject>): void {
     const {namespace = ''} = object.metadata;
-    const line = this.#byNamespace.get(namespace);
-    line?.remove(ageOf(object));
-    if (line?.length === 0) this.#byNamespace.delete(namespace);
+    const ages = this.#byNamespace.get(namespace);
+    ages?.remove(ageOf(object));
+    if (ages?.length === 0) this.#byNamespace.delete(namespace);
   }
 
   /** How many in the namespace are older than the object, which may be in another namespace. */
@@ -36,7 +36,7 @@ function ageOf(object: DeepReadonly<KubeObject>): string {
 }
 
 /** Sorted when it is read, so that a long list costs one sort. New objects mostly come last, and need no sort. */
-class Line {
+class SortedAges {
   readonly #ages: string[] = [];
   #sorted = true;
 

@@ -1,30 +1,30 @@
 /** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
 export type Shortage = 'orders' | 'domain' | 'host';
 
-export interface Turn {
+export interface PlannedOrder {
   /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
   readonly atMs: number;
   /** What keeps it from being now. */
   readonly shortage?: Shortage;
 }
 
-/** The turns of those that wait, as last planned. Domains read it as they read a cache. */
-export class OrderBoard {
+/** When those that wait may order, as last planned. Domains read it as they read a cache. */
+export class OrderSchedule {
   /** By CA account; then by "namespace/host". */
-  readonly #turns = new Map<string, ReadonlyMap<string, Turn>>();
+  readonly #plans = new Map<string, ReadonlyMap<string, PlannedOrder>>();
   readonly #handlers = new Set<(key: string) => void>();
 
   /** Undefined: it waits for no order. 'unknown': nothing has been planned since the start of the process. */
-  get(caAccount: string, key: string): Turn | 'unknown' | undefined {
-    const turns = this.#turns.get(caAccount);
-    return turns ? turns.get(key) : 'unknown';
+  get(caAccount: string, key: string): PlannedOrder | 'unknown' | undefined {
+    const plan = this.#plans.get(caAccount);
+    return plan ? plan.get(key) : 'unknown';
   }
 
   /** Takes the place of what was planned before for the account. */
-  publish(caAccount: string, turns: ReadonlyMap<string, Turn>): void {
-    const before = this.#turns.get(caAccount) ?? new Map<string, Turn>();
-    this.#turns.set(caAccount, turns);
-    const changed = [...before.keys(), ...turns.keys()].filter(key => before.has(key) !== turns.has(key));
+  publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
+    const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();
+    this.#plans.set(caAccount, plan);
+    const changed = [...before.keys(), ...plan.keys()].filter(key => before.has(key) !== plan.has(key));
     for (const key of changed) for (const handler of this.#handlers) handler(key);
   }
 

@@ -52,7 +52,7 @@ export interface Stores {
   readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
   /** Metadata only: the operator never reads a private key, and no cache ever holds an API key. */
   readonly secrets: ReadonlyStore<KubeObject>;
-  /** The flavour's kinds, in the order in which they are applied. */
+  /** The kinds of the edge provider, in the order in which they are applied. */
   readonly routes: readonly RouteStore[];
 }
 
