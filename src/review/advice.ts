@@ -6,7 +6,7 @@ import type {CertificateRequest} from '../operator/model/kinds.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 import type {Reason} from './finding.ts';
 import type {Rule} from './policies.ts';
-import type {Refusal} from './resend.ts';
+import type {PolicyRefusal} from './resend.ts';
 
 type Advice = Pick<Reason, 'values' | 'advice'>;
 
@@ -40,7 +40,11 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   },
 };
 
-export function policyReason({rule, message}: Refusal, object: DeepReadonly<KubeObject>, edgeClass?: string): Reason {
+export function policyReason(
+  {rule, message}: PolicyRefusal,
+  object: DeepReadonly<KubeObject>,
+  edgeClass?: string,
+): Reason {
   return {rule, message, ...(specialAdvice(rule, message, object, edgeClass) ?? POLICIES[rule])};
 }
 

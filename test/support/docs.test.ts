@@ -2,7 +2,7 @@
 import {existsSync, globSync, readFileSync} from 'node:fs';
 import {dirname, join, normalize} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {REASONS} from '../../src/operator/domain/conditions.ts';
+import {DOMAIN_REASONS} from '../../src/operator/domain/conditions.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const IGNORED = /(^|\/)(node_modules|dist|coverage|\.git)(\/|$)/;
@@ -112,7 +112,7 @@ describe('docs/design.md', () => {
 
   test('names the step that decides each condition', () => {
     const [, steps = ''] = design.split('\n| step | condition |');
-    expect(Object.keys(REASONS).filter(condition => !steps.includes(`| \`${condition}\` |`))).toEqual([]);
+    expect(Object.keys(DOMAIN_REASONS).filter(condition => !steps.includes(`| \`${condition}\` |`))).toEqual([]);
   });
 });
 

@@ -29,7 +29,7 @@ export interface Exchange {
   /** Without the question mark. */
   readonly query: string;
   /** To be called before a body is read: a client that asked is told to go on (RFC 9110, section 10.1.1). */
-  readonly goOn: () => void;
+  readonly sendContinue: () => void;
 }
 
 /** Undefined: the client has gone. Rejects with a StoreError when the store could not do it. */
@@ -145,12 +145,12 @@ function withoutBody({begin}: Admission): {ok: true; object: JsonObject} | {ok: 
 }
 
 /** Both limits are asked before the body is read: a limit that is asked after the work is none. */
-function admission({principal: {account}, hold, goOn}: Exchange, options: HandlerOptions): Admission {
+function admission({principal: {account}, hold, sendContinue}: Exchange, options: HandlerOptions): Admission {
   const {limiter, clock} = options;
   return {
     begin: (length = 0) => {
       const refused = overLimit(account, length, options) ?? overBound(hold.grow(length));
-      if (refused === undefined) goOn();
+      if (refused === undefined) sendContinue();
       return refused;
     },
     grow: (memory, work) =>

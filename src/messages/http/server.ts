@@ -58,12 +58,12 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     app.left(response);
   });
   let closing = false;
-  const serve = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => {
+  const serve = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => {
     if (closing) response.shouldKeepAlive = false;
     meterChunks(request);
     pipelines.of(request.socket).add(response, () => {
       connections.begin(request.socket);
-      void app.handle(request, response, goOn);
+      void app.handle(request, response, sendContinue);
     });
   };
   server.on('request', (request, response) => serve(request, response, () => undefined));

@@ -1,5 +1,5 @@
 /** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
-import {type Decision, timestamp} from '../../api/conditions.ts';
+import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -67,7 +67,7 @@ async function publishDefaultHost(
   host: string,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<Decision> {
+): Promise<DecidedCondition> {
   const {config, edge} = operator;
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(operator, project);
@@ -89,7 +89,7 @@ async function certificateMissing(
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<Decision | undefined> {
+): Promise<DecidedCondition | undefined> {
   const {stores, config} = operator;
   const {host, namespace, name} = intent;
   if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);

@@ -5,7 +5,7 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
 import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from '../sqlite/operations.ts';
-import {type MessageStore, StoreError, type StoreState} from '../store.ts';
+import {type MessageStore, StoreError, type StoreHealth} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
 
@@ -76,7 +76,7 @@ export class SqliteStore implements MessageStore {
     return this.#submissions.waiting;
   }
 
-  state(): StoreState {
+  state(): StoreHealth {
     const {silentMs} = this.#submissions;
     if (this.#closing.signal.aborted) return {kind: 'down', problem: 'the store is closed'};
     if (silentMs > STALLED_MS) {
