@@ -10,7 +10,7 @@ export interface Condition {
 }
 
 /** A condition as a step of a reconcile decides it; its times are settled against what was there before. */
-export type Decision<Type extends string = string> = Omit<
+export type DecidedCondition<Type extends string = string> = Omit<
   Condition,
   'type' | 'lastTransitionTime' | 'observedGeneration'
 > & {
@@ -32,7 +32,7 @@ export function findCondition<T extends {type: string}>(
 /** Gives each decided condition its generation and times: lastTransitionTime moves only where the status changed. */
 export function settleConditions(
   previous: readonly Readonly<Condition>[] | undefined,
-  decided: readonly Decision[],
+  decided: readonly DecidedCondition[],
   generation: number,
   nowMs: number,
 ): Condition[] {

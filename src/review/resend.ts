@@ -1,6 +1,6 @@
 /** An object as a tenant would create it again, and what the API server's answer to that says about the policies. */
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
-import type {Answer} from './api.ts';
+import type {ApiAnswer} from './api.ts';
 import type {Policy, Rule} from './policies.ts';
 
 interface ServiceSpec {
@@ -37,12 +37,12 @@ function withoutDefaultClass(ingress: Copy): KubeObject {
   return {...ingress, metadata: {...ingress.metadata, annotations: {...annotations, [CLASS]: ''}}};
 }
 
-export interface Refusal {
+export interface PolicyRefusal {
   readonly rule: Rule;
   readonly message: string;
 }
 /** `refusals` is empty if the policies let the object pass. */
-export type Verdict = {readonly refusals: readonly Refusal[]} | {readonly unjudged: string};
+export type DryRunVerdict = {readonly refusals: readonly PolicyRefusal[]} | {readonly unjudged: string};
 
 const WARNING = /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (.*)$/s;
 const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s;
@@ -51,7 +51,7 @@ const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied 
  * The API server asks the policies before it finds that the name exists, so `AlreadyExists` means that they were asked.
  * Quotas come after them, too. Any other refusal may have come before them.
  */
-export function verdictOf({status, reason, message, warnings}: Answer, policies: readonly Policy[]): Verdict {
+export function verdictOf({status, reason, message, warnings}: ApiAnswer, policies: readonly Policy[]): DryRunVerdict {
   const denial = status < 300 ? null : DENIAL.exec(message);
   const said = [...warnings.map(text => WARNING.exec(text)), denial].flatMap(match => (match ? [match] : []));
   const refusals = said.flatMap(([, name, text = '']) => {
@@ -69,6 +69,6 @@ export function verdictOf({status, reason, message, warnings}: Answer, policies:
   return wereAsked ? {refusals} : {unjudged: `${status} ${message}`};
 }
 
-function unique(refusals: readonly Refusal[]): Refusal[] {
+function unique(refusals: readonly PolicyRefusal[]): PolicyRefusal[] {
   return [...new Map(refusals.map(each => [`${each.rule} ${each.message}`, each])).values()];
 }

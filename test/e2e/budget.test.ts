@@ -7,7 +7,7 @@ import {
   DOMAIN,
   DOMAIN_CLAIM,
   type DomainClaim,
-} from '../../src/operator/resources.ts';
+} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {installOperator} from '../support/install.ts';
 import {ISSUER_NAME} from '../support/issuers.ts';

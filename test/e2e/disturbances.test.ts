@@ -1,7 +1,7 @@
 /** What befalls everybody: operators killed, the operator gone for a while, DNS down. One after another, beside no other test. */
 import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
-import {NAMESPACE} from '../../src/operator/resources.ts';
+import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';

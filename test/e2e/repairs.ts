@@ -1,6 +1,6 @@
 /** What goes missing or is changed behind the operator's back comes back, and nothing blinks. */
 import {expect, it} from 'vitest';
-import {INGRESS, SERVICE} from '../../src/operator/resources.ts';
+import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';
 import {client, newTenant, visitor} from './world.ts';
 

@@ -1,7 +1,7 @@
 /** A test for each transition between the states of a Domain. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
-import {NAMESPACE} from '../../src/operator/resources.ts';
+import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';
 import type {Tenant, TenantOptions} from '../support/tenant.ts';
 import {client, cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';

@@ -2,7 +2,7 @@
 import {existsSync, globSync, readFileSync} from 'node:fs';
 import {dirname, join, normalize} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {REASONS} from '../../src/operator/domain/conditions.ts';
+import {DOMAIN_REASONS} from '../../src/operator/domain/conditions.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const IGNORED = /(^|\/)(node_modules|dist|coverage|\.git)(\/|$)/;
@@ -107,12 +107,12 @@ describe('docs/design.md', () => {
       return false;
     });
     expect(missing).toEqual([]);
-    expect(steps).toContain('withdraw');
+    expect(steps).toContain('dropForeignRoute');
   });
 
   test('names the step that decides each condition', () => {
     const [, steps = ''] = design.split('\n| step | condition |');
-    expect(Object.keys(REASONS).filter(condition => !steps.includes(`| \`${condition}\` |`))).toEqual([]);
+    expect(Object.keys(DOMAIN_REASONS).filter(condition => !steps.includes(`| \`${condition}\` |`))).toEqual([]);
   });
 });
 

@@ -1,9 +1,9 @@
 /** The operations of the API, each from a request whose key is good to an answer. */
 import type {IncomingMessage} from 'node:http';
 import type {Clock} from '../../base/clock.ts';
-import type {Principal} from '../auth.ts';
-import type {Bound, Hold} from '../holdings.ts';
-import type {AccountLimiter, Allowance} from '../limiter.ts';
+import type {Principal} from '../access/auth.ts';
+import type {Bound, Hold} from '../access/holdings.ts';
+import type {AccountLimiter, Allowance} from '../access/limiter.ts';
 import {type MessageStore, PAGE_BYTES, type SettleOutcome, type StoredMessage} from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
 import {type Admission, hasBody, type JsonObject, readJsonBody} from './body.ts';
@@ -29,7 +29,7 @@ export interface Exchange {
   /** Without the question mark. */
   readonly query: string;
   /** To be called before a body is read: a client that asked is told to go on (RFC 9110, section 10.1.1). */
-  readonly goOn: () => void;
+  readonly sendContinue: () => void;
 }
 
 /** Undefined: the client has gone. Rejects with a StoreError when the store could not do it. */
@@ -145,12 +145,12 @@ function withoutBody({begin}: Admission): {ok: true; object: JsonObject} | {ok: 
 }
 
 /** Both limits are asked before the body is read: a limit that is asked after the work is none. */
-function admission({principal: {account}, hold, goOn}: Exchange, options: HandlerOptions): Admission {
+function admission({principal: {account}, hold, sendContinue}: Exchange, options: HandlerOptions): Admission {
   const {limiter, clock} = options;
   return {
     begin: (length = 0) => {
       const refused = overLimit(account, length, options) ?? overBound(hold.grow(length));
-      if (refused === undefined) goOn();
+      if (refused === undefined) sendContinue();
       return refused;
     },
     grow: (memory, work) =>

@@ -107,7 +107,7 @@ export interface MessageStore {
   /** The message waits again, or is dead if that was its last attempt. */
   nack(nack: Nack): Promise<SettleOutcome>;
   /** What the store can do now; told without I/O. */
-  state(): StoreState;
+  state(): StoreHealth;
   /** Finishes what it has accepted; what comes later is refused as down. */
   close(): Promise<void>;
 }
@@ -117,7 +117,7 @@ export interface MessageStore {
  * - full: nothing new is accepted; everything else works, so that the queue can be emptied.
  * - down: nothing can be written; reading may work.
  */
-export interface StoreState {
+export interface StoreHealth {
   readonly kind: 'ok' | 'full' | 'down';
   /** For people; absent when all is well. */
   readonly problem?: string;

@@ -7,12 +7,12 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {accountOf} from '../account.ts';
-import type {Operator} from '../context.ts';
-import {holderOf} from '../domain/subject.ts';
-import {CERTIFICATE_REQUEST, type Challenge, DOMAIN_CLAIM, type DomainClaim, ORDER} from '../resources.ts';
+import {accountOf} from '../model/account.ts';
+import {hasFailed} from '../model/certificate-request.ts';
+import {holderOf} from '../model/holder.ts';
+import {CERTIFICATE_REQUEST, type Challenge, DOMAIN_CLAIM, type DomainClaim, ORDER} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {hasOpenRequest} from './open-challenges.ts';
-import {hasFailed} from './request.ts';
 import {releaseChallenge, withdrawChallenge, withdrawOrder} from './withdraw.ts';
 
 /** How long cert-manager may take to clean up before Nameplate ends the challenge without it. */

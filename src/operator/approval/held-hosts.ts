@@ -10,14 +10,11 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountOf} from '../account.ts';
-import type {Operator} from '../context.ts';
-import {holderOf} from '../domain/subject.ts';
-import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, type HeldHosts} from '../resources.ts';
-import {INDEX, isTerminating} from '../stores.ts';
-
-/** The one name that the policy reads in every namespace. */
-export const HELD_HOSTS_NAME = 'nameplate';
+import {accountOf} from '../model/account.ts';
+import {holderOf} from '../model/holder.ts';
+import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHosts} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {
@@ -61,11 +58,11 @@ function change(
 
 /** By host, the UID of what makes it the namespace's: a claim, or the Project whose default host has its own certificate. */
 function heldHosts(operator: Operator, namespace: string): Record<string, string> {
-  const {stores, config, identity} = operator;
+  const {stores, config, names} = operator;
   const claims = stores.claims.byIndex(INDEX.namespace, namespace).filter(claim => isHeld(operator, namespace, claim));
   const own = config.defaultHost.tls === 'certificate' ? stores.projects.byIndex(INDEX.namespace, namespace) : [];
   return Object.fromEntries([
-    ...own.map(({metadata: {name, uid = ''}}) => [identity.defaultHost(name, namespace), uid]),
+    ...own.map(({metadata: {name, uid = ''}}) => [names.defaultHost(name, namespace), uid]),
     ...claims.map(({metadata: {name, uid = ''}}) => [name, uid]),
   ]);
 }

@@ -8,12 +8,19 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {caAccountOf} from '../orders/ca-account.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../resources.ts';
+import {caAccountOf} from '../model/ca-account.ts';
+import {
+  approvedAtMs,
+  isDecided,
+  isForHost,
+  isOurs,
+  isWithdrawable,
+  requestedHost,
+} from '../model/certificate-request.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {type Decision, decide} from './decide.ts';
 import {openChallenges} from './open-challenges.ts';
-import {approvedAtMs, isDecided, isForHost, isOurs, isWithdrawable, requestedHost} from './request.ts';
 import {accountOfObject, Slots} from './slots.ts';
 import {failRequest, withdrawRequest} from './withdraw.ts';
 

@@ -7,8 +7,15 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest, CHALLENGE, type Challenge, INGRESS, ORDER} from '../resources.ts';
+import {
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  CHALLENGE,
+  type Challenge,
+  INGRESS,
+  ORDER,
+} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {openChallenges} from './open-challenges.ts';
 
 const SOLVERS = {labelSelector: 'acme.cert-manager.io/http01-solver=true'};

@@ -4,11 +4,6 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {routeName} from '../identity.ts';
-import {issuerOf, keptIssuer} from '../orders/ca-account.ts';
-import {lastOrderMs} from '../orders/made.ts';
-import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
   assessCertificate,
   budgetBlockedUntilMs,
@@ -18,21 +13,16 @@ import {
   freshAttemptStatus,
   KIND_MISSING_MS,
   nextAttemptMs,
-  pausedUntilMs,
-} from './certificate.ts';
+} from '../issuance/certificate.ts';
+import {lastOrderMs} from '../issuance/order-history.ts';
+import {issuerOf, keptIssuer} from '../model/ca-account.ts';
+import {routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import type {Operator} from '../state/context.ts';
+import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isAskedFor} from './certificate-waits.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
-import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
-import {awaitTurn} from './turn.ts';
-import {awaitWithdrawal} from './withdrawal.ts';
-
-export interface CertificateResult {
-  readonly condition: DomainCondition;
-  /** A certificate stands in the Secret: the host may be routed. */
-  readonly usable: boolean;
-  readonly nextAttemptAtMs?: number;
-  readonly wakeAtMs?: number;
-}
+import type {DomainView} from './view.ts';
 
 /** What must stand before a certificate may be asked for, in order; the first that is missing is named. */
 export interface Gate {
@@ -43,39 +33,39 @@ export interface Gate {
 
 export async function certify(
   operator: Operator,
-  subject: Subject,
+  view: DomainView,
   gate: Gate,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<CertificateResult> {
   const {config, stores} = operator;
   if (stores.certificates.state === 'missing') {
-    const wakeAtMs = subject.nowMs + KIND_MISSING_MS;
+    const wakeAtMs = view.nowMs + KIND_MISSING_MS;
     return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
   }
-  const {certificate} = subject;
+  const {certificate} = view;
   const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
   const issuerRef = keptIssuer(config, certificate);
-  const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
+  const {missing, trouble} = judgeIssuer(operator, view, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
-  const former = certificate ? undefined : awaitWithdrawal(operator, subject);
+  const former = certificate ? undefined : awaitWithdrawal(operator, view);
   if (former) return former;
-  const heldBack = certificate || subject.secret ? undefined : holdBack(operator, subject);
+  const heldBack = certificate || view.secret ? undefined : holdBack(operator, view);
   if (heldBack) return heldBack;
-  if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
+  if (gate.holds) await ensureCertificate(operator, view, issuerRef, client, signal);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const certified = certifiedBy(subject.secret, subject.host);
-  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(subject.claim));
-  const waiting = state.kind === 'issuing' ? awaitTurn(operator, subject, issuerRef) : undefined;
+  const certified = certifiedBy(view.secret, view.host);
+  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
+  const waiting = state.kind === 'issuing' ? awaitOrder(operator, view, issuerRef) : undefined;
   if (waiting) return waiting;
-  if (!blocker && wantsFreshAttempt(operator, subject, state)) {
+  if (!blocker && wantsFreshAttempt(operator, view, state)) {
     await startFreshAttempt(operator, certificate, state, client, signal);
-    if (state.kind === 'renewal-failing') return judge(operator, subject, certificate, state);
+    if (state.kind === 'renewal-failing') return judge(operator, view, certificate, state);
     return {condition: CertificateReady.issuing(' A fresh attempt was asked for.'), usable: false};
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
-  return judge(operator, subject, certificate, state);
+  return judge(operator, view, certificate, state);
 }
 
 function firstBlocker({proved, holds, caaAllowed}: Gate): string | undefined {
@@ -86,7 +76,7 @@ function firstBlocker({proved, holds, caaAllowed}: Gate): string | undefined {
 
 async function ensureCertificate(
   {stores}: Operator,
-  {namespace, host, domain}: Subject,
+  {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
   client: KubeClient,
   signal: AbortSignal,
@@ -107,7 +97,7 @@ interface IssuerVerdict {
 
 function judgeIssuer(
   {stores}: Operator,
-  {namespace}: Subject,
+  {namespace}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
   const {kind, name, group} = issuerOf(issuerRef);
@@ -125,33 +115,11 @@ function judgeIssuer(
 }
 
 /** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */
-function wantsFreshAttempt({config}: Operator, subject: Subject, state: CertificateState): boolean {
-  const {claim, nowMs} = subject;
-  if (!isAskedFor(subject) || state.kind === 'issued') return false;
+function wantsFreshAttempt({config}: Operator, view: DomainView, state: CertificateState): boolean {
+  const {claim, nowMs} = view;
+  if (!isAskedFor(view) || state.kind === 'issued') return false;
   if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
-}
-
-function isAskedFor({verifyRequest, check}: Subject): boolean {
-  return verifyRequest !== undefined && check?.request === verifyRequest;
-}
-
-/**
- * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
- * ends the pause; the budget it cannot exceed.
- */
-function holdBack({config}: Operator, subject: Subject): CertificateResult | undefined {
-  const {claim, nowMs, host} = subject;
-  const failures = claim?.spec.failures ?? [];
-  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(subject) ? undefined : pausedUntilMs(failures, nowMs));
-  if (untilMs === undefined) return undefined;
-  const next = timestamp(untilMs);
-  const condition =
-    blockedUntilMs === undefined
-      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
-      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
-  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 
 /**
@@ -182,7 +150,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, nowMs}: Subject,
+  {host, claim, nowMs}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {

@@ -4,23 +4,23 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
-import type {Operator} from '../context.ts';
-import {routeKeyOf} from '../identity.ts';
-import {desiredDomain} from '../project/hosts.ts';
-import {deleteRoutes} from '../routing/publish.ts';
-import {INDEX, isTerminating} from '../stores.ts';
+import {deleteRoutes} from '../edge/publish.ts';
+import {certifiedBy} from '../issuance/certificate.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
+import {desiredDomain, isManaged} from '../model/project-hosts.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
-import {certifiedBy} from './certificate.ts';
-import {type CertificateResult, certify} from './certify.ts';
+import type {CertificateResult} from './certificate-waits.ts';
+import {certify} from './certify.ts';
 import {type ClaimResult, claimHost} from './claim.ts';
 import {CertificateReady, Routed} from './conditions.ts';
-import {isManaged} from './managed.ts';
-import {removeDomain, tearDown} from './remove.ts';
 import {Reporter} from './report.ts';
 import {type RouteResult, route} from './route.ts';
-import {type Subject, subjectOf} from './subject.ts';
+import {finalize, unpublish} from './unpublish.ts';
 import {verifyDns} from './verify.ts';
+import {type DomainView, viewOf} from './view.ts';
 
 /** Keys are "namespace/host", of Domains that exist and of those that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {
@@ -35,63 +35,63 @@ export function reconcileDomain(operator: Operator): Reconcile {
       isTerminating(operator.stores, domain.metadata.namespace ?? '')
     ) {
       reporter.forget(key);
-      await removeDomain(operator, key, client, signal);
+      await finalize(operator, key, client, signal);
       return done();
     }
-    const found = subjectOf(operator, domain);
+    const found = viewOf(operator, domain);
     if (!found || isAboutToChange(operator, domain)) return done();
 
     const accepted = accept(operator, found);
     const isAccepted = accepted.status === 'True';
     const proof = verifyDns(operator, found, isAccepted);
     const claim = await claimHost(operator, found, isAccepted && proof.proved, client, signal);
-    const subject = await withdraw(operator, found, claim, client, signal);
-    const caa = checkCaa(subject);
+    const view = await dropForeignRoute(operator, found, claim, client, signal);
+    const caa = checkCaa(view);
     const gate = {holds: claim.holds, proved: isAccepted && proof.proved, caaAllowed: caa.status === 'True'};
     const refusals: ApiError[] = [];
-    const certificate = await certify(operator, subject, gate, client, signal).catch(
+    const certificate = await certify(operator, view, gate, client, signal).catch(
       (error): CertificateResult => ({
         condition: CertificateReady.refused(refusedBy(error, refusals)),
         usable: false,
       }),
     );
     const routeGate = {accepted: isAccepted, holds: claim.holds, certificateUsable: certificate.usable};
-    const routed = await route(operator, subject, routeGate, client, signal).catch(
+    const routed = await route(operator, view, routeGate, client, signal).catch(
       (error): RouteResult => ({condition: Routed.refused(refusedBy(error, refusals))}),
     );
 
     const findings = {
       steps: [accepted, proof.condition, claim.condition, caa, certificate.condition, routed.condition],
       certificate,
-      published: subject.published !== undefined || routed.condition.status === 'True',
-      handledRequest: handledRequest(operator, subject),
+      published: view.published !== undefined || routed.condition.status === 'True',
+      handledRequest: handledRequest(operator, view),
     };
-    const wakeAtMs = await reporter.report(operator, subject, findings, client, signal);
+    const wakeAtMs = await reporter.report(operator, view, findings, client, signal);
     if (refusals[0]) return retry(refusals[0]);
-    return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs, routed.wakeAtMs], subject.nowMs);
+    return wakeAt([...wakeAtMs, proof.wakeAtMs, certificate.wakeAtMs, routed.wakeAtMs], view.nowMs);
   };
 }
 
 /** What was published must go when another account has the host, or when the ingress would show its certificate for others. */
-async function withdraw(
+async function dropForeignRoute(
   operator: Operator,
-  subject: Subject,
+  view: DomainView,
   {lost}: ClaimResult,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<Subject> {
-  const {key, secret, host} = subject;
+): Promise<DomainView> {
+  const {key, secret, host} = view;
   if (lost) {
-    await tearDown(operator, key, client, signal);
-    return {...subject, published: undefined, certificate: undefined};
+    await unpublish(operator, key, client, signal);
+    return {...view, published: undefined, certificate: undefined};
   }
-  if (certifiedBy(secret, host).kind !== 'others') return subject;
+  if (certifiedBy(secret, host).kind !== 'others') return view;
   await deleteRoutes(operator, routeKeyOf(key), client, signal);
-  return {...subject, published: undefined};
+  return {...view, published: undefined};
 }
 
 /** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */
-function isAboutToChange({stores}: Operator, domain: Subject['domain']): boolean {
+function isAboutToChange({stores}: Operator, domain: DomainView['domain']): boolean {
   if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
   const {namespace, name} = domain.metadata;
   const desired = desiredDomain(domain.spec.host, stores.projects.byIndex(INDEX.host, `${namespace}/${name}`));
@@ -106,7 +106,7 @@ function refusedBy(error: unknown, refusals: ApiError[]): string {
 }
 
 /** A request is handled once DNS was checked for it; a plan without custom domains refuses it. */
-function handledRequest({events}: Operator, {verifyRequest, check, account, domain}: Subject): string | undefined {
+function handledRequest({events}: Operator, {verifyRequest, check, account, domain}: DomainView): string | undefined {
   const last = domain.status?.lastHandledVerifyRequest;
   if (!verifyRequest) return last;
   if (!account.plan.customDomains) {

@@ -5,12 +5,12 @@ import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {DOMAIN} from '../resources.ts';
-import type {CertificateResult} from './certify.ts';
-import type {Subject} from './subject.ts';
+import {DOMAIN} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import type {CertificateResult} from './certificate-waits.ts';
 import {isProgress, progressOf, readyOf, type Steps, stateOf} from './summary.ts';
-import {requiredRecords} from './verify.ts';
+import type {DomainView} from './view.ts';
+import {requiredRecords} from './view.ts';
 
 /** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
 const EVIDENCE_PAUSE_MS = 30_000;
@@ -44,13 +44,13 @@ export class Reporter {
   /** Returns the times at which the Domain must be looked at again though nothing else happens. */
   async report(
     operator: Operator,
-    subject: Subject,
+    view: DomainView,
     findings: Findings,
     client: KubeClient,
     signal: AbortSignal,
   ): Promise<number[]> {
-    const {status, wakeAtMs} = statusOf(operator, subject, findings);
-    const {domain, key, nowMs} = subject;
+    const {status, wakeAtMs} = statusOf(operator, view, findings);
+    const {domain, key, nowMs} = view;
     const dueMs = (this.#writtenAtMs.get(key) ?? 0) + EVIDENCE_PAUSE_MS;
     if (nowMs < dueMs && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
       const waits = !isDeepStrictEqual(status, domain.status);
@@ -66,7 +66,7 @@ export class Reporter {
 }
 
 /** An Event for each change that a person would want to see in `kubectl describe`. */
-function announce({events}: Operator, domain: Subject['domain'], status: DomainStatus): void {
+function announce({events}: Operator, domain: DomainView['domain'], status: DomainStatus): void {
   const ready = findCondition(status.conditions, 'Ready');
   const last = findCondition(domain.status?.conditions, 'Ready');
   if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
@@ -76,10 +76,10 @@ function announce({events}: Operator, domain: Subject['domain'], status: DomainS
 
 function statusOf(
   operator: Operator,
-  subject: Subject,
+  view: DomainView,
   findings: Findings,
 ): {status: DomainStatus; wakeAtMs: number[]} {
-  const {domain, nowMs, check, certificate} = subject;
+  const {domain, nowMs, check, certificate} = view;
   const {steps, published, handledRequest} = findings;
   const generation = domain.metadata.generation ?? 0;
   const {propagationSeconds} = operator.config.dns;
@@ -98,7 +98,7 @@ function statusOf(
     observedGeneration: generation,
     state: stateOf(steps, ready, published),
     ...(showRecords && {
-      dns: {required: requiredRecords(subject), ...(observed && observed.length > 0 && {observed: [...observed]})},
+      dns: {required: requiredRecords(view), ...(observed && observed.length > 0 && {observed: [...observed]})},
     }),
     ...((notAfter || renewalTime || nextAttemptAtMs !== undefined) && {
       certificate: {

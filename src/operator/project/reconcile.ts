@@ -1,41 +1,41 @@
 /** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
-import {type Decision, timestamp} from '../../api/conditions.ts';
+import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
+import {findBackend} from '../edge/backend.ts';
+import {deleteRoutes, publishRoute} from '../edge/publish.ts';
 import {
   assessCertificate,
   buildCertificate,
   certifiedBy,
   KIND_MISSING_MS,
   nextAttemptMs,
-} from '../domain/certificate.ts';
-import {ownerOf} from '../domain/owner.ts';
-import {routeKeyOf, routeName} from '../identity.ts';
-import {keptIssuer} from '../orders/ca-account.ts';
-import {CERTIFICATE, PROJECT, type Project} from '../resources.ts';
-import {findBackend} from '../routing/backend.ts';
-import {deleteRoutes, publishRoute} from '../routing/publish.ts';
-import {INDEX, isTerminating} from '../stores.ts';
+} from '../issuance/certificate.ts';
+import {keptIssuer} from '../model/ca-account.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
-  const {stores, identity, clock} = operator;
+  const {stores, names, clock} = operator;
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
     const [namespace = '', name = ''] = key.split('/');
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
-      await deleteRoutes(operator, routeKeyOf(`${namespace}/${identity.defaultHost(name, namespace)}`), client, signal);
+      await deleteRoutes(operator, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`), client, signal);
       return done();
     }
-    const defaultHost = identity.defaultHost(name, namespace);
+    const defaultHost = names.defaultHost(name, namespace);
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
     const ready = await publishDefaultHost(operator, project, defaultHost, client, signal);
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
@@ -67,8 +67,8 @@ async function publishDefaultHost(
   host: string,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<Decision> {
-  const {config, flavour} = operator;
+): Promise<DecidedCondition> {
+  const {config, edge} = operator;
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(operator, project);
   if (found.kind !== 'found') return ProjectReady.noBackend(found);
@@ -78,7 +78,7 @@ async function publishDefaultHost(
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const missing = ownCertificate && (await certificateMissing(operator, route, client, signal));
   if (missing) return missing;
-  const objects = flavour.build({...route, ...(ownCertificate && {tlsSecret: name})});
+  const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
   await publishRoute(operator, `${namespace}/${name}`, objects, client, signal);
   return ProjectReady.yes(host);
 }
@@ -89,7 +89,7 @@ async function certificateMissing(
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
   client: KubeClient,
   signal: AbortSignal,
-): Promise<Decision | undefined> {
+): Promise<DecidedCondition | undefined> {
   const {stores, config} = operator;
   const {host, namespace, name} = intent;
   if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);

@@ -1,5 +1,5 @@
 /** Who attacks in the e2e tests, and whom: tenants that act by tokens of their own, and one victim that is served throughout. */
-import {INGRESS, NAMESPACE} from '../../../src/operator/resources.ts';
+import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Observation} from '../../support/http.ts';

@@ -1,6 +1,6 @@
 /** Certificates for somebody else's host. */
 import {expect} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -8,7 +8,7 @@ import {
   INGRESS,
   ISSUER,
   SECRET,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {issuerObjects} from '../../support/issuers.ts';

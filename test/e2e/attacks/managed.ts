@@ -1,7 +1,8 @@
 /** What Nameplate manages in the attacker's own namespace, and what only the platform gives. */
 import {expect} from 'vitest';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   DOMAIN,
@@ -11,8 +12,7 @@ import {
   NAMESPACE,
   SECRET,
   SERVICE,
-} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';

@@ -1,7 +1,7 @@
 /** A tenant with an ACME server of its own, which names the victim's host in its authorizations. */
 import {randomBytes} from 'node:crypto';
 import {expect} from 'vitest';
-import {CERTIFICATE, CERTIFICATE_REQUEST, CLUSTER_ISSUER, INGRESS, ISSUER} from '../../../src/operator/resources.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, CLUSTER_ISSUER, INGRESS, ISSUER} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
 import {type RogueAcme, startRogueAcme} from '../../support/rogue-acme.ts';

@@ -1,8 +1,8 @@
 /** Routes of the edge for somebody else's host, and backends that lead out of the namespace. */
 import {expect} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
-import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';

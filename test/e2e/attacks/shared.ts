@@ -1,7 +1,7 @@
 /** What all tenants share: hosts that nobody has yet, and the time of the verifier. */
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../../../src/operator/resources.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow, listAll} from '../../support/kube.ts';
 import {client as admin, cluster, visitor} from '../world.ts';

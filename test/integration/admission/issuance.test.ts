@@ -3,7 +3,7 @@
  * policies.
  */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {
   challenge,

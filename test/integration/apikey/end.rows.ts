@@ -4,7 +4,7 @@ import {expect, test} from 'vitest';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {digestOf} from '../../../src/keys/format.ts';
-import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/resources.ts';
+import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';
 import {newTenant} from './tenant.ts';

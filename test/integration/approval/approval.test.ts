@@ -3,7 +3,7 @@ import {setTimeout as pause} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -11,7 +11,7 @@ import {
   INGRESS_CLASS,
   ISSUER,
   SECRET,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';

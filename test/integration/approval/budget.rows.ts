@@ -1,6 +1,6 @@
 /** Orders of the CA account, shared out: each row goes on from the state that the one before it left. */
 import {beforeAll, expect, test} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -9,7 +9,7 @@ import {
   DOMAIN_CLAIM,
   HELD_HOSTS,
   PROJECT,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';

@@ -7,7 +7,7 @@ import {
   type CertificateRequest,
   CHALLENGE,
   ORDER,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';

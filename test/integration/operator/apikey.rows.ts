@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
-import * as kinds from '../../../src/operator/resources.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';

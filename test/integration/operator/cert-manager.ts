@@ -6,7 +6,7 @@ import {
   CERTIFICATE_REQUEST,
   type CertificateRequest,
   CLUSTER_ISSUER,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run, startChild} from '../../cluster/children.ts';

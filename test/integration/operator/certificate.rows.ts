@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/resources.ts';
+import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/model/kinds.ts';
 import {askLiar, certify} from './lying-issuer.ts';
 import {newTenant} from './tenant.ts';
 import {CA_IDENTITY, type World} from './world.ts';

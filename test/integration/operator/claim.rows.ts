@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/resources.ts';
+import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {INGRESS_ADDRESS, type World} from './world.ts';
 

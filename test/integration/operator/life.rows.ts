@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
-import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './world.ts';

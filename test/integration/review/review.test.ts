@@ -6,7 +6,7 @@ import {execFile, spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Finding} from '../../../src/review/finding.ts';
 import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
