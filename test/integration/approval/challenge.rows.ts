@@ -2,6 +2,7 @@
 import {expect, test} from 'vitest';
 import {CERTIFICATE_REQUEST, CHALLENGE, ORDER} from '../../../src/operator/resources.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
 import {newTenant} from '../operator/tenant.ts';
 import type {World} from '../operator/world.ts';
 import {signingRequest} from './signing-request.ts';
@@ -37,7 +38,7 @@ export function challengeRows(world: () => World): void {
       ...{spec: challengeFor(host)},
     });
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
-    await expect.poll(deleted, {timeout: 20_000}).toBeDefined();
+    await until('it is withdrawn', deleted);
     expect(await client.get(ORDER, key), 'cert-manager would replace the challenge').toBeUndefined();
     await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
   });
