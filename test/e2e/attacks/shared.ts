@@ -29,11 +29,12 @@ export async function squat(victim: Victim): Promise<void> {
     return domains.map(({status}) => findCondition(status?.conditions, type)?.reason ?? 'none yet').toSorted();
   };
   const over = many.length + 4 - MAX_DOMAINS;
-  await until(`all but ${MAX_DOMAINS} are over the limit`, async () => {
+  const areOver = async () => {
     const reasons = await reasonsOf('Accepted');
     const isTold = reasons.length === MAX_DOMAINS + over && !reasons.includes('none yet');
     return isTold && reasons.filter(reason => reason === 'PlanLimitReached').length === over;
-  });
+  };
+  await until(`all but ${MAX_DOMAINS} are over the limit`, areOver, {timeoutMs: 120_000});
   await self.sees(later, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
   await self.sees(victim.host, {state: 'Unverified', DNSVerified: 'RecordMismatch', Claimed: 'HeldByAnotherAccount'});
   await self.sees(zone, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
