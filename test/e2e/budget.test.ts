@@ -70,7 +70,9 @@ it('who orders for many hosts, and by hand as well, gets its share, and leaves t
     await make(greedy, CERTIFICATE, name, {spec: {secretName: name, dnsNames: [live], issuerRef: ISSUER}});
   }
   const requests = () => listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
-  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5);
+  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5, {
+    timeoutMs: 120_000,
+  });
 
   await modest.goLive({primary: modest.host('shop')});
   expect(await ordersOf(modest.namespace)).toHaveLength(1);

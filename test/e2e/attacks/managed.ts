@@ -14,6 +14,7 @@ import {
   SERVICE,
 } from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
 import {client as admin, visitor} from '../world.ts';
@@ -65,7 +66,8 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   await keep(['attacker.test/stay']);
   await self.deleteProject();
   await visitor.untilGone(own);
-  expect((await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp).toBeDefined();
+  const isHanging = async () => (await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp;
+  await until('what is emptied is deleted, too', isHanging);
   await keep(null);
   await tenant.seesNothingOf(own);
 }

@@ -76,7 +76,8 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Remove spec.externalIPs');
 
   await self.goLive({primary: own});
-  const urls = [`https://${own}/`, `https://${(await self.project())?.status?.defaultHost}/`];
+  const urls = [`https://${own}/`, `https://${await self.defaultHost()}/`];
+  for (const url of urls) await visitor.untilAnswer(url, ({body}) => body.includes('text=web'));
   const victimsPods = await addressesOf(victim.tenant.namespace);
   const turns: [object, string][] = [
     [{...leadsAway, selector: null}, 'which leads elsewhere'],

@@ -59,7 +59,7 @@ export class Victims {
   }
 
   async defaultHost(): Promise<string> {
-    return (await this.#victim.project())?.status?.defaultHost ?? '';
+    return this.#victim.defaultHost();
   }
 
   known(round: number): Known['victims'] {

@@ -69,7 +69,7 @@ export function endRows(world: () => World): void {
     await world().client.delete(NAMESPACES, {name: 'closed'}); // no controller runs here that would delete what is in it
     await tenant.ends(key);
     expect(tenant.apiKey(), 'the APIKey still exists').toBeDefined();
-    expect(tenant.claim(key)?.spec.releasedAt).toBeDefined();
+    await tenant.until('its record is released', () => tenant.claim(key)?.spec.releasedAt);
   });
 
   test('when its Secret is deleted, and a new one is made', async () => {

@@ -232,6 +232,7 @@ test('an approval is withdrawn when the platform gives the namespace to another 
 
 test('an approval that somebody else gave is withdrawn', async () => {
   const host = victim.host('approved');
+  await world.operator().stop(); // It would deny the request before somebody else can approve it.
   await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
   const name = await until('it is requested', () => {
     const requests: CertificateRequest[] = world.history.list(CERTIFICATE_REQUEST, mallory.namespace);
@@ -241,6 +242,7 @@ test('an approval that somebody else gave is withdrawn', async () => {
   const approved = {type: 'Approved', status: 'True', reason: 'Other', message: 'by a policy', lastTransitionTime};
   const key = {namespace: mallory.namespace, name};
   await world.client.patch(CERTIFICATE_REQUEST, key, {status: {conditions: [approved]}}, {subresource: 'status'});
+  await world.startOperator('withdrawing');
   expect(await decisions(mallory, 'by-others')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
 });
 

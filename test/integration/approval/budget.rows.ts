@@ -82,8 +82,8 @@ export function budgetRows(world: () => World): void {
 
   test('an order that was recorded when the operator died is let through, and counts once', async () => {
     const host = late.host('shop');
-    const [request] = late.certificateRequests(host);
-    const {uid = ''} = request?.object.metadata ?? {};
+    const request = await late.until('it is requested', () => late.certificateRequests(host).at(-1));
+    const {uid = ''} = request.object.metadata;
     const orders = [{at: new Date().toISOString().replace(/\.\d+/, ''), request: uid}];
     await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec: {orders}});
     await late.becomesLive(host);

@@ -48,7 +48,7 @@ export function challengeRows(world: () => World): void {
       ...{spec: challengeFor(host)},
     });
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
-    await expect.poll(deleted, {timeout: 20_000}).toBeDefined();
+    await until('it is withdrawn', deleted);
     expect(await client.get(ORDER, key), 'cert-manager would replace the challenge').toBeUndefined();
     await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
   });

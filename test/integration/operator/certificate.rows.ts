@@ -54,6 +54,7 @@ export function certificateRows(world: () => World): void {
     await tenant.createRecords(host);
     await tenant.becomes(host, {CertificateReady: 'Failed'});
     const failures = await tenant.until('the failure stands', () => tenant.claim(host)?.spec.failures);
+    const requests = tenant.certificateRequests(host);
     await tenant.project();
     await tenant.until('nothing is left but the claim', () => {
       return !tenant.domain(host) && !tenant.certificate(host) && tenant.claim(host)?.spec.releasedAt;
@@ -66,7 +67,7 @@ export function certificateRows(world: () => World): void {
     ]);
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
     expect(tenant.certificate(host)).toBeUndefined();
-    expect(tenant.certificateRequests(host)).toHaveLength(1);
+    expect(tenant.certificateRequests(host)).toEqual(requests);
 
     await approvals.approve(host);
     await tenant.verify(host, 'mended');
@@ -84,6 +85,7 @@ export function certificateRows(world: () => World): void {
       'the failure stands',
       () => tenant.claim(host)?.spec.failures && tenant.claim(host),
     );
+    const requests = tenant.certificateRequests(host);
     const oldest = Date.now() - 1_800_000;
     const failures = [0, 1, 2, 3].map(minutes =>
       new Date(oldest + minutes * 60_000).toISOString().replace(/\.\d+/, ''),
@@ -95,7 +97,7 @@ export function certificateRows(world: () => World): void {
     expect(next).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
     await tenant.verify(host, 'once more');
     await tenant.becomes(host, {CertificateReady: 'RateLimited'});
-    expect(tenant.certificateRequests(host)).toHaveLength(1);
+    expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
   test('a certificate that names the host of somebody else is not shown, however the host was served before', async () => {

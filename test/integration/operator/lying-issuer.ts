@@ -74,7 +74,8 @@ async function answer(
     }
     return isDone();
   };
-  await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 30_000});
+  // cert-manager doubles its pause after each error in a row, up to 30 s.
+  await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 120_000});
 }
 
 function unlessChanged(error: unknown): undefined {
