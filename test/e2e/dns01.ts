@@ -1,6 +1,6 @@
 /** Hosts whose certificates come by DNS-01. Each delegates its challenges to a zone of the platform, by a CNAME. */
 import {afterAll, beforeAll, expect, it} from 'vitest';
-import {INGRESS, ISSUER, SECRET} from '../../src/operator/resources.ts';
+import {INGRESS, ISSUER, SECRET} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {ADDRESSES, CHALLENGE_ZONE} from '../cluster/state.ts';
