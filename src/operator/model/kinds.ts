@@ -27,6 +27,8 @@ export interface Service extends KubeObject {
     clusterIP?: string;
     selector?: Record<string, string>;
     ports?: ServicePort[];
+    /** Not part of the API: it has too much of selector and ports, and the cache keeps neither. */
+    isTooLarge?: boolean;
   };
 }
 export interface ServicePort {
