@@ -67,7 +67,7 @@ describe('a key', () => {
 
   test.each([
     ['unknown', held(), UNKNOWN, undefined],
-    ['malformed', held(), KEY.slice(0, -1), 'This is not an API key of this service.'],
+    ['malformed', held(), KEY.slice(0, -1), 'This is not a valid API key for this service.'],
     ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not an API key/],
     ['revoked', held({revoked: true}), KEY, 'This key was revoked.'],
     ['revoked, as the previous key', replaced({revoked: true}), OLD, 'This key was revoked.'],
@@ -119,7 +119,7 @@ describe('while the API server is away', () => {
     expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
     expect(authority.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
     await clock.advance(1);
-    expect(authority.problem()).toMatch(/away for 30 s/);
+    expect(authority.problem()).toMatch(/unreachable for 30 s/);
     expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
     expect(authority.authenticate('garbage')).toHaveProperty('refused', 'invalid');
     given.lostSince = undefined;
@@ -138,6 +138,6 @@ describe('while the API server is away', () => {
       graceMs: GRACE_MS,
     });
     expect(fresh.authenticate(KEY)).toEqual({refused: 'unavailable'});
-    expect(fresh.problem()).toMatch(/not been read yet/);
+    expect(fresh.problem()).toMatch(/not been loaded yet/);
   });
 });

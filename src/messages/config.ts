@@ -15,19 +15,19 @@ export interface MessagesConfig {
 export interface ServerConfig {
   readonly port: number;
   readonly maxConnections: number;
-  /** 0: as many as maxConnections. */
+  /** 0 means maxConnections. */
   readonly maxConnectionsPerAddress: number;
   readonly headersTimeoutSeconds: number;
   readonly requestTimeoutSeconds: number;
   readonly answerTimeoutSeconds: number;
-  /** Longer than that of the proxy in front, which must be the one to close. */
+  /** Must exceed that of the proxy in front, so that the proxy closes first. */
   readonly keepAliveSeconds: number;
 }
 
 export interface KeysConfig {
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
-  /** How long known keys are trusted while the API server is away. */
+  /** How long known keys are trusted while the API server is unreachable. */
   readonly graceSeconds: number;
 }
 
@@ -56,12 +56,12 @@ export interface LimitsConfig {
   readonly account: AccountLimits;
 }
 
-/** Of each account by itself. */
+/** Limits per account. */
 export interface AccountLimits {
   readonly requestsPerSecond: number;
   readonly bytesPerSecond: number;
   readonly answerBytesPerSecond: number;
-  /** How many seconds' worth may come at once. */
+  /** Burst size, in seconds of the average rates. */
   readonly burstSeconds: number;
   readonly requestsAtOnce: number;
   readonly heldBytes: number;

@@ -12,7 +12,7 @@ import {client as admin, cluster, newTenant, visitor} from '../world.ts';
 
 export const EDGE = cluster.info.ingress.className;
 /** How the policies refuse what is managed, and RBAC what nobody gave. */
-export const OURS = /managed by Nameplate|Only Nameplate writes/;
+export const OURS = /managed by Nameplate|Only Nameplate may write/;
 export const FORBIDDEN = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;
 
 export interface Attacker {

@@ -80,7 +80,7 @@ async function bypassCertificates(victim: Victim, attacker: Attacker, acme: obje
   const {host} = victim;
   const issuerRef = {name: 'mine'};
   const order = {request: await signingRequest({names: [`DNS:${host}`]}), dnsNames: [host], issuerRef};
-  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('Only cert-manager writes this');
+  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('Only cert-manager may write this');
   const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
   const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef}});
   await expect(shown).rejects.toThrow(OURS);

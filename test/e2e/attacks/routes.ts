@@ -39,7 +39,7 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
     // The API server fills the class in, once it knows.
-    const says = `Only Nameplate writes Ingresses of class ${EDGE}`;
+    const says = `Only Nameplate may write Ingresses of class ${EDGE}`;
     const refusal = () => make(attacker, INGRESS, 'steal', {spec: rulesFor(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
   });

@@ -130,12 +130,12 @@ export const issuanceAttacks: readonly Attack[] = [
   {
     attack: 'a Service that cert-manager would clean up before it ends a challenge',
     object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
-    says: 'Only cert-manager creates solvers of challenges',
+    says: 'Only cert-manager may create challenge solvers',
   },
   {
     attack: 'a record of the hosts that it holds',
     object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
-    says: 'Only Nameplate writes claims of hosts and keys, and HeldHosts',
+    says: 'Only Nameplate may write claims of hosts and keys, and HeldHosts',
   },
 ];
 

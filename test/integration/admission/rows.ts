@@ -136,7 +136,7 @@ export const attacks: readonly Attack[] = [
   {
     attack: 'an Order, which would be solved on the edge',
     object: manifest('Order', 'steal', {spec: {request: 'AA==', dnsNames: [VICTIM], issuerRef: {name: 'mine'}}}),
-    says: 'Only cert-manager writes this',
+    says: 'Only cert-manager may write this',
   },
   {
     attack: 'a Challenge',

@@ -97,7 +97,7 @@ export function disturbanceRows(world: () => World): void {
     await until('the grace is over', refused, {intervalMs: 20});
     const trustedMs = performance.now() - since;
     expect(impatient.authenticate(key)).toEqual({refused: 'unavailable'});
-    expect(impatient.problem()).toMatch(/the API server has been away for \d+ s/);
+    expect(impatient.problem()).toMatch(/the API server has been unreachable for \d+ s/);
     expect(trustedMs).toBeGreaterThan(graceMs * 0.9);
     expect(trustedMs).toBeLessThan(graceMs + 1_000);
     expect(tenant.accepts(key), 'another one trusts for a minute').toBe(true);

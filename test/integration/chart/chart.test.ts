@@ -85,7 +85,7 @@ describe('an installation', () => {
   test('says that the policies refuse nothing in audit mode', async () => {
     expect(notes).not.toContain('WARNING');
     const audited = await install('--set', 'admission.mode=audit', '--dry-run=server');
-    expect(audited).toContain('tenants can serve and certify\nhosts that they have not proved');
+    expect(audited).toContain('tenants can serve hosts, and\nget certificates for hosts, that they have not proved');
     const bindings = audited.split(/^---$/m).filter(text => text.includes('kind: ValidatingAdmissionPolicyBinding'));
     expect(bindings.length).toBeGreaterThan(5);
     for (const binding of bindings) expect(binding).toContain('validationActions: [Audit, Warn]');
@@ -382,14 +382,14 @@ async function allowed(user: string, where: string, right: string): Promise<'yes
 
 describe('values', () => {
   test.each([
-    [['--set', 'config.platform.baseDomain='], /config\.platform\.baseDomain is needed/],
-    [['--set', 'config.certificates.issuerRef.name='], /config\.certificates\.issuerRef\.name is needed/],
+    [['--set', 'config.platform.baseDomain='], /config\.platform\.baseDomain is required/],
+    [['--set', 'config.certificates.issuerRef.name='], /config\.certificates\.issuerRef\.name is required/],
     [['--set', 'config.controller.leaderElection.enabled=false'], /replicas must be 1/],
     [['--set', 'config.dns.checks.inflight=4'], /inflight/],
     [['--set', 'config.controller.workers=0'], /workers/],
     [['--set', 'replica=3'], /replica/],
-    [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is needed/],
-    [['--set', 'messages.enabled=true'], /messages\.host is needed/],
+    [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is required/],
+    [['--set', 'messages.enabled=true'], /messages\.host is required/],
     [['--set', 'messages.replicas=2'], /replicas/],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);

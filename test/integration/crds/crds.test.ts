@@ -37,7 +37,7 @@ describe.concurrent('refused, with a message that helps', () => {
     await api.apply(yaml('Domain', 'fixed.example.com', {host: 'fixed.example.com', projectRef}));
     const patch = JSON.stringify({spec: {host: 'moved.example.com'}});
     const refused = api.kubectl('patch', 'domain', 'fixed.example.com', '--type', 'merge', '-p', patch);
-    await expect(refused).rejects.toThrow('to change it, create another Domain');
+    await expect(refused).rejects.toThrow('to use another host, create another Domain');
   });
 
   test.each([
@@ -45,25 +45,25 @@ describe.concurrent('refused, with a message that helps', () => {
       case: 'a revoked APIKey cannot be made valid again',
       spec: {scopes, revoked: true},
       changed: {scopes, revoked: false},
-      says: 'a revoked key stays revoked; make another APIKey',
+      says: 'a revoked key stays revoked; create another APIKey',
     },
     {
       case: 'nor by leaving revoked out',
       spec: {scopes, revoked: true},
       changed: {scopes},
-      says: 'a revoked key stays revoked; make another APIKey',
+      says: 'a revoked key stays revoked; create another APIKey',
     },
     {
       case: 'the Secret of an APIKey cannot be changed',
       spec: {scopes, secretName: 'one'},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; make another APIKey',
+      says: 'the Secret of a key cannot be changed; create another APIKey',
     },
     {
       case: 'nor named later',
       spec: {scopes},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; make another APIKey',
+      says: 'the Secret of a key cannot be changed; create another APIKey',
     },
   ])('$case', async ({case: name, spec, changed, says}) => {
     const key = name.toLowerCase().replaceAll(' ', '-');
@@ -119,17 +119,17 @@ describe.concurrent('accepted', () => {
 
 describe.concurrent('kubectl', () => {
   test.each([
-    {field: 'domain.spec', says: ['What is wanted', 'host	<string> -required-', 'projectRef', 'redirect']},
-    {field: 'domain.spec.host', says: ['internationalized names in', 'A-label form']},
+    {field: 'domain.spec', says: ['The desired state', 'host	<string> -required-', 'projectRef', 'redirect']},
+    {field: 'domain.spec.host', says: ['Internationalized names must be in', 'A-label form']},
     {field: 'domain.status.state', says: ['Blocked: cannot start', 'Degraded: served']},
-    {field: 'domain.status.dns.required.label', says: ["'@' stands for the domain"]},
-    {field: 'project.spec.domains', says: ['They need a plan that has custom', 'primary', 'aliases', 'redirects']},
-    {field: 'apikey', says: ['The operator makes the key', 'nothing else shows it']},
+    {field: 'domain.status.dns.required.label', says: ["'@' means the domain"]},
+    {field: 'project.spec.domains', says: ['They require a plan that allows', 'primary', 'aliases', 'redirects']},
+    {field: 'apikey', says: ['The operator generates the key', 'nowhere else']},
     {field: 'apikey.spec', says: ['scopes	<[]string> -required-', 'expiresAt', 'revoked', 'rotation', 'secretName']},
-    {field: 'domainclaim', says: ['The record of which account holds a host']},
+    {field: 'domainclaim', says: ['Records which account holds a host']},
     {
       field: 'keyclaim',
-      says: ['The record of which account a key of the messages API belongs to', 'it needs no backup'],
+      says: ['Records which account a key of the messages API belongs to', 'it needs no backup'],
     },
   ])('explain $field', async ({field, says}) => {
     const explained = await api.kubectl('explain', field);

@@ -255,7 +255,7 @@ test.each([
 test('prints each object with its reason and the value, and no content of a Secret', async () => {
   const {stdout} = await run('-n', TENANT);
   expect(stdout).toMatch(
-    /mallory\/steal {2}Ingress \(last written by \S+\)\n {2}routes: Only Nameplate writes Ingresses/,
+    /mallory\/steal {2}Ingress \(last written by \S+\)\n {2}routes: Only Nameplate may write Ingresses/,
   );
   expect(stdout).toMatch(/ {2}routes +\d+ {2}admission\.trusted/);
 });

@@ -82,7 +82,7 @@ describe.each(deeds)('to $deed', ({request, may}) => {
 
 test('a user with every right in a namespace gets a message that names who writes the status', async () => {
   const {said} = await attempt('owner', OWN_STATUS);
-  expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate writes the status/);
+  expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate may write the status/);
 });
 
 describe('a tenant does not rise by the roles of its own namespace', () => {
