@@ -68,7 +68,7 @@ describe('a key', () => {
   test.each([
     ['unknown', held(), UNKNOWN, undefined],
     ['malformed', held(), KEY.slice(0, -1), 'This is not a valid API key for this service.'],
-    ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not an API key/],
+    ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not a valid API key/],
     ['revoked', held({revoked: true}), KEY, 'This key was revoked.'],
     ['revoked, as the previous key', replaced({revoked: true}), OLD, 'This key was revoked.'],
     ['expired', held({expiresAt: '2026-06-01T00:00:00Z'}), KEY, 'This key expired at 2026-06-01T00:00:00Z.'],

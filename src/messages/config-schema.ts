@@ -16,7 +16,7 @@ const server = section('The API.', {
     4096,
     1,
     1_000_000,
-    'Maximum number of connections. When it is reached, the longest-idle connection from the address with the most connections is closed.',
+    'Maximum number of connections. Beyond it, the longest-idle connection of the address with the most is closed.',
   ),
   maxConnectionsPerAddress: integer(
     0,
@@ -26,12 +26,7 @@ const server = section('The API.', {
   ),
   headersTimeoutSeconds: integer(10, 1, 600, 'Time limit for the headers of a request to arrive.'),
   requestTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a request to arrive, including the body.'),
-  answerTimeoutSeconds: integer(
-    30,
-    1,
-    3600,
-    'Time limit for a client to read a response. After that, its connection is closed.',
-  ),
+  answerTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a client to read a response.'),
   keepAliveSeconds: integer(
     120,
     1,
@@ -52,14 +47,9 @@ const store = section('Where messages are stored.', {
     64 * MIB,
     0,
     1024 * GIB,
-    'Free space to keep on the volume. With less, new messages are rejected, so that workers can still drain the queue.',
+    'Free space to keep on the volume, for draining the queue. With less, new messages are rejected.',
   ),
-  maxWaiting: integer(
-    10_000,
-    1,
-    1_000_000,
-    'Maximum number of operations that wait for the disk. More are rejected as store_busy.',
-  ),
+  maxWaiting: integer(10_000, 1, 1_000_000, 'Operations that may wait for the disk. More are rejected as store_busy.'),
   maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Maximum bytes of messages that wait for the disk.'),
 });
 
@@ -81,18 +71,8 @@ const limits = section('Limits on what clients may use.', {
     requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests per second, on average.'),
     bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies per second, on average.'),
     answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of responses per second, on average.'),
-    burstSeconds: integer(
-      5,
-      1,
-      3600,
-      'Burst size, in seconds of the average rates. It must be enough for one body of the maximum size.',
-    ),
-    requestsAtOnce: integer(
-      512,
-      1,
-      1_000_000,
-      'Maximum number of concurrent requests. A request counts until its response has been read.',
-    ),
+    burstSeconds: integer(5, 1, 3600, 'Burst size, in seconds of the average rates. It must allow one longest body.'),
+    requestsAtOnce: integer(512, 1, 1_000_000, 'Concurrent requests. A request counts until its response is read.'),
     heldBytes: integer(
       8 * MIB,
       MIB,

@@ -43,7 +43,7 @@ Ingress shop/b
 
 Note: A note.
 
-Judged 12 objects by the admission policies, 3 by the rules of approval: 2 findings, 1 not judged.
+Judged 12 objects by the admission policies, 3 by the approval rules: 2 findings, 1 not judged.
   routes               2  admission.trusted
   managed-objects      1  no value
 `);

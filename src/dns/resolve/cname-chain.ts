@@ -85,9 +85,7 @@ function addressEnd(at: string, ipv4: readonly ServerAnswer[], ipv6: readonly Se
 
 function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {
   const unasked = answers.length > 0 && answers.every(answer => !answer.ok && answer.noAnswer === 'budget');
-  const why = unasked
-    ? 'which was not asked for: too many questions for one check'
-    : 'whose name servers do not answer';
+  const why = unasked ? 'which was not queried: too many queries for one check' : 'whose name servers do not answer';
   return {kind: 'unknown', at, why};
 }
 

@@ -148,7 +148,7 @@ const rows: readonly Row[] = [
     answers: [says('ns1', cname('a.test'))],
     more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', why: 'which is silent'}]])},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['it leads to b.test, which is silent'],
+    says: ['it points to b.test, which is silent'],
   },
   {
     case: 'a chain to nowhere, by the word of all on the way',
@@ -173,7 +173,7 @@ const rows: readonly Row[] = [
     answers: [fails('ns1', cname(HOST)), fails('ns2', cname(HOST))],
     more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', partial: false}]])},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle'],
+    says: ['CNAME loop'],
   },
   {
     case: 'several wrong answers: the one that stands in the way',

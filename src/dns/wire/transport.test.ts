@@ -300,7 +300,7 @@ describe('a server that has left eight questions in a row unanswered', () => {
     const {ask, count} = await asked(() => well);
     for (let n = 0; n < 8; n++) expect(await inVain(ask())).toMatchObject({failure: 'timeout', detail: 'no answer'});
     const before = count();
-    expect(await ask()).toMatchObject({failure: 'timeout', detail: expect.stringContaining('not asked again')});
+    expect(await ask()).toMatchObject({failure: 'timeout', detail: expect.stringContaining('not queried again')});
     expect(count()).toBe(before);
     now += 10_000;
     well = true;

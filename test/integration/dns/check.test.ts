@@ -40,7 +40,7 @@ describe('nameplate check', () => {
   test('cannot tell while servers disagree', async () => {
     const {code, stdout} = await ask('shop.half.com');
     expect(stdout).toContain('d.ns-np.net (20.4.0.1)');
-    expect(stdout).toContain('still answers that there is no record');
+    expect(stdout).toContain('is still that there is no record');
     expect(code).toBe(3);
   });
 
@@ -65,10 +65,10 @@ describe('nameplate check', () => {
   });
 
   test.each([
-    [[], 'exactly one HOST'],
-    [['shop.example.com'], '--target is needed'],
+    [[], 'give exactly one HOST'],
+    [['shop.example.com'], '--target is required'],
     [['192.0.2.1', '--target', 'a.example.net'], 'IP address'],
-    [['shop.example.com', '--target', 'a.example.net', '--mode', 'x'], '--mode is'],
+    [['shop.example.com', '--target', 'a.example.net', '--mode', 'x'], '--mode must be'],
     [['shop.example.com', '--target', 'a.example.net', '--allow', 'x'], 'not a CIDR'],
     [['shop.example.com', '--nonsense'], '--nonsense'],
   ])('%j is wrong usage', async (args, message) => {

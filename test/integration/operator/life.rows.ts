@@ -39,7 +39,7 @@ const dnsRows: readonly DnsRow[] = [
       const target = domain.status?.dns?.required?.[0]?.value ?? '';
       await tenant.world.dns.set(host, 'CNAME', [target], 'one');
     },
-    says: ['still answers that there is no record'],
+    says: ['is still that there is no record'],
   },
   {
     reason: 'ProofMissing',

@@ -182,7 +182,7 @@ describe('a namespace alone', () => {
   test('that does not exist is an error', async () => {
     expect(await run('-n', 'nowhere')).toMatchObject({
       code: 3,
-      stderr: 'nameplate review: there is no namespace nowhere\n',
+      stderr: 'nameplate review: namespace nowhere does not exist\n',
     });
   });
 });

@@ -5,10 +5,10 @@ import type {ThreadAnswer, ThreadRequest} from './engine-thread.ts';
 import {gather} from './group-commit.ts';
 import type {Chunk, EngineOptions} from './operations.ts';
 
-if (parentPort === null) throw new Error('this module is the start of a worker thread');
+if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;
 const engine = new Engine(workerData as EngineOptions);
-// Only chunks: `close` comes when all of them have been answered.
+// Only chunks: `close` is sent once all of them have been answered.
 const next = () => receiveMessageOnPort(port)?.message as Chunk | undefined;
 port.on('message', (request: ThreadRequest) => {
   if (request === 'close') {

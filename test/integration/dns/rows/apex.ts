@@ -68,7 +68,7 @@ export const apexRows: readonly Row[] = [
     case: 'an apex whose TXT is in a zone that nobody answers for',
     zone: {at: ALL, records: `${ALIAS}\n_nameplate NS silent.ns-np.net.`},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['no name server answered about _nameplate.HOST'],
+    says: ['no name server answered the query for _nameplate.HOST'],
   }),
   apex({
     case: 'more TXT records than a datagram holds',
@@ -97,7 +97,7 @@ export const apexRows: readonly Row[] = [
     case: 'an apex at another address',
     zone: {at: ALL, records: `@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['HOST. A 192.0.2.99, which is no address of acct.edge-np.net', 'Replace it by an ALIAS record'],
+    says: ['HOST. A 192.0.2.99, which is not an address of acct.edge-np.net', 'Replace it with an ALIAS record'],
   }),
   apex({
     case: 'an apex with a foreign A beside a right one',
@@ -131,7 +131,7 @@ export const apexRows: readonly Row[] = [
     case: 'a flattened name without TXT',
     zone: {at: ALL, records: `shop A ${TARGET_A}`},
     want: {reason: 'ProofMissing', agreed: true, addressesOnly: true},
-    says: ['Create _nameplate.HOST. TXT', 'or replace the addresses by HOST. CNAME'],
+    says: ['Create _nameplate.HOST. TXT', 'or replace the addresses with HOST. CNAME'],
   },
   {
     case: 'a name that one server flattens and another does not',

@@ -13,7 +13,7 @@ export const recordRows: readonly Row[] = [
     case: 'right',
     zone: {at: ALL, records: CNAME},
     want: {reason: 'Verified', proof: 'cname', agreed: true, addressesOnly: false, minTtlSeconds: 300},
-    says: ['HOST leads to acct.edge-np.net', ...ALL.map(name => `${name}.ns-np.net (${SERVERS[name][0]})`)],
+    says: ['HOST points to acct.edge-np.net', ...ALL.map(name => `${name}.ns-np.net (${SERVERS[name][0]})`)],
   },
   {
     case: 'the target in capitals',
@@ -80,7 +80,7 @@ export const recordRows: readonly Row[] = [
     case: 'a chain of twelve names',
     zone: {at: ALL, records: chain(12).join('\n')},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['too many names', 'Change it to HOST. CNAME acct.edge-np.net.'],
+    says: ['too long to follow', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
     case: 'a chain over zones',
@@ -91,13 +91,13 @@ export const recordRows: readonly Row[] = [
     case: 'a chain in a circle',
     zone: {at: ALL, records: 'shop CNAME x.there.com.'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle', 'Change it to HOST. CNAME acct.edge-np.net.'],
+    says: ['CNAME loop', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
     case: 'a name that leads to itself',
     zone: {at: ['a', 'd'], records: 'shop CNAME shop'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle'],
+    says: ['CNAME loop'],
   },
   {
     case: 'a chain to nowhere',

@@ -10,7 +10,7 @@ const forbidden = (address: string): Row => ({
     delegation: `ZONE. NS ns.ZONE.\nns.ZONE. ${address.includes(':') ? 'AAAA' : 'A'} ${address}`,
   },
   want: {reason: 'DelegationBroken', agreed: false},
-  says: ['ns.ZONE', 'not a public address', 'set the right name servers at your registrar'],
+  says: ['ns.ZONE', 'not a public address', 'set the correct name servers at your registrar'],
 });
 
 export const FORBIDDEN = [
@@ -66,13 +66,13 @@ export const serverRows: readonly Row[] = [
     case: 'one server that still has the old address',
     zone: {at: ALL, records: CNAME, instead: {b: 'shop A 192.0.2.7'}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['b.ns-np.net (20.2.0.1)', 'still answers HOST. A 192.0.2.7', 'No need to do anything'],
+    says: ['b.ns-np.net (20.2.0.1)', 'is still HOST. A 192.0.2.7', 'No action needed'],
   },
   {
     case: 'one server that has no record yet',
     zone: {at: ALL, records: CNAME, instead: {d: ''}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['d.ns-np.net (20.4.0.1)', 'still answers that there is no record'],
+    says: ['d.ns-np.net (20.4.0.1)', 'is still that there is no record'],
   },
   {
     case: 'one server that has another type only',
@@ -84,7 +84,7 @@ export const serverRows: readonly Row[] = [
     case: 'one server that has the right record of four',
     zone: {at: ALL, records: '', instead: {c: CNAME}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['The right record is at c.ns-np.net'],
+    says: ['The correct record is at c.ns-np.net'],
   },
   {
     case: 'all servers silent',
