@@ -126,7 +126,7 @@ describe('while the API server is away', () => {
     expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
   });
 
-  test('before the first list, and without the kind, nobody can be judged', () => {
+  test('before the first list, and without the kind, no key can be checked', () => {
     const {store, authority} = new Given();
     store.markMissing();
     expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});

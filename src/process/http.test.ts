@@ -94,7 +94,7 @@ test.each([
   await expect(request(await start(), path, method)).resolves.toMatchObject({status});
 });
 
-test('a port in use is told at start', async () => {
+test('a port in use is reported at startup', async () => {
   const {port} = await start();
   await expect(start({port})).rejects.toMatchObject({code: 'EADDRINUSE'});
 });

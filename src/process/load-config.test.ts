@@ -66,7 +66,7 @@ describe('a good file', () => {
   });
 });
 
-describe('a bad file is told by line, path, what was found and what is allowed', () => {
+describe('a bad file is reported by line, path, what was found, and what is allowed', () => {
   const rows: readonly {readonly name: string; readonly text: string; readonly want: readonly string[]}[] = [
     {
       name: 'empty',

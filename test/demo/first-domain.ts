@@ -91,7 +91,7 @@ export async function https(terminal: Terminal): Promise<void> {
     matching: [/issuer:.*Pebble/, /SSL certificate verify ok/, /path=\/hello pod=shop-/],
   });
   await terminal.type(`curl -sSL -w 'redirects: %{num_redirects}\\n' 'http://${HOST}/cart?item=7'`, {
-    shows: 'http leads to https in one redirect; path and query survive',
+    shows: 'http redirects to https once; path and query survive',
     matching: [/path=\/cart\?item=7 /, /redirects: 1$/m],
   });
 }

@@ -47,7 +47,7 @@ afterAll(async () => {
   expect(await victim.strangeAnswers()).toEqual([]);
 });
 
-it('who orders for many hosts, and by hand as well, gets its share, and leaves the first host of the next tenant its own', async () => {
+it("a tenant that orders for many hosts, manually as well, gets its share and leaves room for the next tenant's first host", async () => {
   const [greedy, modest] = await Promise.all([
     newAttacker('attack-orders', {issuer: 'none'}),
     newTenant('modest', {issuer: 'none'}),

@@ -43,7 +43,7 @@ test('the README is a front page', () => {
 });
 
 describe.each(DOCUMENTS)('%s', path => {
-  test('every link leads somewhere within the repository', () => {
+  test('every link points to something in the repository', () => {
     const broken = linksOf(path).filter(({target, anchor}) => {
       if (target.startsWith('..') || !existsSync(join(ROOT, target))) return true;
       return anchor !== undefined && !anchorsOf(read(target)).includes(anchor);
@@ -72,7 +72,7 @@ function placesOf(path: string, named: string): string[] {
   return [join(ROOT, named), join(ROOT, dirname(path), named)];
 }
 
-test('docs/README.md leads to every document', () => {
+test('docs/README.md links to every document', () => {
   const seen = new Set<string>();
   const next = ['docs/README.md'];
   for (let path = next.pop(); path !== undefined; path = next.pop()) {

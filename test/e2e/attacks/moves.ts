@@ -62,7 +62,7 @@ export function moving(): void {
     expect(await publishedAtOnce()).toEqual([]);
   });
 
-  it('what a tenant who left has in its DNS is worth nothing to another, but to its account in a new namespace', async () => {
+  it("a former tenant's DNS records are worthless to others, but work for its account in a new namespace", async () => {
     const account = `account-${Date.now()}`;
     const [gone, squatter] = await Promise.all([newAttacker('gone', {account}), newAttacker('squatter')]);
     const host = gone.self.host('shop');

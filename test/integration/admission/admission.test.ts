@@ -56,7 +56,7 @@ describe.concurrent('a tenant is refused', () => {
     await expect(asTenant('patch', 'service', 'honest', ...patch)).rejects.toThrow('Remove spec.externalIPs');
   });
 
-  test('the status of an Order, of which Challenges would be made', async () => {
+  test('the status of an Order, from which Challenges would be created', async () => {
     const order = {request: 'AA==', dnsNames: ['shop.example.com'], issuerRef: {name: 'mine'}};
     await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
     const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'login.victim.example'}]};
@@ -64,7 +64,7 @@ describe.concurrent('a tenant is refused', () => {
     await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager may write this');
   });
 
-  test('the status of a managed Certificate, by which it would be issued anew at once', async () => {
+  test('the status of a managed Certificate, which would be reissued immediately', async () => {
     const status = {
       conditions: [{type: 'Issuing', status: 'True', reason: 'x', lastTransitionTime: '2026-01-01T00:00:00Z'}],
     };
@@ -100,7 +100,7 @@ test('a tenant may have its objects named by the API server', async () => {
   await expect(act('tenant', 'create', {...service, metadata})).resolves.toContain('created');
 });
 
-test('a tenant may change a Service to which the platform gave an address', async () => {
+test('a tenant may change a Service that got its address from the platform', async () => {
   const spec = {selector: {app: 'mine'}, ports: [{port: 80}], externalIPs: ['192.0.2.81']};
   await act('operator', 'create', manifest('Service', 'addressed', {spec}));
   await expect(asTenant('label', 'service', 'addressed', 'team=mine')).resolves.toContain('labeled');
@@ -177,7 +177,7 @@ describe('of our own kinds', () => {
   });
 });
 
-test('who may assign plans sets the labels', async () => {
+test('a user that may assign plans sets the labels', async () => {
   const {api} = world;
   await api.kubectl(
     'create',

@@ -34,7 +34,7 @@ const podAt = (ip: string) => ({status: {podIP: ip, podIPs: [{ip}]}});
 
 export const refusedChanges: readonly RefusedChange[] = [
   {
-    what: "a Pod's status with the address of somebody else's Pod",
+    what: "a Pod's status with the address of another tenant's Pod",
     object: pod('foreign'),
     patch: podAt('192.0.2.10'),
     subresource: 'status',

@@ -82,7 +82,7 @@ describe('an installation', () => {
     expect(notes).toContain('kubectl get projects,domains');
   });
 
-  test('says that the policies refuse nothing in audit mode', async () => {
+  test('says that the policies reject nothing in audit mode', async () => {
     expect(notes).not.toContain('WARNING');
     const audited = await install('--set', 'admission.mode=audit', '--dry-run=server');
     expect(audited).toContain('tenants can serve hosts, and\nget certificates for hosts, that they have not proved');
@@ -104,7 +104,7 @@ describe('an installation', () => {
     });
   });
 
-  test('makes a platform key of 32 bytes', async () => {
+  test('creates a platform key of 32 bytes', async () => {
     const {data} = await platformKey();
     expect(Buffer.from(data['platform.key'] ?? '', 'base64')).toHaveLength(32);
   });
@@ -168,7 +168,7 @@ describe('an installation', () => {
     expect(await shortNames()).toBe('proj');
   });
 
-  test('uninstalling keeps the key, the CRDs and what tenants made; installing again finds them', async () => {
+  test('uninstalling keeps the key, the CRDs, and what tenants created; installing again finds them', async () => {
     await server.kubectl('apply', '-n', 'acme-shop', '-f', join(root, 'examples/project.yaml'));
     const before = await platformKey();
     await helm('uninstall', 'nameplate', '--namespace', namespace);
@@ -329,7 +329,7 @@ describe('the messages API', () => {
     expect(platform.reservedHosts).toEqual(['example.net', 'api.example.test']);
   });
 
-  test('finds ports and folder in its configuration beside what was set', async () => {
+  test('finds ports and folder in its configuration in addition to what was set', async () => {
     const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate-messages');
     expect(parse(data['messages.yaml'] ?? '')).toMatchObject({
       server: {port: 8080},
@@ -338,7 +338,7 @@ describe('the messages API', () => {
     });
   });
 
-  test('keeps its volume when it is uninstalled, and is reached by https alone', async () => {
+  test('keeps its volume when it is uninstalled, and is reachable only by https', async () => {
     const rendered = await template(...enabled);
     expect(rendered).toContain('persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}');
     const ingresses = rendered.split(/^---$/m).filter(text => /^kind: Ingress$/m.test(text));
@@ -352,7 +352,7 @@ describe('the messages API', () => {
     expect(await template()).not.toMatch(/component: messages/);
   });
 
-  test('has names that a StatefulSet can give to its pods, however long those of the release', async () => {
+  test("has names that a StatefulSet can give its pods, however long the release's name", async () => {
     const rendered = await template(...enabled, '--set', `fullnameOverride=${'a'.repeat(52)}`);
     const [, name = ''] = /kind: StatefulSet\nmetadata:\n {2}name: (\S+)/.exec(rendered) ?? [];
     // The label controller-revision-hash is the name and up to 11 characters, of 63.
@@ -395,7 +395,7 @@ describe('values', () => {
     await expect(template(...args)).rejects.toThrow(message);
   });
 
-  test("a key of one's own is mounted, and none is made", async () => {
+  test('an existing key is mounted, and no key is created', async () => {
     const rendered = await template('--set', 'platformKey.existingSecret=mine,platformKey.secretKey=key');
     expect(rendered).not.toContain('kind: Secret\n');
     expect(rendered).toContain('secretName: mine');
@@ -407,7 +407,7 @@ describe('values', () => {
     expect(rendered).toContain('image: r/nameplate@sha256:ab\n');
   });
 
-  test('the CRDs can be left to somebody else', async () => {
+  test('the CRDs can be installed separately', async () => {
     expect(await template('--set', 'crds.enabled=false')).not.toContain('kind: CustomResourceDefinition');
   });
 

@@ -72,7 +72,7 @@ describe.concurrent('refused, with a message that helps', () => {
     await expect(api.apply(yaml('APIKey', key, changed))).rejects.toThrow(says);
   });
 
-  test('a misspelt field is told by kubectl', async () => {
+  test('kubectl reports a misspelled field', async () => {
     const misspelt = yaml('Project', 'misspelt', {service, domians: {}});
     await expect(api.apply(misspelt)).rejects.toThrow('domians');
   });
@@ -149,7 +149,7 @@ describe.concurrent('kubectl', () => {
     }
   });
 
-  test('get domains answers host, state, ready, project, expiry and age; -o wide the reason', async () => {
+  test('get domains shows host, state, ready, project, expiry, and age; -o wide also the reason', async () => {
     const name = 'columns.example.com';
     await api.apply(yaml('Domain', name, {host: name, projectRef, redirect: {to: 'b.example.com'}}));
     const condition = {
@@ -205,7 +205,7 @@ describe.concurrent('kubectl', () => {
     expect(await api.kubectl('get', 'domains', '--field-selector', 'status.state=Live', '-o', 'name')).toBe('');
   });
 
-  test('get projects answers where it is and how its domains are', async () => {
+  test('get projects shows where it is and how its domains are', async () => {
     await api.apply(yaml('Project', 'columns', {service}));
     const [head = ''] = (await api.kubectl('get', 'projects', 'columns')).split('\n');
     expect(head.trim().split(/\s+/)).toEqual(['NAME', 'URL', 'READY', 'DOMAINS', 'AGE']);
@@ -213,7 +213,7 @@ describe.concurrent('kubectl', () => {
     expect(byService).toContain('project.nameplate.dev/columns');
   });
 
-  test('get apikeys answers how a key begins, whether it works, where it is and how long it holds', async () => {
+  test('get apikeys shows how a key starts, whether it works, where it is, and when it expires', async () => {
     await api.apply(yaml('APIKey', 'columns', {scopes, expiresAt: '2027-01-01T00:00:00Z'}));
     const condition = {type: 'Active', status: 'True', reason: 'Active', message: 'It works.'};
     const status = {
@@ -240,7 +240,7 @@ describe.concurrent('kubectl', () => {
     expect((await found('status.account=acme')).trim()).toBe('apikey.nameplate.dev/columns');
   });
 
-  test('get domainclaims answers who holds what since when', async () => {
+  test('get domainclaims shows who holds what, and since when', async () => {
     const since = '2026-01-01T00:00:00Z';
     await api.apply(yaml('DomainClaim', 'claimed.example.com', {account: 'acme', namespace: 'default', since}));
     const [head = '', line = ''] = (await api.kubectl('get', 'dclaim')).split('\n');

@@ -58,7 +58,7 @@ describe('nameplate check', () => {
     });
   });
 
-  test('asks a resolver alone where it is told to', async () => {
+  test('queries only a resolver if configured to', async () => {
     const {code, stdout} = await ask('shop.fine.com', '--mode', 'recursive', '--resolver', RESOLVER);
     expect(stdout).toContain(`${RESOLVER}: shop.fine.com. CNAME ${TARGET}.`);
     expect(code).toBe(0);
@@ -82,7 +82,7 @@ describe('nameplate check', () => {
   // No root server listens there: the command ends with "cannot be told" and asks nobody else.
   const closed = ['--mode', 'authoritative', '--root', SERVERS.closed[0]];
 
-  test('says in words why it cannot tell', async () => {
+  test('explains why it does not know', async () => {
     const {code, stdout} = await ask('shop.fine.com', ...closed);
     expect(code).toBe(3);
     expect(stdout).toMatch(/^shop\.fine\.com: NameServersUnreachable\n.*egress to port 53/);

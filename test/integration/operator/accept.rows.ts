@@ -125,7 +125,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectLoop',
-    case: 'two redirects in a circle',
+    case: 'two redirects in a loop',
     given: async tenant => {
       const [a, b] = [tenant.host('a'), tenant.host('b')];
       await tenant.deployedProject({
@@ -142,7 +142,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectTargetNotOurs',
-    case: 'a redirect to a host of somebody else',
+    case: "a redirect to another tenant's host",
     given: async tenant => {
       await tenant.deployedProject();
       await tenant.apply(tenant.host('a'), 'shop', {to: 'www.example.com'});

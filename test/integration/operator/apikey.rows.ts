@@ -8,7 +8,7 @@ import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
 export function apiKeyRows(world: () => World): void {
-  test('an APIKey has a Secret while it is there, and the sweep of TLS Secrets leaves that alone', async () => {
+  test('an APIKey has a Secret while it exists, and the sweep of TLS Secrets ignores that', async () => {
     const {namespace} = await newTenant(world(), 'keys');
     const {client, history} = world();
     const metadata = {name: 'shop', namespace};

@@ -94,7 +94,7 @@ export function lifeRows(world: () => World): void {
     await tenant.live(host);
   });
 
-  test('what must be typed into the form of a DNS provider is shown', async () => {
+  test("shows what to enter in a DNS provider's form", async () => {
     const tenant = await newTenant(world(), 'records');
     await tenant.deployedProject({primary: tenant.zone, aliases: [tenant.host('shop')]});
     const required = async (host: string) => {
@@ -177,7 +177,7 @@ export function lifeRows(world: () => World): void {
     await tenant.projectBecomes('shop', {Ready: 'Published'});
   });
 
-  test('what somebody else changes or deletes of a route or certificate is put back', async () => {
+  test('foreign changes to, and deletions of, a route or certificate are reverted', async () => {
     const tenant = await newTenant(world(), 'edited');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

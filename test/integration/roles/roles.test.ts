@@ -85,7 +85,7 @@ test('a user with every right in a namespace gets a message that names who write
   expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate may write the status/);
 });
 
-describe('a tenant does not rise by the roles of its own namespace', () => {
+describe('a tenant gains nothing through the roles of its own namespace', () => {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const metadata = {name: 'up'};
   const notHeld = 'attempting to grant RBAC permissions not currently held';
@@ -114,7 +114,7 @@ describe('a tenant does not rise by the roles of its own namespace', () => {
   });
 
   // Who has every right in a namespace may bind any role there. The policies ask for the whole cluster.
-  test('who may do everything in a namespace may bind it there, in vain', async () => {
+  test('a user with every right in a namespace may bind the role there, in vain', async () => {
     const made = {method: 'POST', path: `${RBAC}rolebindings`, body: binding('platform-admin', 'owner')} as const;
     expect(await attempt('owner', made)).toMatchObject({status: 201});
     const {status, said} = await attempt('owner', EDGE_INGRESS);

@@ -9,7 +9,7 @@ import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './wo
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
-test('a cache follows what happens, each change once', async () => {
+test('a cache follows every change, once each', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'before'));
   const store = await world.cache(client, CONFIG_MAP, {namespace});
   const told = record(store);
@@ -115,7 +115,7 @@ describe('after a fault on the wire the cache equals the server again, without a
   });
 });
 
-test('deleted and made again while the watch was down: both are told', async () => {
+test('deleted and recreated while the watch was down: both are reported', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'first'}));
   const store = await world.cache(client, CONFIG_MAP, {namespace});
   const told = record(store);
@@ -212,7 +212,7 @@ function gadgetCrd(): object {
 }
 
 // Last: it takes the API server away from under everything.
-test('the API server is killed and started again: the cache catches up with what happened meanwhile', async () => {
+test('the API server is killed and restarted: the cache catches up', async () => {
   const straight = await world.cache(direct, CONFIG_MAP, {namespace});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   await until('the object arrives', () => straight.get(`${namespace}/x`));

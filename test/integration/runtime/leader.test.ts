@@ -140,7 +140,7 @@ test('kill -9: the standby takes over when the lease has expired', REPEATED, asy
   await expectTurns('first', 'second');
 });
 
-test('SIGSTOP past the lease: woken up, the old leader writes nothing more and ends', REPEATED, async () => {
+test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more and exits', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
   const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
@@ -151,7 +151,7 @@ test('SIGSTOP past the lease: woken up, the old leader writes nothing more and e
   await expectTurns('first', 'second');
 });
 
-test('work that goes on when it is told to stop writes nothing more once the lease is lost', async () => {
+test('work that ignores its abort signal writes nothing more once the lease is lost', async () => {
   const [leader] = await leaderAndStandby(LEASE_MS, 'deaf');
   const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
@@ -174,7 +174,7 @@ test('cut off from the API: the leader stops writing before another may begin', 
   await expectTurns('first', 'second');
 });
 
-test('somebody deletes the Lease: the leader makes it again, and the standby does not take that for freedom', async () => {
+test('a deleted Lease: the leader recreates it, and the standby does not treat it as free', async () => {
   await leaderAndStandby(ENDURING_LEASE_MS);
   const before = await direct.get(LEASE, {namespace, name: 'test'});
   await direct.delete(LEASE, {namespace, name: 'test'});
@@ -187,7 +187,7 @@ test('somebody deletes the Lease: the leader makes it again, and the standby doe
   await expectTurns('first');
 });
 
-test('the lease tells who leads since when', async () => {
+test('the Lease says who has led since when', async () => {
   await start('first', LEASE_MS);
   await until('the first one writes', () => writesOf('first').length > 0);
   const lease = await direct.get(LEASE, {namespace, name: 'test'});

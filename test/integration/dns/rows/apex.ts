@@ -21,7 +21,7 @@ export const apexRows: readonly Row[] = [
     says: ['Create _nameplate.HOST. TXT "np-proof-1"', 'name "_nameplate"', 'but not that it is yours'],
   }),
   apex({
-    case: 'an apex with the TXT of somebody else',
+    case: "an apex with another account's TXT",
     zone: {at: ALL, records: `${ALIAS}\n_nameplate TXT "other"`},
     want: {reason: 'ProofMissing', agreed: true, txtValues: ['other']},
     says: ['only "other"'],

@@ -27,7 +27,7 @@ export const recordRows: readonly Row[] = [
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'an internationalised name',
+    case: 'an internationalized name',
     zone: {at: ALL, records: `xn--bcher-kva CNAME ${TARGET}.`},
     host: 'xn--bcher-kva.ZONE',
     want: {reason: 'Verified', agreed: true},
@@ -55,7 +55,7 @@ export const recordRows: readonly Row[] = [
     want: {reason: 'Verified', proof: 'cname', agreed: true},
   },
   {
-    case: 'a DNAME that leads elsewhere',
+    case: 'a DNAME that points elsewhere',
     zone: {at: ALL, records: 'sub DNAME right.com.'},
     host: 'ns.sub.ZONE',
     want: {reason: 'RecordMismatch', agreed: true},
@@ -94,7 +94,7 @@ export const recordRows: readonly Row[] = [
     says: ['CNAME loop', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
-    case: 'a name that leads to itself',
+    case: 'a name that points to itself',
     zone: {at: ['a', 'd'], records: 'shop CNAME shop'},
     want: {reason: 'RecordMismatch', agreed: true},
     says: ['CNAME loop'],
