@@ -17,7 +17,7 @@ import {settings} from './setup.ts';
 import {client as admin, cluster, newTenant} from './world.ts';
 
 const ISSUER = {kind: 'ClusterIssuer', name: cluster.info.issuers.acme, group: 'cert-manager.io'};
-/** What new hosts may have beside what was ordered before; one tenant alone gets three of the four. */
+/** Orders for new hosts in addition to earlier ones. A single tenant gets three of the four. */
 const FREE = 4;
 const RESERVE = 2;
 

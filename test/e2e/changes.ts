@@ -1,4 +1,4 @@
-/** Changes of what a tenant wants: hosts that move, swap, go and come back, while somebody asks for them all the time. */
+/** Changes that a tenant makes: hosts that move, swap, go, and come back while a visitor requests them all the time. */
 import {expect, it} from 'vitest';
 import {failuresOf, type Observation} from '../support/http.ts';
 import {newTenant, visitor} from './world.ts';

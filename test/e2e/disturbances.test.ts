@@ -1,4 +1,7 @@
-/** What befalls everybody: operators killed, the operator gone for a while, DNS down. One after another, beside no other test. */
+/**
+ * Faults that affect all tenants: killed operators, an operator outage, DNS down. Run one after another, without other
+ * tests.
+ */
 import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
 import {NAMESPACE} from '../../src/operator/resources.ts';

@@ -12,7 +12,7 @@ interface WrongRecord {
 
 const WRONG_RECORDS: readonly WrongRecord[] = [
   {
-    name: 'the CNAME of somebody else',
+    name: "another account's CNAME",
     type: 'CNAME',
     value: 'aaaaaaaaaaaaaaaaaaaa.edge.nameplate.test',
     reason: 'RecordMismatch',

@@ -1,4 +1,4 @@
-/** The documents are true: their links lead somewhere, the files and tests that they name exist, and lists are complete. */
+/** Checks the documents: links work, the files and tests that they name exist, and lists are complete. */
 import {existsSync, globSync, readFileSync} from 'node:fs';
 import {dirname, join, normalize} from 'node:path';
 import {describe, expect, test} from 'vitest';
@@ -61,7 +61,10 @@ describe.each(DOCUMENTS)('%s', path => {
   });
 });
 
-/** In code style, with a folder of the repository in front, or one beside the document. What changed once may be gone. */
+/**
+ * Paths in code style that start with a folder of the repository or next to the document. The changelog may name
+ * deleted ones.
+ */
 function pathsIn(path: string): string[] {
   if (path === 'CHANGELOG.md') return [];
   const named = [...withoutCode(read(path)).matchAll(/`([\w.-]+(?:\/[\w.-]+)+)\/?`/g)].map(([, name = '']) => name);
@@ -85,7 +88,7 @@ test('docs/README.md links to every document', () => {
 
 describe('docs/design.md', () => {
   const design = read('docs/design.md');
-  /** The first column of the table in a section, where it is in code style. */
+  /** The first column of a section's table, if it is in code style. */
   const firstColumn = (heading: string): string[] => {
     const [section = ''] = design.slice(design.indexOf(`\n## ${heading}\n`) + 1).split('\n## ', 1);
     return [...section.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name);

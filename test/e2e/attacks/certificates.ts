@@ -1,4 +1,4 @@
-/** Certificates for somebody else's host. */
+/** Certificates for another tenant's host. */
 import {expect} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {

@@ -1,4 +1,4 @@
-/** Who has a host is decided by its DNS alone, whatever tenants did before and whatever they have left behind. */
+/** Only its DNS decides who holds a host, whatever tenants did before and whatever they left behind. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {hostLabel} from '../../../src/operator/identity.ts';
@@ -102,7 +102,7 @@ async function rivals(name: string): Promise<[Attacker, Attacker]> {
   return Promise.all([rival('a'), rival('b')]);
 }
 
-/** A record that status.dns.required asks for. */
+/** A record in status.dns.required. */
 async function recordValue(type: string, {self}: Attacker, host: string): Promise<string> {
   const record = (await self.records(host)).find(each => each.type === type);
   if (!record) throw new Error(`${self.namespace}: no ${type} is required for ${host}`);

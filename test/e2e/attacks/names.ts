@@ -1,4 +1,4 @@
-/** Names and keys that are somebody else's. */
+/** Names and keys that belong to other tenants. */
 import {createHash, randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';

@@ -1,4 +1,4 @@
-/** Routes of the edge for somebody else's host, and backends that lead out of the namespace. */
+/** Routes of the edge for another tenant's host, and backends that point out of the namespace. */
 import {expect} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/resources.ts';
@@ -86,7 +86,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
     await client.patch(SERVICE, {namespace, name: 'web'}, {spec});
     await self.sees(own, {state: 'Degraded', Routed: 'ServiceWithoutSelector', says});
     await putBehind(attacker, 'web', victimsPods);
-    // What stood goes on; nothing that the tenant names is led to.
+    // The existing route keeps working; nothing that the tenant names is reached.
     for (const url of urls) expect((await visitor.request(url)).body).toContain('text=web');
     const slices = await listAll(admin, ENDPOINT_SLICE, {
       namespace,

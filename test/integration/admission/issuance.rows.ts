@@ -186,7 +186,7 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
   );
 }
 
-/** Not for a host that the namespace does not hold, whoever writes it. */
+/** Not for a host that the namespace does not hold, no matter who writes it. */
 export const unheld: readonly Deed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},

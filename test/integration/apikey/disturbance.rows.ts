@@ -1,4 +1,4 @@
-/** What concerns all keys at once: an operator that is dead or new, an API server that is away. */
+/** Faults that affect all keys: a dead or new operator, an API server that is unreachable. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {COMPLETE, KEY_CLAIM} from '../../../src/keys/keyclaim.ts';

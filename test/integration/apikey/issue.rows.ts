@@ -1,4 +1,4 @@
-/** How an APIKey gets its key, and what stands in its way. */
+/** How an APIKey gets its key, and what can prevent that. */
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';

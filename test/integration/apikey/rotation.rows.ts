@@ -1,4 +1,4 @@
-/** A new key beside the old one, then instead of it. */
+/** A new key alongside the old one, then instead of it. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {newTenant} from './tenant.ts';

@@ -1,4 +1,4 @@
-/** No key stands anywhere but in its Secret, after all that the rows before have done. */
+/** After all previous rows, no key is anywhere except in its Secret. */
 import {expect, test} from 'vitest';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/resources.ts';

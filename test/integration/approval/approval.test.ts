@@ -44,7 +44,7 @@ beforeAll(async () => {
     ...{spec},
   });
   await world.startOperator('approver');
-  await world.certManager.installIssuer(); // with a certificate of its own, in an exempt namespace
+  await world.certManager.installIssuer(); // with its own certificate, in an exempt namespace
   [victim, mallory] = await Promise.all([newTenant(world, 'victim'), newTenant(world, 'mallory')]);
 });
 afterAll(async () => {

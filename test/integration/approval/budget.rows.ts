@@ -1,4 +1,4 @@
-/** Orders of the CA account, shared out: each row goes on from the state that the one before it left. */
+/** How orders of the CA account are shared. Each row continues from the previous row's state. */
 import {beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {
@@ -17,7 +17,7 @@ import type {World} from '../operator/world.ts';
 import {signingRequest} from './signing-request.ts';
 
 const WINDOW_SECONDS = 3600;
-/** What new hosts may have beside what the rows before these have ordered; one tenant alone gets three of the four. */
+/** Orders for new hosts in addition to those of the previous rows. A single tenant gets three of the four. */
 const FREE = 4;
 const RESERVE = 2;
 const WAITS = {state: 'Verified', CertificateReady: 'OrderBudget', Ready: 'OrderBudget'} as const;
@@ -139,7 +139,7 @@ export function budgetRows(world: () => World): void {
   test('a tenant that removes a Project and creates another frees no order for a default host', async () => {
     await world().operator().stop();
     const others = world().history.list(PROJECT); // whose default hosts get certificates of their own now, too
-    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which one tenant alone gets two
+    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which a single tenant gets two
     await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
     const hosts = others.map(({status}) => status?.defaultHost ?? '');
     await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));

@@ -41,7 +41,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** With state of its own, so that the user's repositories and plugins have no part in it. */
+/** With separate state, so that the user's repositories and plugins do not interfere. */
 function helm(...args: readonly string[]): Promise<string> {
   const home = ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map(name => `${name}=${folder}`);
   return run(['env', ...home, helmProgram, '--kubeconfig', server.kubeconfig, ...args]);

@@ -1,4 +1,4 @@
-/** YAML that the API server must refuse, and the words that tell its author what to write instead. */
+/** YAML that the API server must reject, and the words that tell its author what to write instead. */
 
 export interface Row {
   readonly case: string;

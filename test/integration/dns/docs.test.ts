@@ -1,4 +1,4 @@
-/** docs/dns.md shows what the verifier really says. UPDATE_DOCS=1 writes it anew between its markers. */
+/** docs/dns.md quotes the verifier's messages. UPDATE_DOCS=1 rewrites them between the markers. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -12,7 +12,7 @@ const [BEGIN, END] = ['<!-- faults: begin -->', '<!-- faults: end -->'];
 
 interface Fault {
   readonly title: string;
-  /** What stands in the zone, or who holds it. */
+  /** What is in the zone, or which servers hold it. */
   readonly found: string;
   readonly zone: Omit<ZoneSpec, 'name'>;
   readonly apex?: true;

@@ -22,11 +22,11 @@ interface Sick {
   readonly service: Service;
   readonly client: Client;
   readonly account: Account;
-  /** The store's folder as the service sees it: its volume is mounted for it alone. */
+  /** The store's folder as the service sees it: only the service has the volume mounted. */
   readonly volume: string;
 }
 
-/** A service whose store is on a volume of its own, in a mount namespace that ends with it. */
+/** A service with its store on a separate volume, in a mount namespace that ends with it. */
 async function startOn(mount: string, config: Readonly<Record<string, unknown>> = {}): Promise<Sick> {
   const folder = await temporaryFolder();
   const unshare = ['unshare', '--mount', ...(isRoot ? [] : ['--user', '--map-root-user'])];

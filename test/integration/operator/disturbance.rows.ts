@@ -186,7 +186,7 @@ export function disturbanceRows(world: () => World): void {
     await askLiar(tenant, host);
     await certify(tenant, host, ['DNS:victim.test'], () => tenant.ingress(host) === undefined);
     await tenant.projectBecomes('shop', {Ready: 'CertificateNotReady'});
-    // The next one is asked for once this issuance has ended.
+    // The next one is requested once this issuance has ended.
     const isIssuing = () => findCondition(tenant.certificate(host)?.status?.conditions, 'Issuing')?.status === 'True';
     await tenant.until('the issuance has ended', () => !isIssuing());
     await tenant.renew(host);

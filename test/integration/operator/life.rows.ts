@@ -33,7 +33,7 @@ const dnsRows: readonly DnsRow[] = [
   },
   {
     reason: 'Propagating',
-    case: 'servers of which one has the record',
+    case: 'several servers, one of which has the record',
     given: async (tenant, host) => {
       const domain = await tenant.becomes(host, {DNSVerified: 'RecordMissing'});
       const target = domain.status?.dns?.required?.[0]?.value ?? '';

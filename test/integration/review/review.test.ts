@@ -56,7 +56,7 @@ const solverOwner = (uid: string) => ({
     },
   ],
 });
-/** What trusted programs wrote; beside the operator's objects, cert-manager's solver. */
+/** Objects that trusted programs wrote: the operator's, and cert-manager's solver. */
 const managed: readonly Manifest[] = [
   manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, own),
   manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, own),

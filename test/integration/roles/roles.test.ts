@@ -113,7 +113,7 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
     expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
   });
 
-  // Who has every right in a namespace may bind any role there. The policies ask for the whole cluster.
+  // A user with every right in a namespace may bind any role there. The policies check rights in the whole cluster.
   test('a user with every right in a namespace may bind the role there, in vain', async () => {
     const made = {method: 'POST', path: `${RBAC}rolebindings`, body: binding('platform-admin', 'owner')} as const;
     expect(await attempt('owner', made)).toMatchObject({status: 201});

@@ -15,7 +15,7 @@ beforeEach(async () => {
   store = await world.cache(client, CONFIG_MAP, {namespace});
 });
 
-/** Applies, waits until the cache shows it, and tells how many writes crossed the wire. */
+/** Applies, waits until the cache shows it, and returns how many writes were sent. */
 async function apply(intent: Partial<ConfigMap>): Promise<ApplyResult<ConfigMap> & {writes: number}> {
   const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, ...intent};
   proxy.seen.length = 0;

@@ -123,7 +123,7 @@ test('deleted and recreated while the watch was down: both are reported', async 
   proxy.disconnect();
   await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'second'}));
-  // The watch cannot go on from where it was, so only the new list tells what happened.
+  // The watch cannot continue from where it was, so only the new list shows what happened.
   const expired = {kind: 'answer', status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}'} as const;
   proxy.intercept = seen => (isWatch(seen) && !isInitial(seen) ? expired : undefined);
   await until('the second life is cached', () => store.get(`${namespace}/x`)?.data?.life === 'second');
@@ -132,7 +132,7 @@ test('deleted and recreated while the watch was down: both are reported', async 
 
 test('bookmarks carry a quiet cache forward, so that it need not list again after a pause', async () => {
   await world.cache(client, CONFIG_MAP, {namespace, watchTimeoutMs: 4_000, random: () => 0});
-  // Elsewhere the world goes on. The server sends a bookmark shortly before it ends a watch.
+  // Meanwhile, other objects change. The server sends a bookmark shortly before it ends a watch.
   const {metadata} = await direct.create(CONFIG_MAP, configMap('default', `elsewhere-${namespace}`));
   const resumed = await until('the watch is resumed', () => proxy.seen.find(seen => isWatch(seen) && !isInitial(seen)));
   expect(Number(resumed?.query.get('resourceVersion'))).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));

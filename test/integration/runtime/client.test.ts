@@ -56,7 +56,7 @@ test('a list comes in pages, all of one moment', async () => {
     versions.add(page.resourceVersion);
     for (const item of page.items) expect(item.kind).toBe('ConfigMap');
   }
-  // The namespace brings one of its own sooner or later.
+  // Every namespace gets one automatically.
   expect(sizes.slice(0, 2)).toEqual([10, 10]);
   expect(versions.size).toBe(1);
 });

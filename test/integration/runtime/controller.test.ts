@@ -175,7 +175,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   };
   const running = run(reconcile);
   await until('the cache is filled', () => running.store.state === 'synced');
-  // From here on the watch tells nothing until it is released.
+  // From here on, the watch delivers nothing until it is released.
   proxy.intercept = seen => (isWatch(seen) ? {kind: 'hold', until: released} : undefined);
   proxy.disconnect();
   await until('the watch is silent', () => proxy.seen.some(isWatch));

@@ -50,7 +50,7 @@ test(
     const want = cuts.flatMap(afterBytes => [`added x${afterBytes}`, `added y${afterBytes}`]);
     expect(told).toEqual(['added measure', ...want]);
     expect(proxy.seen.filter(isInitial)).toHaveLength(1);
-    // A watch that is cut, one that goes on, and before each of them the question whether the server went back in time.
+    // A cut watch, then one that continues, and before each a request that checks whether the server went back in time.
     expect(proxy.seen.length).toBeLessThanOrEqual(1 + 4 * cuts.length);
   },
   LONG_MS,

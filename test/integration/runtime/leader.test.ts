@@ -12,7 +12,7 @@ import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, World} from './world.ts';
 
-/** Short, where a test waits for it to expire; long, where it must not, however busy the machine is. */
+/** Short if a test waits for it to expire; long if it must not expire, however busy the machine is. */
 const LEASE_MS = 3_000;
 const ENDURING_LEASE_MS = 9_000;
 const LONG_LEASE_MS = 30_000;
@@ -89,7 +89,7 @@ async function writesOnRecord(): Promise<AuditEvent[]> {
   return writes.toSorted((a, b) => (a.stageTimestamp < b.stageTimestamp ? -1 : 1));
 }
 
-/** Each in turn, and nobody began to write before the last write of the one before him had ended. */
+/** One after another, and none began to write before the previous one's last write had ended. */
 async function expectTurns(...writers: string[]): Promise<void> {
   const writes = await writesOnRecord();
   const names = writes.map(({userAgent = ''}) => userAgent);

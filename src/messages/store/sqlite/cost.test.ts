@@ -58,7 +58,7 @@ const one = () => 'one';
 const many = (n: number) => `account-${(n * 7919) % 101}`;
 const rows: readonly Row[] = [
   {case: 'one character', count: 5000, account: one, message: 'x'},
-  {case: 'accounts in turns', count: 5000, account: many, message: 'x'},
+  {case: 'accounts served in turn', count: 5000, account: many, message: 'x'},
   {case: 'long names of accounts', count: 3000, account: n => `${n % 50}-${'a'.repeat(250)}`, message: 'x'},
   {case: 'with idempotency keys', count: 3000, account: one, message: 'x', key: n => `${(n * 7919) % 3001}`},
   {

@@ -100,13 +100,13 @@ export const apexRows: readonly Row[] = [
     says: ['HOST. A 192.0.2.99, which is not an address of acct.edge-np.net', 'Replace it with an ALIAS record'],
   }),
   apex({
-    case: 'an apex with a foreign A beside a right one',
+    case: 'an apex with a foreign A next to a correct one',
     zone: {at: ALL, records: `${ALIAS}\n@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'ConflictingRecord', agreed: true},
     says: ['Delete the A record 192.0.2.99 of HOST'],
   }),
   apex({
-    case: 'a foreign AAAA beside a right A',
+    case: 'a foreign AAAA next to a correct A',
     zone: {at: ALL, records: `${ALIAS}\n@ AAAA 2001:db8::66\n${PROOF}`},
     want: {reason: 'ConflictingRecord', agreed: true},
     says: ['Delete the AAAA record 2001:db8::66 of HOST', 'some visitors go there'],

@@ -1,4 +1,4 @@
-/** What stands in the zone. */
+/** What is in the zone. */
 import {SERVERS} from '../internet/plan.ts';
 import {ALL, CNAME, type Row, STRICT, TARGET} from './row.ts';
 
@@ -188,7 +188,7 @@ export const recordRows: readonly Row[] = [
     says: ['and 8 more', 'proxies or flattens'],
   },
   {
-    case: 'a CNAME beside other data, which no server loads',
+    case: 'a CNAME next to other data, which no server loads',
     zone: {at: STRICT, records: `${CNAME}\nshop A 192.0.2.7`},
     want: {reason: 'NameServersUnreachable', agreed: false},
     says: ['SERVFAIL'],

@@ -81,7 +81,7 @@ export const serverRows: readonly Row[] = [
     says: ['c.ns-np.net (20.3.0.1)'],
   },
   {
-    case: 'one server that has the right record of four',
+    case: 'one of four servers has the correct record',
     zone: {at: ALL, records: '', instead: {c: CNAME}},
     want: {reason: 'Propagating', agreed: false},
     says: ['The correct record is at c.ns-np.net'],
@@ -117,13 +117,13 @@ export const serverRows: readonly Row[] = [
     says: ['registry.ns-np.net', 'without authority'],
   },
   {
-    case: 'a server without authority that has the right answer',
+    case: 'a server without authority that has the correct answer',
     zone: {at: ['unsure'], records: CNAME},
     want: {reason: 'DelegationBroken', agreed: false},
     says: ['unsure.ns-np.net', 'answers without authority for ZONE'],
   },
   {
-    case: 'a server without authority that has the right answer, beside one with authority that has not',
+    case: 'a server without authority that has the correct answer, next to one with authority that does not',
     zone: {at: ['a', 'unsure'], records: CNAME, instead: {a: ''}},
     want: {reason: 'RecordMissing', agreed: false},
   },
@@ -148,7 +148,7 @@ export const serverRows: readonly Row[] = [
   },
   ...FORBIDDEN.map(forbidden),
   {
-    case: 'a forbidden address beside a good server',
+    case: 'a forbidden address next to a good server',
     zone: {
       at: ['a'],
       records: CNAME,
@@ -207,13 +207,13 @@ export const serverRows: readonly Row[] = [
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'a subdomain that is a zone of its own',
+    case: 'a subdomain that is a separate zone',
     zone: {name: 'sub.right.com', parent: 'right.com', at: ['c'], records: CNAME},
     want: {reason: 'Verified', proof: 'cname', agreed: true},
     says: ['c.ns-np.net'],
   },
   {
-    case: 'a subdomain that is a zone of its own, of servers that are dead',
+    case: 'a subdomain that is a separate zone, on dead servers',
     zone: {name: 'gone.right.com', parent: 'right.com', at: ['silent'], records: CNAME},
     want: {reason: 'NameServersUnreachable', agreed: false},
     says: ['No name server of gone.right.com', 'silent.ns-np.net'],

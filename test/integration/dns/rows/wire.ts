@@ -45,7 +45,7 @@ export const wireRows: readonly Row[] = [
     }),
   ),
   {
-    case: 'a CNAME to another target, with an address beside it',
+    case: 'a CNAME to another target, with an address next to it',
     zone: {at: ['split-brain'], records: 'shop CNAME ns.right.com.', instead: {c: 'shop AAAA 2001:db8::7'}},
     want: {reason: 'ConflictingRecord'},
     says: ['Delete the AAAA record 2001:db8::7 of HOST', `change the CNAME record to HOST. CNAME ${TARGET}.`],
