@@ -63,7 +63,7 @@ async function main(): Promise<number> {
   await Promise.all([server.close(), client.close()]);
   shutdown.finished();
   if (end.reason === 'shutdown') return 0;
-  logger.error({...end}, end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a part failed');
+  logger.error({...end}, end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a component failed');
   return 1;
 }
 

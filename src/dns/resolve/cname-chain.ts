@@ -89,7 +89,7 @@ function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {
   return {kind: 'unknown', at, why};
 }
 
-/** Servers that were skipped to save queries do not count: those that were queried speak for them. */
+/** Servers that were skipped to save queries do not count: those that were queried represent them. */
 function isPartial(answers: readonly ServerAnswer[]): boolean {
   const answered = new Set(onlyAnswered(answers).map(({serverName}) => serverName));
   return answers.some(answer => !answer.ok && answer.noAnswer !== 'budget' && !answered.has(answer.serverName));
