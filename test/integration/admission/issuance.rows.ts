@@ -156,6 +156,9 @@ export const issuanceDeeds: readonly Deed[] = [
   },
 ];
 
+/** As the platform's issuer has it. */
+export const BY_DNS = {type: 'DNS-01', solver: {dns01: {rfc2136: {nameserver: '192.0.2.53'}}}};
+
 /** As cert-manager creates it. */
 export function challenge(name: string, dnsName: string, more: object = {}): Manifest {
   const url = `${LISTED_SERVER}/1`;
@@ -189,7 +192,12 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
 /** Not for a host that the namespace does not hold, whoever writes it. */
 export const unheld: readonly Deed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
+  {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},
   {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},
+  {
+    deed: 'a Challenge by DNS-01 for a wildcard over its host',
+    object: challenge('wildcard-dns', HELD, {wildcard: true, ...BY_DNS}),
+  },
   {deed: 'a Challenge for an IP address', object: challenge('address', '192.0.2.1')},
   {deed: 'a solver for another namespace’s host', object: solverIngress('foreign', [{host: VICTIM}])},
   {

@@ -6,6 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/identity.ts';
 import {until} from '../../cluster/wait.ts';
 import {
+  BY_DNS,
   challenge,
   HELD,
   issuanceAttacks,
@@ -85,6 +86,7 @@ describe('what cert-manager creates', () => {
       ),
     );
     await expect(act('certManager', 'create', solverIngress('held', [{host: HELD}]))).resolves.toContain('created');
+    await expect(act('certManager', 'create', challenge('by-dns', HELD, BY_DNS))).resolves.toContain('created');
   });
 
   test.each(unheld)('$deed is refused', async ({object}) => {
