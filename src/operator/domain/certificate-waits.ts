@@ -56,9 +56,10 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
  */
 export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
   const {claim, nowMs, host} = view;
-  const failures = claim?.spec.failures ?? [];
+  const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(failures, nowMs));
+  const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
+  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(own, nowMs));
   if (untilMs === undefined) return undefined;
   const next = timestamp(untilMs);
   const condition =

@@ -39,10 +39,13 @@ export async function claimHost(
     return {condition: refusal, holds: false, lost: claim?.spec.namespace !== view.namespace};
   }
   if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
+  const since = timestamp(view.nowMs);
+  const accountSince = claim?.spec.account === view.account.id ? claim.spec.accountSince : since;
   const spec: DomainClaim['spec'] = {
     account: view.account.id,
     namespace: view.namespace,
-    since: timestamp(view.nowMs),
+    since,
+    ...(accountSince !== undefined && {accountSince}),
     ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
     ...(claim?.spec.orders && {orders: claim.spec.orders.map(order => ({...order}))}),
   };

@@ -74,6 +74,21 @@ export function certificateRows(world: () => World): void {
     await tenant.becomesLive(host);
   });
 
+  test('failed attempts of a former holder do not pause the next holder', async () => {
+    const [former, next] = [await newTenant(world(), 'failing'), await newTenant(world(), 'unpaused')];
+    const host = former.host('shop');
+    const approvals = world().certManager.approvals();
+    approvals.refuse(host);
+    await former.deployedProject({primary: host});
+    await former.createRecords(host);
+    await former.becomes(host, {CertificateReady: 'Failed'});
+    await former.until('the failure stands on the claim', () => former.claim(host)?.spec.failures?.length === 1);
+    await approvals.approve(host);
+    await next.deployedProject({primary: host});
+    await next.live(host);
+    expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace, failures: [expect.any(String)]});
+  });
+
   test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
     const tenant = await newTenant(world(), 'budget');
     const host = tenant.host('shop');
