@@ -12,7 +12,9 @@ import {
   issuanceAttacks,
   issuanceDeeds,
   LISTED_SERVER,
+  shimCertificate,
   solverIngress,
+  solverPod,
   unheld,
 } from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT} from './rows.ts';
@@ -74,6 +76,17 @@ describe('what cert-manager creates', () => {
 
   test.each(unheld)('$deed is refused while the namespace holds nothing', async ({object}) => {
     await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
+  });
+
+  test('a Certificate from an issuer that is not listed is refused, and a request for one of the operator’s is not', async () => {
+    await expect(act('certManager', 'create', shimCertificate)).rejects.toThrow('Nameplate would not approve');
+    const spec = {request: 'AA==', issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer'}};
+    const request = manifest('CertificateRequest', 'of-the-operator', {spec});
+    await expect(act('certManager', 'create', request)).resolves.toContain('created');
+  });
+
+  test('a Pod of a solver, which a trusted controller cannot create from a tenant’s template', async () => {
+    await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow('Only cert-manager creates solvers');
   });
 
   test('a Challenge and its solver for a host that the namespace holds', async () => {
