@@ -5,14 +5,13 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
 import {namespaceOf} from '../model/ca-account.ts';
 import {approvedAtMs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
 import type {MadeOrder} from './order-budget.ts';
 
@@ -93,38 +92,34 @@ export function defaultHostOrders(
 
 /** Before the order is let through, so that none is forgotten. */
 export async function recordOrder(
-  operator: Operator,
+  context: Context,
   claim: DeepReadonly<DomainClaim>,
   request: DeepReadonly<CertificateRequest>,
   renewal: boolean,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
-  const orders = withOrder(operator, claim.spec.orders, request, renewal);
-  await client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal});
+  const orders = withOrder(context, claim.spec.orders, request, renewal);
+  await context.client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal: context.signal});
 }
 
 /** At the version that was read: a record that has changed since is a Conflict. */
 export async function recordDefaultHostOrder(
-  operator: Operator,
+  context: Context,
   host: string,
   request: DeepReadonly<CertificateRequest>,
   renewal: boolean,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {namespace = ''} = request.metadata;
-  const record = operator.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+  const record = context.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
   if (!record) throw new Error(`namespace ${namespace} has no record of its hosts yet`);
   const {resourceVersion} = record.metadata;
   const before = Object.entries(record.spec.orders ?? {});
-  const forgotten = before.filter(([, orders]) => counting(operator, orders).length === 0);
+  const forgotten = before.filter(([, orders]) => counting(context, orders).length === 0);
   const orders = {
     ...Object.fromEntries(forgotten.map(([name]) => [name, null])),
-    [host]: withOrder(operator, record.spec.orders?.[host], request, renewal),
+    [host]: withOrder(context, record.spec.orders?.[host], request, renewal),
   };
   const patch = {metadata: {resourceVersion}, spec: {orders}};
-  await client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal});
+  await context.client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal: context.signal});
 }
 
 function withOrder(
