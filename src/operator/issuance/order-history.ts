@@ -6,13 +6,12 @@
 import {timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountId} from '../model/account.ts';
 import {namespaceOf} from '../model/ca-account.ts';
 import {approvedAtMs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
-import {INDEX} from '../state/stores.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import type {MadeOrder} from './order-budget.ts';
 
 type Order = NonNullable<DomainClaim['spec']['orders']>[number];
@@ -41,7 +40,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   for (const {metadata, spec} of stores.heldHosts.list()) {
     const {namespace: holder = ''} = metadata;
     if (!spec.orders || !isOfAccount(holder)) continue;
-    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountOfNamespace(operator, holder), orders);
+    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountIn(stores, holder) ?? '', orders);
   }
   return [...made, ...unrecordedOrders(operator, caAccount, recorded)];
 }
@@ -60,17 +59,12 @@ function unrecordedOrders(
     const {name, namespace = ''} = request.metadata;
     return {
       host: `${namespace}/${name}`,
-      account: accountOfNamespace(operator, namespace),
+      account: accountIn(stores, namespace) ?? '',
       domain: registrableDomain(baseDomain) ?? baseDomain,
       renewal: false,
       atMs: approvedAtMs(request),
     };
   });
-}
-
-function accountOfNamespace({stores}: Operator, name: string): string {
-  const namespace = stores.namespaces.get(name);
-  return namespace ? accountId(namespace) : '';
 }
 
 /** Recorded, but not let through yet: the operator that recorded it has died. */

@@ -9,12 +9,11 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {decideFreshly, writeDecision} from '../approval/reconcile.ts';
 import {Slots} from '../approval/slots.ts';
-import {accountId} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
-import {INDEX} from '../state/stores.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import {planOrders, type WaitingOrder} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 
@@ -110,12 +109,11 @@ function orderOf(
   nowMs: number,
 ): WaitingOrder {
   const {namespace = '', creationTimestamp = ''} = request.metadata;
-  const object = stores.namespaces.get(namespace);
   const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
   return {
     key: keyOf(request),
     host,
-    account: object ? accountId(object) : '',
+    account: accountIn(stores, namespace) ?? '',
     domain: registrableDomain(host) ?? host,
     renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
     sinceMs: Date.parse(creationTimestamp),
