@@ -19,7 +19,7 @@ export async function finalize(context: Context, key: string): Promise<void> {
 }
 
 /** Takes a host off the ingress and stops its renewals. */
-export async function unpublish(context: Context, key: string): Promise<void> {
+async function unpublish(context: Context, key: string): Promise<void> {
   const routeKey = routeKeyOf(key);
   await deleteRoutes(context, routeKey);
   const certificate = context.stores.certificates.get(routeKey);
