@@ -15,8 +15,8 @@ export default defineConfig({
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
           globalSetup: 'test/integration/setup.ts',
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 180_000, // Longer than any wait for a condition: the error of the wait says more.
+          hookTimeout: 180_000,
           maxWorkers: 2,
           maxConcurrency: 16,
         },

@@ -8,6 +8,8 @@ import {existsSync} from 'node:fs';
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {cacheRoot} from './cluster/programs.ts';
+import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
 const TIERS = ['unit', 'integration', 'e2e'] as const;
@@ -64,6 +66,7 @@ function failure(what: string): Tally {
 
 async function runEndToEnd(folder: string): Promise<Tally> {
   try {
+    await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
     // An earlier one may have been kept.
     for (const verb of ['down', 'up', 'load-operator']) {
       if (stopped || (await cluster(verb)) !== 0) return failure(`e2e: the cluster's ${verb}`);

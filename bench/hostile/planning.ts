@@ -1,5 +1,5 @@
 /** Orders that wait for their turn at the CA, with its budget used up. */
-import {type MadeOrder, planOrders, type WaitingOrder} from '../../src/operator/orders/budget.ts';
+import {type MadeOrder, planOrders, type WaitingOrder} from '../../src/operator/issuance/order-budget.ts';
 import {type Figure, measure, print} from './table.ts';
 
 const HOUR = 3_600_000;

@@ -11,7 +11,7 @@
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {ANNOTATION} from '../../src/api/names.ts';
-import {DOMAIN, ENDPOINT_SLICE, INGRESS, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/resources.ts';
+import {DOMAIN, ENDPOINT_SLICE, INGRESS, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/model/kinds.ts';
 import {keyOf, objectKey} from '../../src/runtime/kube/object.ts';
 import {run} from '../../test/cluster/children.ts';
 import {until} from '../../test/cluster/wait.ts';

@@ -14,7 +14,7 @@ import {
   NAMESPACE,
   PROJECT,
   SERVICE,
-} from '../../src/operator/resources.ts';
+} from '../../src/operator/model/kinds.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, startWorld} from '../../test/integration/operator/world.ts';

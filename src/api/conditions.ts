@@ -10,7 +10,7 @@ export interface Condition {
 }
 
 /** A condition as decided by a step of a reconcile, before its times are set. */
-export type Decision<Type extends string = string> = Omit<
+export type DecidedCondition<Type extends string = string> = Omit<
   Condition,
   'type' | 'lastTransitionTime' | 'observedGeneration'
 > & {
@@ -32,7 +32,7 @@ export function findCondition<T extends {type: string}>(
 /** Sets each condition's generation and times. lastTransitionTime changes only if the status changed. */
 export function settleConditions(
   previous: readonly Readonly<Condition>[] | undefined,
-  decided: readonly Decision[],
+  decided: readonly DecidedCondition[],
   generation: number,
   nowMs: number,
 ): Condition[] {

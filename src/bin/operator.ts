@@ -5,8 +5,8 @@ import {collectDefaultMetrics, Registry} from 'prom-client';
 import {FIELD_MANAGER} from '../api/names.ts';
 import {systemClock} from '../base/clock.ts';
 import {assembleOperator} from '../operator/assemble.ts';
-import type {OperatorConfig} from '../operator/config.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
 import {readCommandLine} from '../process/command-line.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {readKeyFile} from '../process/key-file.ts';
@@ -63,7 +63,10 @@ async function main(): Promise<number> {
   await Promise.all([server.close(), client.close()]);
   shutdown.finished();
   if (end.reason === 'shutdown') return 0;
-  logger.error({...end}, end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a component failed');
+  logger.error(
+    {...end},
+    end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a component failed',
+  );
   return 1;
 }
 

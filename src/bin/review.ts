@@ -5,7 +5,7 @@ import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../base/clock.ts';
-import type {OperatorConfig} from '../operator/config.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
 import {createCall} from '../review/api.ts';
 import {readConfig} from '../review/policies.ts';
 import {asJson, EXIT, exitCode, printed} from '../review/report.ts';

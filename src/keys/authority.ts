@@ -1,7 +1,7 @@
 /**
  * Finds the account of an API key in a cache of the KeyClaims, which only the operator writes. No request waits for the
- * API server, and it reads no Secret and trusts nothing that a tenant's role may write. * It implements the messages
- * API's authenticator (src/messages/auth.ts).
+ * API server, and it reads no Secret and trusts nothing that a tenant's role may write.
+ * It is an authenticator as the messages API requires one (src/messages/access/auth.ts).
  */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';

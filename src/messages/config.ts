@@ -1,4 +1,6 @@
 /** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
+import type {RateLimits} from './access/limiter.ts';
+import type {ServerConfig} from './http/server.ts';
 
 export interface MessagesConfig {
   readonly server: ServerConfig;
@@ -9,19 +11,6 @@ export interface MessagesConfig {
   readonly retention: RetentionConfig;
   readonly limits: LimitsConfig;
   readonly log: {readonly level: string};
-}
-
-/** The API itself. */
-export interface ServerConfig {
-  readonly port: number;
-  readonly maxConnections: number;
-  /** 0 means maxConnections. */
-  readonly maxConnectionsPerAddress: number;
-  readonly headersTimeoutSeconds: number;
-  readonly requestTimeoutSeconds: number;
-  readonly answerTimeoutSeconds: number;
-  /** Must exceed that of the proxy in front, so that the proxy closes first. */
-  readonly keepAliveSeconds: number;
 }
 
 export interface KeysConfig {
@@ -57,12 +46,7 @@ export interface LimitsConfig {
 }
 
 /** Limits per account. */
-export interface AccountLimits {
-  readonly requestsPerSecond: number;
-  readonly bytesPerSecond: number;
-  readonly answerBytesPerSecond: number;
-  /** Burst size, in seconds of the average rates. */
-  readonly burstSeconds: number;
+export interface AccountLimits extends RateLimits {
   readonly requestsAtOnce: number;
   readonly heldBytes: number;
   readonly storedBytes: number;

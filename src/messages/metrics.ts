@@ -1,10 +1,7 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
-import type {StoreObservation} from './store/sqlite/sqlite-store.ts';
-import type {StoreState} from './store/store.ts';
-
-export interface RequestMetrics {
-  observe(route: string, status: number, ms: number): void;
-}
+import type {RequestMetrics} from './http/app.ts';
+import type {StoreObservation} from './store/dispatch/sqlite-store.ts';
+import type {StoreHealth} from './store/store.ts';
 
 export interface StoreMetrics {
   observe(observation: StoreObservation): void;
@@ -32,7 +29,7 @@ export function requestMetrics(registry: Registry, holdings: {readonly bytes: nu
 
 /** Metrics of the running store. */
 export interface WatchedStore {
-  state(): StoreState;
+  state(): StoreHealth;
   readonly waiting: number;
 }
 

@@ -4,17 +4,17 @@ import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import type {HealthCheck} from '../process/http.ts';
-import type {Authenticator} from './auth.ts';
+import type {Authenticator} from './access/auth.ts';
+import {Holdings, type HoldLimits} from './access/holdings.ts';
+import {AccountLimiter} from './access/limiter.ts';
 import type {LimitsConfig, MessagesConfig} from './config.ts';
-import {Holdings, type HoldLimits} from './holdings.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
 import {LIST_LIMIT} from './http/parameters.ts';
 import {startApiServer} from './http/server.ts';
-import {AccountLimiter} from './limiter.ts';
 import {requestMetrics, storeMetrics} from './metrics.ts';
-import {openSqliteStore, type SqliteStore} from './store/sqlite/sqlite-store.ts';
+import {openSqliteStore, type SqliteStore} from './store/dispatch/sqlite-store.ts';
 
 export interface ServiceOptions {
   readonly config: MessagesConfig;
@@ -55,7 +55,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     holdings,
     limiter,
     monotonic: () => clock.monotonic(),
-    description: describeApi(config),
+    description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),
     metrics: requestMetrics(registry, holdings),
     logger,
   });

@@ -6,15 +6,15 @@ import {createDns} from '../dns/dns.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign.ts';
-import {Reservations} from './approval/slots.ts';
-import type {OperatorConfig} from './config.ts';
-import type {Operator} from './context.ts';
 import {addControllers} from './controllers.ts';
-import {Identity} from './identity.ts';
-import {OrderBoard} from './orders/board.ts';
+import {traefik} from './edge/traefik.ts';
+import type {OperatorConfig} from './model/config.ts';
+import {DerivedNames} from './model/derived-names.ts';
 import {checkPromises} from './promises.ts';
-import {traefik} from './routing/traefik.ts';
-import {createStores} from './stores.ts';
+import type {Operator} from './state/context.ts';
+import {OrderSchedule} from './state/order-schedule.ts';
+import {Reservations} from './state/reservations.ts';
+import {createStores} from './state/stores.ts';
 
 export interface OperatorParts {
   readonly config: OperatorConfig;
@@ -47,16 +47,16 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reportingController: 'nameplate.dev/operator',
     ...leaderElection(config, namespace),
   });
-  const flavour = traefik(config.routing);
+  const edge = traefik(config.routing);
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const operator: Operator = {
     config,
-    identity: new Identity(parts.platformKey, config.platform),
-    stores: createStores(manager, config, flavour.resources),
+    names: new DerivedNames(parts.platformKey, config.platform),
+    stores: createStores(manager, config, edge.resources),
     scheduler,
-    orders: new OrderBoard(),
+    orderSchedule: new OrderSchedule(),
     reservations: new Reservations(),
-    flavour,
+    edge,
     events: manager.events,
     logger,
     clock,

@@ -3,7 +3,7 @@
  * A `pattern` goes with a `title` that says in words what is allowed, and with `examples`: error messages use both.
  */
 import {defaultDnsConfig} from '../dns/dns.ts';
-import {checkOperatorConfig} from './config.ts';
+import {checkOperatorConfig} from './check-config.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {ConfigError, parseConfig} from '../process/load-config.ts';
-import type {OperatorConfig} from './config.ts';
 import {operatorConfigDefinition} from './config-schema.ts';
+import type {OperatorConfig} from './model/config.ts';
 
 const minimal = `
 platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import type {OperatorConfig} from './config.ts';
+import type {OperatorConfig} from './model/config.ts';
 import {configuredProblems, tooOld} from './promises.ts';
 
 test.each([

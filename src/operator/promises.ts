@@ -7,7 +7,7 @@ import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
-import type {OperatorConfig} from './config.ts';
+import type {OperatorConfig} from './model/config.ts';
 
 /** Earlier versions write the token of a challenge into a rule of the edge that is not exact. */
 const OLDEST_CERT_MANAGER = '1.18.0';

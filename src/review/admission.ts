@@ -2,18 +2,17 @@
  * * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
  * without Nameplate's trust. The policies themselves decide, so there is no second copy of their rules.
  */
-import {HELD_HOSTS_NAME} from '../operator/approval/held-hosts.ts';
-import {CHALLENGE, HELD_HOSTS, SERVICE} from '../operator/resources.ts';
+import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
 import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
 import {collectionPath} from '../runtime/kube/paths.ts';
 import {policyReason} from './advice.ts';
-import {type Answer, listAll} from './api.ts';
+import {type ApiAnswer, listAll} from './api.ts';
 import {type Desk, type Finding, type Judged, lastWriter, subjectOf, type Unjudged} from './finding.ts';
 import {METADATA_ONLY} from './kinds.ts';
-import {isManaged, isTrusted, type TrustedObjects} from './own.ts';
+import {isByNameplate, isTrusted, type TrustedObjects} from './own.ts';
 import type {Policy, Rule} from './policies.ts';
-import {type Refusal, resendable, type Verdict, verdictOf} from './resend.ts';
+import {type DryRunVerdict, type PolicyRefusal, resendable, verdictOf} from './resend.ts';
 
 /** The user to impersonate, and the policies to check. */
 export interface DryRun {
@@ -55,7 +54,7 @@ export async function judgeByPolicies(
   return {objects: count, findings, unjudged};
 }
 
-function findingOf(object: KubeObject, refusals: readonly Refusal[], edgeClass: string | undefined): Finding {
+function findingOf(object: KubeObject, refusals: readonly PolicyRefusal[], edgeClass: string | undefined): Finding {
   const writer = lastWriter(object);
   const reasons = refusals.map(refusal => policyReason(refusal, object, edgeClass));
   return {...subjectOf(object), ...(writer !== undefined && {writer}), reasons};
@@ -90,7 +89,7 @@ async function trustedObjects({client, namespace, signal}: Desk): Promise<Truste
   );
   const challenges = await listAll(client, CHALLENGE, where);
   return {
-    services: new Set(services.filter(isManaged).map(keyOf)),
+    services: new Set(services.filter(isByNameplate).map(keyOf)),
     challenges: new Map(
       challenges.flatMap(({metadata, spec: {dnsName}}) =>
         held.get(metadata.namespace)?.has(dnsName) ? [[metadata.uid ?? '', dnsName] as const] : [],
@@ -104,7 +103,7 @@ async function judge(
   {user, policies}: DryRun,
   resource: ResourceType,
   object: KubeObject,
-): Promise<Verdict> {
+): Promise<DryRunVerdict> {
   try {
     return verdictOf(await dryRun(desk, user, resource, resendable(object)), policies);
   } catch (error) {
@@ -123,7 +122,7 @@ async function dryRun(
   user: string,
   resource: ResourceType,
   object: KubeObject,
-): Promise<Answer> {
+): Promise<ApiAnswer> {
   const path = `${collectionPath(resource, object.metadata.namespace)}?dryRun=All`;
   const body = {...object, apiVersion: apiVersionOf(resource), kind: resource.kind};
   const startMs = clock.monotonic();

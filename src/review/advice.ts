@@ -1,12 +1,12 @@
 /** What the platform team can do about a finding: the value that allows the object, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
-import {requestedServices} from '../operator/approval/request.ts';
-import {issuerOf} from '../operator/orders/ca-account.ts';
-import type {CertificateRequest} from '../operator/resources.ts';
+import {issuerOf} from '../operator/model/ca-account.ts';
+import {requestedServices} from '../operator/model/certificate-request.ts';
+import type {CertificateRequest} from '../operator/model/kinds.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 import type {Reason} from './finding.ts';
 import type {Rule} from './policies.ts';
-import type {Refusal} from './resend.ts';
+import type {PolicyRefusal} from './resend.ts';
 
 type Advice = Pick<Reason, 'values' | 'advice'>;
 
@@ -40,7 +40,11 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   },
 };
 
-export function policyReason({rule, message}: Refusal, object: DeepReadonly<KubeObject>, edgeClass?: string): Reason {
+export function policyReason(
+  {rule, message}: PolicyRefusal,
+  object: DeepReadonly<KubeObject>,
+  edgeClass?: string,
+): Reason {
   return {rule, message, ...(specialAdvice(rule, message, object, edgeClass) ?? POLICIES[rule])};
 }
 

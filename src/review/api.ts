@@ -8,7 +8,7 @@ import type {HttpCall, Transport} from '../runtime/kube/transport.ts';
 
 const TIMEOUT_MS = 30_000;
 
-export interface Answer {
+export interface ApiAnswer {
   readonly status: number;
   /** Of a rejection: `AlreadyExists`, `Forbidden`, ...; '' otherwise. */
   readonly reason: string;
@@ -26,7 +26,7 @@ export interface ApiCall {
   readonly as?: string;
 }
 
-export type Call = (call: ApiCall, signal: AbortSignal) => Promise<Answer>;
+export type Call = (call: ApiCall, signal: AbortSignal) => Promise<ApiAnswer>;
 
 /** Throws TransportError if no answer came, or the signal's reason. */
 export function createCall(transport: Transport, userAgent: string): Call {
@@ -51,7 +51,7 @@ export function createCall(transport: Transport, userAgent: string): Call {
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-function answerOf(status: number, headers: Headers, text: string): Answer {
+function answerOf(status: number, headers: Headers, text: string): ApiAnswer {
   const body = parsed(text);
   const {reason = '', message = ''} = status < 300 ? {} : ((body ?? {message: text.trim().slice(0, 500)}) as Refusal);
   const seconds = Number(headers['retry-after'] ?? Number.NaN);

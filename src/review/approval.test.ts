@@ -1,11 +1,12 @@
 import {expect, test} from 'vitest';
 import {LABEL} from '../api/names.ts';
 import type {DecisionBasis} from '../operator/approval/decide.ts';
-import type {OperatorConfig} from '../operator/config.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
-import {routeName} from '../operator/identity.ts';
-import type {Certificate, DomainClaim, Issuer, Project} from '../operator/resources.ts';
-import {INDEX, judgedIssuer} from '../operator/stores.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
+import {routeName} from '../operator/model/derived-names.ts';
+import type {Certificate, DomainClaim, Issuer, Project} from '../operator/model/kinds.ts';
+import {judgedIssuer} from '../operator/state/slim.ts';
+import {INDEX} from '../operator/state/stores.ts';
 import {parseConfig} from '../process/load-config.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {storeOf} from './api.ts';
@@ -50,7 +51,7 @@ function basisOf(config: OperatorConfig, certificate: Certificate): DecisionBasi
   projects.addIndex(INDEX.namespace, () => []);
   return {
     config,
-    identity: {defaultHost: () => ''},
+    names: {defaultHost: () => ''},
     stores: {
       projects,
       namespaces: storeOf([object('Namespace', NAMESPACE, {})]),

@@ -4,9 +4,9 @@
  */
 import {LABEL} from '../api/names.ts';
 import {type DecisionBasis, decide} from '../operator/approval/decide.ts';
-import {isOurs} from '../operator/approval/request.ts';
-import type {OperatorConfig} from '../operator/config.ts';
-import {issuerOf} from '../operator/orders/ca-account.ts';
+import {issuerOf} from '../operator/model/ca-account.ts';
+import {isOurs} from '../operator/model/certificate-request.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -16,8 +16,9 @@ import {
   ISSUER,
   type Issuer,
   PROJECT,
-} from '../operator/resources.ts';
-import {INDEX, judgedIssuer} from '../operator/stores.ts';
+} from '../operator/model/kinds.ts';
+import {judgedIssuer} from '../operator/state/slim.ts';
+import {INDEX} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
 import {approvalReason, issuerAdvice} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
@@ -45,7 +46,7 @@ export async function judgeByApprover(
   const basis: DecisionBasis = {
     config,
     // The platform key, from which the operator derives it, stays in its Secret.
-    identity: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
+    names: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
     stores: {
       projects,
       namespaces: storeOf(namespaces),

@@ -1,7 +1,7 @@
 /** The kinds that the review reads: those whose creation the policies check and that the API server has. */
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {resourceName} from '../runtime/kube/object.ts';
-import type {Answer, Call} from './api.ts';
+import type {ApiAnswer, Call} from './api.ts';
 import {SOLVER_LABEL} from './own.ts';
 import type {Policy} from './policies.ts';
 
@@ -50,7 +50,7 @@ export async function matchedKinds(
   return [...kinds.values()];
 }
 
-function bodyOf<T>({status, message, body}: Answer, path: string): T {
+function bodyOf<T>({status, message, body}: ApiAnswer, path: string): T {
   if (status !== 200) throw new Error(`GET ${path}: ${status} ${message}`);
   return body as T;
 }

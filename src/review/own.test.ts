@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../api/names.ts';
-import {routeName} from '../operator/identity.ts';
+import {routeName} from '../operator/model/derived-names.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {isTrusted, SOLVER_LABEL} from './own.ts';
 

@@ -1,6 +1,6 @@
 /** Objects that the review skips because a trusted program wrote them, not a tenant. */
 import {ANNOTATION, LABEL} from '../api/names.ts';
-import {routeName, routeNameIn} from '../operator/identity.ts';
+import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 
 export const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';
@@ -13,14 +13,16 @@ export interface TrustedObjects {
 }
 
 /** A tenant could set the label, so the name must match the host too. */
-export function isManaged({metadata}: DeepReadonly<KubeObject>): boolean {
+export function isByNameplate({metadata}: DeepReadonly<KubeObject>): boolean {
   const {namespace = '', name, labels, annotations} = metadata;
   const host = annotations?.[ANNOTATION.host] ?? '';
   return labels?.[LABEL.managedBy] === 'nameplate' && routeNameIn(name) === routeName(namespace, host);
 }
 
 export function isTrusted(object: DeepReadonly<KubeObject>, trusted: TrustedObjects): boolean {
-  return isManaged(object) || isEndpointsOfManaged(object, trusted) || isSolver(object, trusted) || isRequest(object);
+  return (
+    isByNameplate(object) || isEndpointsOfManaged(object, trusted) || isSolver(object, trusted) || isRequest(object)
+  );
 }
 
 /** Kubernetes writes the endpoints of a Service, with its labels. */

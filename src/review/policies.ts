@@ -1,7 +1,7 @@
 /** Finds Nameplate in the cluster: its admission policies, what they do, and the configuration of the operator. */
 import {parse} from 'yaml';
-import type {OperatorConfig} from '../operator/config.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
 import {parseConfig} from '../process/load-config.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';

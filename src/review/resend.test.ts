@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {type Answer, warningsIn} from './api.ts';
+import {type ApiAnswer, warningsIn} from './api.ts';
 import type {Policy} from './policies.ts';
 import {resendable, verdictOf} from './resend.ts';
 
@@ -55,7 +55,7 @@ const policy = (rule: Policy['rule'], mode: Policy['mode'] = 'audit'): Policy =>
   name: `nameplate-${rule}`,
   ...{rule, mode, matches: []},
 });
-const answer = (status: number, fields: Partial<Answer> = {}): Answer => ({
+const answer = (status: number, fields: Partial<ApiAnswer> = {}): ApiAnswer => ({
   ...{status, reason: '', message: '', warnings: [], retryAfterMs: undefined, body: undefined},
   ...fields,
 });

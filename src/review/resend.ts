@@ -1,6 +1,6 @@
 /** Turns an object into one that a tenant would create, and interprets the API server's response. */
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
-import type {Answer} from './api.ts';
+import type {ApiAnswer} from './api.ts';
 import type {Policy, Rule} from './policies.ts';
 
 interface ServiceSpec {
@@ -37,12 +37,12 @@ function withoutDefaultClass(ingress: Copy): KubeObject {
   return {...ingress, metadata: {...ingress.metadata, annotations: {...annotations, [CLASS]: ''}}};
 }
 
-export interface Refusal {
+export interface PolicyRefusal {
   readonly rule: Rule;
   readonly message: string;
 }
 /** `refusals` is empty if the policies allow the object. */
-export type Verdict = {readonly refusals: readonly Refusal[]} | {readonly unjudged: string};
+export type DryRunVerdict = {readonly refusals: readonly PolicyRefusal[]} | {readonly unjudged: string};
 
 const WARNING = /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (.*)$/s;
 const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s;
@@ -51,7 +51,7 @@ const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied 
  * * The API server evaluates the policies before it checks whether the name exists, so `AlreadyExists` means that they
  * were evaluated. Quotas also come after them. Any other rejection may have come first.
  */
-export function verdictOf({status, reason, message, warnings}: Answer, policies: readonly Policy[]): Verdict {
+export function verdictOf({status, reason, message, warnings}: ApiAnswer, policies: readonly Policy[]): DryRunVerdict {
   const denial = status < 300 ? null : DENIAL.exec(message);
   const said = [...warnings.map(text => WARNING.exec(text)), denial].flatMap(match => (match ? [match] : []));
   const refusals = said.flatMap(([, name, text = '']) => {
@@ -69,6 +69,6 @@ export function verdictOf({status, reason, message, warnings}: Answer, policies:
   return wereAsked ? {refusals} : {unjudged: `${status} ${message}`};
 }
 
-function unique(refusals: readonly Refusal[]): Refusal[] {
+function unique(refusals: readonly PolicyRefusal[]): PolicyRefusal[] {
   return [...new Map(refusals.map(each => [`${each.rule} ${each.message}`, each])).values()];
 }

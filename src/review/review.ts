@@ -1,6 +1,6 @@
 /** Checks a cluster's existing objects against the rules for new writes and certificate requests. */
-import type {OperatorConfig} from '../operator/config.ts';
-import {NAMESPACE} from '../operator/resources.ts';
+import type {OperatorConfig} from '../operator/model/config.ts';
+import {NAMESPACE} from '../operator/model/kinds.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {DeafError, type DryRun, findDeafness, judgeByPolicies, RightsLostError} from './admission.ts';
 import {listAll} from './api.ts';

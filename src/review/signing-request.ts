@@ -15,7 +15,7 @@ import {
   SubjectAlternativeName,
   SubjectPublicKeyInfo,
 } from '@peculiar/asn1-x509';
-import type {Certificate, CertificateRequest} from '../operator/resources.ts';
+import type {Certificate, CertificateRequest} from '../operator/model/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
 const COMMON_NAME = '2.5.4.3';

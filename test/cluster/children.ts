@@ -7,7 +7,7 @@ export interface Child {
   readonly pid: number;
   /** Resolves, with the exit code or the name of the signal, when the process is gone. */
   readonly exited: Promise<number | string>;
-  /** SIGTERM, then SIGKILL after five seconds. */
+  /** SIGTERM, then SIGKILL after 30 seconds, as the kubelet does by default. */
   stop(): Promise<void>;
   /** SIGKILL at once. */
   kill(): Promise<void>;
@@ -46,7 +46,7 @@ export function startChild(name: string, argv: readonly string[], options: Child
   const end = async (signal: NodeJS.Signals) => {
     if (!running.has(child)) return;
     child.kill(signal);
-    const timer = setTimeout(() => child.kill('SIGKILL'), 5_000);
+    const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
     await exited.finally(() => clearTimeout(timer));
   };
   return {name, pid: child.pid ?? 0, exited, stop: () => end('SIGTERM'), kill: () => end('SIGKILL')};

@@ -222,7 +222,7 @@ async function notServed(address: string, zone: string): Promise<void> {
   await until(`${address} no longer serves ${zone}`, isGone, {timeoutMs: 10_000, intervalMs: 25});
 }
 
-function resolverAt(address: string): Resolver {
+export function resolverAt(address: string): Resolver {
   const resolver = new Resolver({timeout: 1_000, tries: 1});
   resolver.setServers([address]);
   return resolver;

@@ -7,7 +7,7 @@ import {
   DOMAIN,
   DOMAIN_CLAIM,
   type DomainClaim,
-} from '../../src/operator/resources.ts';
+} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {installOperator} from '../support/install.ts';
 import {ISSUER_NAME} from '../support/issuers.ts';
@@ -70,7 +70,9 @@ it("a tenant that orders for many hosts, manually as well, gets its share and le
     await make(greedy, CERTIFICATE, name, {spec: {secretName: name, dnsNames: [live], issuerRef: ISSUER}});
   }
   const requests = () => listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
-  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5);
+  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5, {
+    timeoutMs: 120_000,
+  });
 
   await modest.goLive({primary: modest.host('shop')});
   expect(await ordersOf(modest.namespace)).toHaveLength(1);

@@ -1,6 +1,6 @@
 /** Challenges that are never solved: cert-manager processes 60 at a time, of all tenants together. SOAK=1: of 100 hosts. */
 import {afterAll, beforeAll, expect, it} from 'vitest';
-import {CERTIFICATE_REQUEST, type CertificateRequest} from '../../src/operator/resources.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {installOperator} from '../support/install.ts';
 import {follow, listAll} from '../support/kube.ts';

@@ -4,7 +4,7 @@
  */
 import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
-import {NAMESPACE} from '../../src/operator/resources.ts';
+import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';

@@ -1,6 +1,6 @@
 /** What goes missing or is changed behind the operator's back comes back, and nothing blinks. */
 import {expect, it} from 'vitest';
-import {INGRESS, SERVICE} from '../../src/operator/resources.ts';
+import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';
 import {client, newTenant, visitor} from './world.ts';
 
@@ -80,8 +80,7 @@ export function repairing(): void {
       expect(await visitor.request(unknown)).toMatchObject({status: 301});
     }
     const observed = visitor.observe(`http://${host}/`, `http://${old}/`);
-    await Promise.all([tenant.renew(host), tenant.renew(old)]);
-    await Promise.all([tenant.seesRevision(host, 2), tenant.seesRevision(old, 2)]);
+    await Promise.all([host, old].map(async each => tenant.seesReissued(each, await tenant.renew(each))));
     expect(failuresOf(await observed.stop())).toEqual([]);
     for (const each of [host, old]) await tenant.sees(each, {state: 'Live', CertificateReady: 'Issued'});
   });

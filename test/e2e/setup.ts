@@ -1,5 +1,6 @@
 /** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
 import {type Cluster, connect} from '../cluster/cluster.ts';
+import {ADDRESSES} from '../cluster/state.ts';
 import {installOperator, MESSAGES_HOST} from '../support/install.ts';
 import {ISSUER_NAME, TENANTS_ISSUER} from '../support/issuers.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
@@ -27,11 +28,11 @@ const SETTINGS = [
 
 /** The chart's values of the e2e tests, as arguments of `--set`. */
 export async function settings(cluster: Cluster): Promise<string[]> {
-  return [...SETTINGS, ...(await listedServer(cluster))];
+  return [...SETTINGS, ...(await listedServers(cluster))];
 }
 
-/** The server that Issuers of tenants may name: the platform's own CA. */
-async function listedServer({info, kubectl}: Cluster): Promise<string[]> {
+/** The servers that Issuers of tenants may name: the platform's own CA, and the name server of its challenges. */
+async function listedServers({info, kubectl}: Cluster): Promise<string[]> {
   const found = await kubectl(
     'get',
     'clusterissuer',
@@ -40,8 +41,12 @@ async function listedServer({info, kubectl}: Cluster): Promise<string[]> {
     'jsonpath={.spec.acme.server} {.spec.acme.caBundle}',
   );
   const [url, caBundle] = found.split(' ');
-  const listed = 'config.certificates.tenantIssuers.servers[0]';
-  return [`${listed}.url=${url}`, `${listed}.caBundle=${caBundle}`];
+  const servers = 'config.certificates.tenantIssuers.servers';
+  return [
+    `${servers}[0].url=${url}`,
+    `${servers}[0].caBundle=${caBundle}`,
+    `${servers}[1].url=${ADDRESSES.challenges}`,
+  ];
 }
 
 export async function setup(): Promise<void> {

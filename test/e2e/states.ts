@@ -1,7 +1,7 @@
 /** A test for each transition between the states of a Domain. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
-import {NAMESPACE} from '../../src/operator/resources.ts';
+import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';
 import type {Tenant, TenantOptions} from '../support/tenant.ts';
 import {client, cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';
@@ -90,12 +90,12 @@ export function staying(): void {
     const before = await visitor.request(`https://${host}/`);
     const observed = visitor.observe(`https://${host}/`);
     await hideFromCa(host);
-    await tenant.renew(host);
+    const revision = await tenant.renew(host);
     await tenant.sees(host, {state: 'Degraded', CertificateReady: 'RenewalFailing', Ready: 'RenewalFailing'});
     await showToCa(host);
     await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live', CertificateReady: 'Issued'});
-    await tenant.seesRevision(host, 2);
+    await tenant.seesReissued(host, revision);
     expect(failuresOf(await observed.stop())).toEqual([]);
     await visitor.untilAnswer(
       `https://${host}/`,

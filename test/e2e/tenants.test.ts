@@ -2,6 +2,7 @@
 import {describe} from 'vitest';
 import {racing} from './accounts.ts';
 import {changing} from './changes.ts';
+import {solvingByDns} from './dns01.ts';
 import * as failures from './failures.ts';
 import {sendingMessages} from './messages.ts';
 import {repairing} from './repairs.ts';
@@ -21,6 +22,7 @@ describe.concurrent('what fails', () => {
   describe('redirects break', failures.redirectsBreak);
 });
 
+describe.concurrent('challenges by DNS', solvingByDns);
 describe.concurrent('what changes', changing);
 describe.concurrent('two accounts and one host', racing);
 describe.concurrent('what is repaired', repairing);

@@ -43,7 +43,7 @@ export interface Visitor {
   visit(url: string): Promise<Visit>;
   /** Requests until the answer is as wanted; one without the right certificate never is. */
   untilAnswer(url: string, isWanted: (answer: Answer) => boolean, options?: RequestOptions): Promise<Answer>;
-  /** Until the ingress has what the API has: http and https answer, be it by a redirect. */
+  /** Until the ingress has what the API has, pods included: http and https answer, be it by a redirect. */
   untilServed(host: string): Promise<void>;
   /** Until neither http nor https knows the host, and the default certificate is shown. */
   untilGone(host: string): Promise<void>;
@@ -65,7 +65,7 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
     visit: url => visit(url, request),
     untilAnswer: (url, isWanted, options) => untilAnswer(url, isWanted, each => request(each, options)),
     untilServed: async host => {
-      for (const url of urlsOf(host)) await untilAnswer(url, ({status}) => status !== 404, request);
+      for (const url of urlsOf(host)) await untilAnswer(url, ({status}) => status < 400, request);
     },
     untilGone: async host => {
       const requestAny = (url: string) => request(url, {anyCertificate: true});

@@ -1,5 +1,5 @@
 /** The Issuer that each tenant of the e2e tests has for itself, so that a test can choose it or take it away. */
-import * as kinds from '../../src/operator/resources.ts';
+import * as kinds from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import type {ClusterInfo} from '../cluster/cluster.ts';

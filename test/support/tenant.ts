@@ -5,9 +5,9 @@ import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
-import type {RequiredRecord} from '../../src/operator/domain/verify.ts';
-import * as kinds from '../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../src/operator/routing/traefik.ts';
+import type {RequiredRecord} from '../../src/operator/domain/view.ts';
+import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
+import * as kinds from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import type {Cluster} from '../cluster/cluster.ts';
@@ -122,6 +122,12 @@ export class Tenant {
     return this.#client.get(kinds.PROJECT, {namespace: this.namespace, name});
   }
 
+  /** What the Project's status says, as soon as it says something. */
+  async defaultHost(name = 'shop'): Promise<string> {
+    const shown = async () => (await this.project(name))?.status?.defaultHost;
+    return until(`${this.namespace}: Project ${name} has a default host`, shown, WAIT);
+  }
+
   async claim(host: string): Promise<kinds.DomainClaim | undefined> {
     return this.#client.get(kinds.DOMAIN_CLAIM, {name: host});
   }
@@ -192,14 +198,15 @@ export class Tenant {
     await until(`the verify request of ${host} is handled`, isHandled, WAIT);
   }
 
-  /** Starts a renewal, as `cmctl renew` does. */
-  async renew(host: string): Promise<void> {
+  /** Starts a renewal, as `cmctl renew` does; returns how often the certificate had been issued until then. */
+  async renew(host: string): Promise<number> {
     const {metadata, status} = (await this.certificate(host)) ?? fail(`no certificate for ${host}`);
     const others = status?.conditions?.filter(({type}) => type !== 'Issuing') ?? [];
     const issuing = {type: 'Issuing', status: 'True', reason: 'ManuallyTriggered', message: 'by a test'};
     const key = {namespace: this.namespace, name: metadata.name};
     const patch = {status: {conditions: [...others, {...issuing, lastTransitionTime: new Date().toISOString()}]}};
     await this.#client.patch(kinds.CERTIFICATE, key, patch, {subresource: 'status'});
+    return status?.revision ?? 0;
   }
 
   /** Waits until cert-manager is done: now and then it reads a cache without its own new Secret, and issues once more. */
@@ -209,10 +216,10 @@ export class Tenant {
     await until(`${this.namespace}: cert-manager is done with ${host}`, isDone, WAIT);
   }
 
-  /** Waits until the certificate was issued this many times. */
-  async seesRevision(host: string, revision: number): Promise<void> {
-    const isThere = async () => (await this.certificate(host))?.status?.revision === revision;
-    await until(`${this.namespace}: revision ${revision} of the certificate of ${host}`, isThere, WAIT);
+  /** Waits until the certificate was issued more often than this. */
+  async seesReissued(host: string, revision: number): Promise<void> {
+    const isThere = async () => ((await this.certificate(host))?.status?.revision ?? 0) > revision;
+    await until(`${this.namespace}: a certificate of ${host} after revision ${revision}`, isThere, WAIT);
   }
 
   /** Leaves what a backup without status leaves: no status, and of the claims nothing. */

@@ -3,8 +3,8 @@ import {TtlCache} from '../../base/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';
 import {isWithin, parentOf, selfAndAncestors} from '../names/wire-names.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
-import type {Transport} from '../wire/transport.ts';
-import {type Directory, type Finding, type SilentServer, serverLabel} from './directory.ts';
+import type {DnsTransport} from '../wire/transport.ts';
+import {type Directory, type SilentServer, serverLabel, type ZoneFinding} from './directory.ts';
 import {hedged} from './hedge.ts';
 import {candidatesOf, HEDGE_MS, queryAny} from './query-any.ts';
 import {interpretReply, isMisdelegation, type NoAnswer, noAnswerWithoutAddress} from './reply.ts';
@@ -22,7 +22,7 @@ const MIN_CACHE_MS = 60_000;
 const MAX_CACHE_MS = 3_600_000;
 
 export interface DelegationOptions {
-  readonly transport: Transport;
+  readonly transport: DnsTransport;
   readonly roots: readonly NameServer[];
   /** 53, except in tests: NS records have no port. */
   readonly port: number;
@@ -52,7 +52,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   const steps = new WeakMap<Session, Map<string, Promise<Step>>>();
   let turn = 0;
 
-  async function find(name: string, session: Session, depth = 0): Promise<Finding> {
+  async function find(name: string, session: Session, depth = 0): Promise<ZoneFinding> {
     const path = selfAndAncestors(name);
     const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
     let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
@@ -85,7 +85,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   /** Egress is closed only if the root does not answer either: a registry may be silent through its own fault. */
-  async function faultOf(zone: string, silent: readonly SilentServer[], session: Session): Promise<Finding> {
+  async function faultOf(zone: string, silent: readonly SilentServer[], session: Session): Promise<ZoneFinding> {
     const closed = zone === '.' || (!session.answered && (await queryCut(root, '.', session)).kind === 'silent');
     if (closed) return {ok: false, fault: 'egress', zone, silent};
     const broken = silent.every(({noAnswer}) => isMisdelegation(noAnswer));

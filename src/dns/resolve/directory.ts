@@ -1,6 +1,6 @@
 import type {Endpoint} from '../wire/addresses.ts';
 import {formatEndpoint} from '../wire/addresses.ts';
-import type {Transport} from '../wire/transport.ts';
+import type {DnsTransport} from '../wire/transport.ts';
 import type {NoAnswer} from './reply.ts';
 import type {Authority, Session} from './session.ts';
 
@@ -15,7 +15,7 @@ export interface SilentServer {
  * `egress`: no server on the way answered, not even the root's, so the fault is on our side.
  * `unreachable`: the name servers of `zone` do not answer. `broken`: they answer, but do not serve the zone.
  */
-export type Finding =
+export type ZoneFinding =
   | {readonly ok: true; readonly authority: Authority}
   | {
       readonly ok: false;
@@ -27,8 +27,8 @@ export type Finding =
 /** Knows which servers to query about a name, and how to reach them. */
 export interface Directory {
   /** Queries only the servers of this directory, so a stranger's NS record cannot make us query our own resolvers. */
-  readonly transport: Transport;
-  find(name: string, session: Session): Promise<Finding>;
+  readonly transport: DnsTransport;
+  find(name: string, session: Session): Promise<ZoneFinding>;
 }
 
 export function serverLabel(name: string, endpoint: Endpoint | undefined): string {
@@ -38,7 +38,7 @@ export function serverLabel(name: string, endpoint: Endpoint | undefined): strin
 }
 
 /** The same recursives for every name. */
-export function createRecursiveDirectory(recursives: readonly Endpoint[], transport: Transport): Directory {
+export function createRecursiveDirectory(recursives: readonly Endpoint[], transport: DnsTransport): Directory {
   const servers = recursives.map(endpoint => ({name: formatEndpoint(endpoint), endpoints: [endpoint]}));
   const authority: Authority = {zone: '.', servers, recursive: true};
   return {transport, find: async () => ({ok: true, authority})};

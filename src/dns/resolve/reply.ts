@@ -1,12 +1,12 @@
 import type {Message} from '../wire/codec.ts';
-import type {Failure, Reply} from '../wire/transport.ts';
+import type {QueryFailure, Reply} from '../wire/transport.ts';
 import type {Authority, NameServer} from './session.ts';
 
 /**
  * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `bogus`: a validating
  * resolver has the answer and refuses to give it.
  */
-export type NoAnswer = Failure | 'servfail' | 'refused' | 'lame' | 'no-address' | 'bogus';
+export type NoAnswer = QueryFailure | 'servfail' | 'refused' | 'lame' | 'no-address' | 'bogus';
 
 /** For a server without an address: the delegation has a fault, or the servers of its name do not answer. */
 export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): {noAnswer: NoAnswer; detail: string} {

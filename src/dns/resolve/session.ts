@@ -1,6 +1,6 @@
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType} from '../wire/codec.ts';
-import type {Reply, Transport} from '../wire/transport.ts';
+import type {DnsTransport, Reply} from '../wire/transport.ts';
 
 /** A set of servers that answer for a name: those of its zone, or recursives, which answer for all names. */
 export interface Authority {
@@ -18,7 +18,7 @@ export interface NameServer {
 }
 
 export interface SessionOptions {
-  readonly transport: Transport;
+  readonly transport: DnsTransport;
   /** Queries that may be sent. A repeated datagram and a change to TCP do not count as further queries. */
   readonly budget: number;
   readonly signal: AbortSignal;
@@ -26,7 +26,7 @@ export interface SessionOptions {
 
 /** What one verdict may spend, and what it has learned about zone cuts. */
 export class Session {
-  readonly #transport: Transport;
+  readonly #transport: DnsTransport;
   readonly signal: AbortSignal;
   #remaining: number;
   #answered = false;

@@ -8,7 +8,7 @@ import {systemClock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
-import type {Query, Transport} from '../wire/transport.ts';
+import type {DnsTransport, Query} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
 import {createTargets} from './targets.ts';
 import type {ProofQuestion} from './verdict.ts';
@@ -39,7 +39,7 @@ function longName(n: number): string {
 }
 
 /** The servers of one zone, at two addresses each, which answer every query with `answers`. */
-function serversThatSay(answers: (query: Query) => ResourceRecord[], meter: Meter): Transport {
+function serversThatSay(answers: (query: Query) => ResourceRecord[], meter: Meter): DnsTransport {
   const base = {id: 0, truncated: false, rcode: 0, edns: true, extendedErrors: []};
   const empty = {authoritative: true, answers: [], authority: [], additional: []};
   const sections = (query: Query): Partial<Message> => {

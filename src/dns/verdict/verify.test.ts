@@ -4,7 +4,7 @@ import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
 import {createRecursiveDirectory} from '../resolve/directory.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
-import type {Query, Reply, Transport} from '../wire/transport.ts';
+import type {DnsTransport, Query, Reply} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
 import {createTargets} from './targets.ts';
 import type {ProofQuestion} from './verdict.ts';
@@ -35,7 +35,7 @@ function message(query: Query, more: Partial<Message>): Reply {
 }
 
 /** Counts what it is asked; a mind that no real server has answers. */
-function counting(answer: (query: Query) => Reply): Transport & {readonly asked: Query[]} {
+function counting(answer: (query: Query) => Reply): DnsTransport & {readonly asked: Query[]} {
   const asked: Query[] = [];
   return {
     asked,
@@ -46,7 +46,7 @@ function counting(answer: (query: Query) => Reply): Transport & {readonly asked:
   };
 }
 
-function authoritativeOver(transport: Transport) {
+function authoritativeOver(transport: DnsTransport) {
   const roots = [{name: 'root', endpoints: [{address: '127.0.0.1', port: 53}]}];
   const authoritative = createDelegations({transport, roots, port: 53, clock: systemClock});
   return {authoritative, ...common()};

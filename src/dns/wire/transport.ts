@@ -28,13 +28,13 @@ export interface Query {
 }
 
 /** Why there is no message. `forbidden`: we may not query the address, and sent no packet. */
-export type Failure = 'timeout' | 'unreachable' | 'malformed' | 'forbidden' | 'budget';
+export type QueryFailure = 'timeout' | 'unreachable' | 'malformed' | 'forbidden' | 'budget';
 
 export type Reply =
   | {readonly ok: true; readonly message: Message}
-  | {readonly ok: false; readonly failure: Failure; readonly detail: string};
+  | {readonly ok: false; readonly failure: QueryFailure; readonly detail: string};
 
-export interface Transport {
+export interface DnsTransport {
   /** Never rejects. An abort counts as a timeout. */
   query(query: Query, signal: AbortSignal): Promise<Reply>;
 }
@@ -59,7 +59,7 @@ const NOTIMP = 4;
 /** Wrong datagrams that one query accepts. Only its server can send many, because they must match a random port. */
 const MAX_DATAGRAMS = 64;
 
-export function createTransport(options: TransportOptions): Transport {
+export function createTransport(options: TransportOptions): DnsTransport {
   const limits = new Map<string, Semaphore>();
   const dead = new DeadServerCache(options.clock, options.ours);
 
@@ -189,6 +189,6 @@ function describeSocketError(error: Error): string {
   return known[code] ?? code;
 }
 
-function failed(failure: Failure, detail: string): Reply {
+function failed(failure: QueryFailure, detail: string): Reply {
   return {ok: false, failure, detail};
 }

@@ -2,16 +2,19 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
-import {type Authenticator, bearerKey, type Principal, type Scope} from '../auth.ts';
-import type {Hold, Holdings} from '../holdings.ts';
-import type {AccountLimiter} from '../limiter.ts';
-import type {RequestMetrics} from '../metrics.ts';
+import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
+import type {Hold, Holdings} from '../access/holdings.ts';
+import type {AccountLimiter} from '../access/limiter.ts';
 import {StoreError} from '../store/store.ts';
 import {type Answer, isProblem, problem} from './answer.ts';
 import {discardBody} from './body.ts';
 import {type Exchange, type Handlers, overBound} from './handlers.ts';
 import {PublicAnswers} from './public-answers.ts';
-import {allowed, placeOf, type Route, routeOf} from './routes.ts';
+import {allowed, matchPath, type Route, routeOf} from './routes.ts';
+
+export interface RequestMetrics {
+  observe(route: string, status: number, ms: number): void;
+}
 
 export interface AppOptions {
   readonly authenticator: Authenticator;
@@ -40,7 +43,7 @@ interface Trace {
 
 export interface App {
   /** Resolves when the request was answered or its client is gone. Never rejects. */
-  handle(request: IncomingMessage, response: ServerResponse, goOn: () => void): Promise<void>;
+  handle(request: IncomingMessage, response: ServerResponse, sendContinue: () => void): Promise<void>;
   /** Call this once per request, when its response was sent or its connection was closed. */
   left(response: ServerResponse): void;
 }
@@ -51,10 +54,10 @@ export function createApp(options: AppOptions): App {
   const publicAnswers = new PublicAnswers();
   const description = JSON.stringify(options.description);
   const traces = new Map<ServerResponse, Trace>();
-  const handle: App['handle'] = async (request, response, goOn) => {
+  const handle: App['handle'] = async (request, response, sendContinue) => {
     const trace: Trace = {requestId: requestIdOf(request), startMs: performance.now()};
     traces.set(response, trace);
-    const answer = await answerTo(request, goOn, trace, description, options).catch(error =>
+    const answer = await answerTo(request, sendContinue, trace, description, options).catch(error =>
       failed(error, trace, options),
     );
     if (answer !== undefined) {
@@ -91,18 +94,18 @@ function account(
 
 async function answerTo(
   request: IncomingMessage,
-  goOn: () => void,
+  sendContinue: () => void,
   trace: Trace,
   description: string,
   options: AppOptions,
 ): Promise<Answer | undefined> {
   const [path = '', query = ''] = split(request.url ?? '');
-  const place = placeOf(path);
-  if (place === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
-  const route = routeOf(place, request.method);
+  const match = matchPath(path);
+  if (match === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
+  const route = routeOf(match, request.method);
   if (route === undefined) {
     return problem(405, 'method_not_allowed', 'The path does not support this method.', {
-      headers: {allow: allowed(place)},
+      headers: {allow: allowed(match)},
     });
   }
   trace.route = route;
@@ -113,7 +116,7 @@ async function answerTo(
   const hold = options.holdings.enter(principal.account);
   if (typeof hold === 'string') return overBound(hold);
   trace.hold = hold;
-  const exchange: Exchange = {request, principal, hold, id: place.id, query, goOn};
+  const exchange: Exchange = {request, principal, hold, id: match.id, query, sendContinue};
   return options.handlers[route.name](exchange);
 }
 
@@ -132,7 +135,9 @@ function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Auth
   const found = authenticator.authenticate(key);
   if (!('refused' in found)) return found.scopes.has(scope) ? found : outOfScope(scope);
   if (found.refused === 'unavailable') {
-    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now.', {headers: {'retry-after': '5'}});
+    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now. Retry later.', {
+      headers: {'retry-after': '5'},
+    });
   }
   return problem(401, 'unauthorized', found.detail ?? 'The key is not valid.', {
     headers: {'www-authenticate': 'Bearer error="invalid_token"'},
@@ -161,7 +166,9 @@ function storeProblem({refusal}: StoreError): Answer {
         headers: {'retry-after': '1'},
       });
     case 'down':
-      return problem(503, 'unavailable', 'Messages cannot be stored or read now.', {headers: {'retry-after': '5'}});
+      return problem(503, 'unavailable', 'Messages cannot be stored or read now. Retry later.', {
+        headers: {'retry-after': '5'},
+      });
   }
 }
 

@@ -1,9 +1,9 @@
 /** The operations of the API, each from a request with a valid key to its response. */
 import type {IncomingMessage} from 'node:http';
 import type {Clock} from '../../base/clock.ts';
-import type {Principal} from '../auth.ts';
-import type {Bound, Hold} from '../holdings.ts';
-import type {AccountLimiter, Allowance} from '../limiter.ts';
+import type {Principal} from '../access/auth.ts';
+import type {Bound, Hold} from '../access/holdings.ts';
+import type {AccountLimiter, Allowance} from '../access/limiter.ts';
 import {type MessageStore, PAGE_BYTES, type SettleOutcome, type StoredMessage} from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
 import {type Admission, hasBody, type JsonObject, readJsonBody} from './body.ts';
@@ -29,7 +29,7 @@ export interface Exchange {
   /** Without the question mark. */
   readonly query: string;
   /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
-  readonly goOn: () => void;
+  readonly sendContinue: () => void;
 }
 
 /** Undefined: the client is gone. Rejects with a StoreError if the store fails. */
@@ -145,12 +145,12 @@ function withoutBody({begin}: Admission): {ok: true; object: JsonObject} | {ok: 
 }
 
 /** Checks both limits before the body is read, because a check after the work would protect nothing. */
-function admission({principal: {account}, hold, goOn}: Exchange, options: HandlerOptions): Admission {
+function admission({principal: {account}, hold, sendContinue}: Exchange, options: HandlerOptions): Admission {
   const {limiter, clock} = options;
   return {
     begin: (length = 0) => {
       const refused = overLimit(account, length, options) ?? overBound(hold.grow(length));
-      if (refused === undefined) goOn();
+      if (refused === undefined) sendContinue();
       return refused;
     },
     grow: (memory, work) =>

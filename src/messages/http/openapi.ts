@@ -1,5 +1,4 @@
 /** The API's description, OpenAPI 3.1. test/integration/messages checks it against the API. */
-import type {MessagesConfig} from '../config.ts';
 import {MESSAGE_STATUSES} from '../store/store.ts';
 import {PROBLEM_CODES} from './answer.ts';
 import {CLAIM_LIMIT, DELAY_SECONDS, LEASE_SECONDS, LIST_LIMIT, REASON_BYTES, REASON_LENGTH} from './parameters.ts';
@@ -97,8 +96,8 @@ const problems: Readonly<Record<string, object>> = {
 };
 const ALWAYS = ['400', '401', '403', '405', '408', '429', '503'];
 
-/** The document for a service with this configuration. */
-export function describeApi({limits, queue}: MessagesConfig): object {
+/** The document for a service with these limits. */
+export function describeApi({bodyBytes, maxAttempts}: {bodyBytes: number; maxAttempts: number}): object {
   return {
     openapi: '3.1.0',
     info: {
@@ -112,11 +111,11 @@ export function describeApi({limits, queue}: MessagesConfig): object {
     servers: [{url: './'}],
     security: [{key: []}],
     paths: {
-      '/messages': {post: submit(limits.bodyBytes), get: list()},
+      '/messages': {post: submit(bodyBytes), get: list()},
       '/messages/{id}': {parameters: [idParameter()], get: get()},
-      '/messages/claim': {post: claim(queue.maxAttempts)},
+      '/messages/claim': {post: claim(maxAttempts)},
       '/messages/{id}/ack': {parameters: [idParameter()], post: ack()},
-      '/messages/{id}/nack': {parameters: [idParameter()], post: nack(queue.maxAttempts)},
+      '/messages/{id}/nack': {parameters: [idParameter()], post: nack(maxAttempts)},
       '/openapi.json': {get: describe()},
     },
     components: {

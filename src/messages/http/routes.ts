@@ -1,4 +1,4 @@
-import type {Scope} from '../auth.ts';
+import type {Scope} from '../access/auth.ts';
 import {isMessageId} from '../store/message-id.ts';
 
 /** An operation of the API. The names are those in the OpenAPI document and in the metrics. */
@@ -17,13 +17,13 @@ const ack: Route = {name: 'ack', method: 'POST', scope: 'messages:process'};
 const nack: Route = {name: 'nack', method: 'POST', scope: 'messages:process'};
 const describe: Route = {name: 'describe', method: 'GET', scope: undefined};
 
-export interface Place {
+export interface PathMatch {
   readonly routes: readonly Route[];
   /** The message id in the path, if it can be one. */
   readonly id: string;
 }
 
-const PLACES: Readonly<Record<string, Place>> = {
+const PATHS: Readonly<Record<string, PathMatch>> = {
   '/messages': {routes: [submit, list], id: ''},
   '/messages/claim': {routes: [claim], id: ''},
   '/openapi.json': {routes: [describe], id: ''},
@@ -32,9 +32,9 @@ const PLACES: Readonly<Record<string, Place>> = {
 const MESSAGE_PATH = /^\/messages\/(?<id>[^/]+)(?<verb>\/ack|\/nack)?$/;
 
 /** What is at a path (without query); undefined if there is nothing. */
-export function placeOf(path: string): Place | undefined {
-  const place = Object.hasOwn(PLACES, path) ? PLACES[path] : undefined;
-  if (place) return place;
+export function matchPath(path: string): PathMatch | undefined {
+  const match = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined;
+  if (match) return match;
   const {id = '', verb} = MESSAGE_PATH.exec(path)?.groups ?? {};
   if (id === '') return undefined;
   const routes = verb === '/ack' ? [ack] : verb === '/nack' ? [nack] : [get];
@@ -42,12 +42,12 @@ export function placeOf(path: string): Place | undefined {
 }
 
 /** HEAD is GET without the body, which Node omits automatically. */
-export function routeOf({routes}: Place, method: string | undefined): Route | undefined {
+export function routeOf({routes}: PathMatch, method: string | undefined): Route | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method;
   return routes.find(route => route.method === wanted);
 }
 
 /** For the Allow header. */
-export function allowed({routes}: Place): string {
+export function allowed({routes}: PathMatch): string {
   return routes.flatMap(({method}) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }

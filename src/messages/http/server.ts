@@ -3,11 +3,23 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Connections} from '../../process/connections.ts';
-import type {ServerConfig} from '../config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
 import {meterChunks} from './chunks.ts';
 import {Pipelines, stopParserWhenCut} from './pipeline.ts';
+
+/** The API itself. */
+export interface ServerConfig {
+  readonly port: number;
+  readonly maxConnections: number;
+  /** 0: as many as maxConnections. */
+  readonly maxConnectionsPerAddress: number;
+  readonly headersTimeoutSeconds: number;
+  readonly requestTimeoutSeconds: number;
+  readonly answerTimeoutSeconds: number;
+  /** Longer than that of the proxy in front, which must be the one to close. */
+  readonly keepAliveSeconds: number;
+}
 
 export interface ApiServer {
   readonly port: number;
@@ -41,12 +53,12 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     app.left(response);
   });
   let closing = false;
-  const serve = (request: IncomingMessage, response: ServerResponse, goOn: () => void) => {
+  const serve = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => {
     if (closing) response.shouldKeepAlive = false;
     meterChunks(request);
     pipelines.of(request.socket).add(response, () => {
       connections.begin(request.socket);
-      void app.handle(request, response, goOn);
+      void app.handle(request, response, sendContinue);
     });
   };
   server.on('request', (request, response) => serve(request, response, () => undefined));

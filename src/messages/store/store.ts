@@ -106,7 +106,7 @@ export interface MessageStore {
   /** Makes the message wait again, or marks it dead after its last attempt. */
   nack(nack: Nack): Promise<SettleOutcome>;
   /** What the store can do now, without I/O. */
-  state(): StoreState;
+  state(): StoreHealth;
   /** Finishes accepted operations; rejects later ones as down. */
   close(): Promise<void>;
 }
@@ -116,7 +116,7 @@ export interface MessageStore {
  * - full: new messages are rejected; everything else works, so that workers can drain the queue.
  * - down: nothing can be written; reading may work.
  */
-export interface StoreState {
+export interface StoreHealth {
   readonly kind: 'ok' | 'full' | 'down';
   /** For people; absent if all is well. */
   readonly problem?: string;

@@ -13,8 +13,8 @@ import {isOverlapOver, letGoMs} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {SECRET} from '../resources.ts';
-import {INDEX, type Stores} from '../stores.ts';
+import {SECRET} from '../model/kinds.ts';
+import {INDEX, type Stores} from '../state/stores.ts';
 import {comesBefore} from './holder.ts';
 import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 

@@ -10,9 +10,9 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountId} from '../account.ts';
-import type {Operator} from '../context.ts';
-import {SECRET} from '../resources.ts';
+import {accountId} from '../model/account.ts';
+import {SECRET} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {claimUnrecorded, ignoreAlreadyExists} from './claim.ts';
 import {createdMs, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 

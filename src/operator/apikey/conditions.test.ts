@@ -1,12 +1,12 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, it} from 'vitest';
-import {REASONS} from './conditions.ts';
+import {API_KEY_REASONS} from './conditions.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/conditions.md'), 'utf8');
 
 describe('every reason of an APIKey is explained in docs/conditions.md', () => {
-  for (const [condition, reasons] of Object.entries(REASONS)) {
+  for (const [condition, reasons] of Object.entries(API_KEY_REASONS)) {
     it.each(reasons)(`${condition}: %s`, reason => {
       const section = page.slice(page.indexOf(`\n### ${condition} of an APIKey\n`));
       const table = section.slice(0, section.indexOf('\n\n', section.indexOf('|---|')));

@@ -1,23 +1,23 @@
 /** Every condition of an APIKey: its closed set of reasons, and the message that says who must do what next. */
-import type {Decision} from '../../api/conditions.ts';
+import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 
 export type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 
 /** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains every one. */
-export const REASONS = {
+export const API_KEY_REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
   Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused'],
 } as const;
 
-type Reason<Type extends keyof typeof REASONS> = (typeof REASONS)[Type][number];
+type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS)[Type][number];
 
-export type ApiKeyCondition = Decision<ApiKeyConditionType>;
+export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
 
 /** What only a person can mend: Stalled at once. */
 export const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
 
-function condition<Type extends keyof typeof REASONS>(type: Type) {
+function condition<Type extends keyof typeof API_KEY_REASONS>(type: Type) {
   return (status: 'True' | 'False', reason: Reason<Type>, message: string): ApiKeyCondition => ({
     type,
     status,
@@ -50,7 +50,7 @@ export const Active = {
   notIssued: (why: string) => active('False', 'NotIssued', `There is no key that works. ${why}`),
 } as const;
 
-export const Ready = {
+export const KeyReady = {
   issued: (name: string, secret: string) =>
     ready(
       'True',
@@ -86,7 +86,7 @@ export const Ready = {
 } as const;
 
 /** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once all is done. */
-export function progressOf({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
+export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
   if (status === 'True') return [];
   return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
 }

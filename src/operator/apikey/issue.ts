@@ -6,8 +6,8 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {SECRET} from '../resources.ts';
-import {type ApiKeyCondition, Ready} from './conditions.ts';
+import {SECRET} from '../model/kinds.ts';
+import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import {
   buildSecret,
   END_OF_OVERLAP,
@@ -50,7 +50,7 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
   if (!secret) return await createKey(context);
   switch (standingOf(secret, apiKey, knownUid)) {
     case 'foreign':
-      return {kind: 'failed', condition: Ready.secretConflict(name), retryMs: CONFLICT_RETRY_MS};
+      return {kind: 'failed', condition: KeyReady.secretConflict(name), retryMs: CONFLICT_RETRY_MS};
     case 'leftover':
       await deleteSecret(secret, client, signal);
       return await createKey(context);
@@ -71,7 +71,7 @@ async function createKey({apiKey, ended, client, signal}: IssueContext): Promise
 async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue> {
   const {apiKey, ended, client, signal, nowMs} = context;
   const found = readKey(secret);
-  if (!found) return {kind: 'failed', condition: Ready.secretInvalid(secret.metadata.name)};
+  if (!found) return {kind: 'failed', condition: KeyReady.secretInvalid(secret.metadata.name)};
   const request = rotateRequestOf(apiKey);
   if (request && request !== found.handledRequest && !ended) return await rotateKey(context, secret, found);
   if (!found.previous || !isOverlapOver(apiKey, found.previous.validUntil, nowMs)) return {kind: 'issued', key: found};
@@ -105,6 +105,10 @@ async function refusalOf(write: Promise<unknown>, name: string, key: string): Pr
       (text, secret) => text.replaceAll(secret, '[the key]'),
       error.message,
     );
-    return {kind: 'failed', condition: Ready.refused(name, message), retryMs: error.retryAfterMs ?? REFUSED_RETRY_MS};
+    return {
+      kind: 'failed',
+      condition: KeyReady.refused(name, message),
+      retryMs: error.retryAfterMs ?? REFUSED_RETRY_MS,
+    };
   }
 }

@@ -6,8 +6,8 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {INDEX, isTerminating, type Stores} from '../stores.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, isTerminating, type Stores} from '../state/stores.ts';
 import {releaseKey} from './claim.ts';
 
 const BEHIND_MS = 1000;

@@ -4,7 +4,7 @@ import type {APIKeyStatus} from '../../api/generated/apikey.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {endOf} from '../../keys/validity.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {Active, type ApiKeyCondition, progressOf, Ready} from './conditions.ts';
+import {Active, type ApiKeyCondition, KeyReady, progressOfKey} from './conditions.ts';
 import type {Issue} from './issue.ts';
 import {type IssuedKey, secretNameOf} from './secret.ts';
 
@@ -23,7 +23,7 @@ export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): 
   const held = key && facts.held.has(key.sha256) ? key : undefined;
   const previous = held?.previous && facts.held.has(held.previous.sha256) ? held.previous : undefined;
   const ready = readyOf(apiKey, issue, held, nowMs);
-  const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progressOf(ready)];
+  const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progressOfKey(ready)];
   const handled = key?.handledRequest ?? apiKey.status?.lastHandledRotateRequest;
   return {
     observedGeneration: generation,
@@ -45,12 +45,12 @@ function readyOf(
   const secret = secretNameOf(apiKey);
   switch (endOf(apiKey, nowMs)) {
     case 'revoked':
-      return Ready.revoked();
+      return KeyReady.revoked();
     case 'expired':
-      return Ready.expired(apiKey.spec.expiresAt ?? '');
+      return KeyReady.expired(apiKey.spec.expiresAt ?? '');
     case undefined:
       if (issue.kind === 'failed') return issue.condition;
-      return held ? Ready.issued(apiKey.metadata.name, secret) : Ready.keyInUse(secret);
+      return held ? KeyReady.issued(apiKey.metadata.name, secret) : KeyReady.keyInUse(secret);
   }
 }
 

@@ -4,15 +4,15 @@
  * lists.
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountOf} from '../account.ts';
-import type {IssuerRef} from '../config.ts';
-import type {Operator} from '../context.ts';
-import {holderOf} from '../domain/subject.ts';
-import {type Identity, routeKeyOf} from '../identity.ts';
-import {issuerOf} from '../orders/ca-account.ts';
-import type {CertificateRequest, DomainClaim} from '../resources.ts';
-import {INDEX, type Stores} from '../stores.ts';
-import {requestedHost, requestedServices} from './request.ts';
+import {accountOf} from '../model/account.ts';
+import {issuerOf} from '../model/ca-account.ts';
+import {requestedHost, requestedServices} from '../model/certificate-request.ts';
+import type {IssuerRef} from '../model/config.ts';
+import {type DerivedNames, routeKeyOf} from '../model/derived-names.ts';
+import {holderOf} from '../model/holder.ts';
+import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX, type Stores} from '../state/stores.ts';
 
 export interface Decision {
   readonly type: 'Approved' | 'Denied';
@@ -33,7 +33,7 @@ type DenialReason =
 
 /** What a decision depends on; the command `review` has no more of an operator than this. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
-  readonly identity: Pick<Identity, 'defaultHost'>;
+  readonly names: Pick<DerivedNames, 'defaultHost'>;
   readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;
 }
 
@@ -76,7 +76,7 @@ export function decide(
 
 /** By a claim, or as the default host of one of its Projects where each has a certificate of its own. */
 function howHeld(
-  {stores, config, identity}: DecisionBasis,
+  {stores, config, names}: DecisionBasis,
   namespace: string,
   host: string,
   claimOf: ClaimOf = name => stores.claims.get(name),
@@ -86,7 +86,7 @@ function howHeld(
   if (holderOf(claimOf(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit of the base domain
   const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
-  const isDefault = projects.some(({metadata}) => identity.defaultHost(metadata.name, namespace) === host);
+  const isDefault = projects.some(({metadata}) => names.defaultHost(metadata.name, namespace) === host);
   return isDefault ? 'DefaultHost' : undefined;
 }
 

@@ -9,14 +9,14 @@ import type {Clock} from '../../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {isDecided} from './request.ts';
+import {isDecided} from '../model/certificate-request.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
 
 /** The reason that it gives: sync.go in pkg/controller/certificaterequests/approver of cert-manager. */
 const APPROVER = 'cert-manager.io';
 
 const ADVICE =
-  "cert-manager's own approver is on: it approves every certificate request, so that tenants get certificates for hosts of others. Turn it off (disableAutoApproval=true in cert-manager's chart).";
+  "cert-manager's own approver is on: it approves every certificate request, so that tenants get certificates for hosts of others. PlannedOrder it off (disableAutoApproval=true in cert-manager's chart).";
 
 export interface ApprovalWatch {
   readonly clock: Clock;

@@ -1,8 +1,8 @@
 /** The order of writes to a namespace's record, by a client that refuses additions. */
 import {expect, test} from 'vitest';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import type {Operator} from '../context.ts';
-import type {DomainClaim, HeldHosts} from '../resources.ts';
+import type {DomainClaim, HeldHosts} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
 import {reconcileHeldHosts} from './held-hosts.ts';
 
 test('a lost host leaves the record although the API server refuses to add another one', async () => {

@@ -1,9 +1,9 @@
 /** Which challenges belong to which requests: both are for one host, in the same namespace. */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import type {CertificateRequest, Challenge} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {requestedHost} from './request.ts';
+import {requestedHost} from '../model/certificate-request.ts';
+import type {CertificateRequest, Challenge} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
 
 /** The open challenges for the request's host in its namespace. */
 export function openChallenges(

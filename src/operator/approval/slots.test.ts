@@ -1,10 +1,11 @@
 /** How many requests may be in progress at a time, per account. */
 import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {Reservations, Slots} from './slots.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {Reservations} from '../state/reservations.ts';
+import {INDEX} from '../state/stores.ts';
+import {Slots} from './slots.ts';
 
 const LIMITS = {inProgress: 50, inProgressPerAccount: 10, renewalReserve: 10, timeoutSeconds: 900};
 

@@ -3,15 +3,12 @@
  * self check fails keeps its slot until something ends it. Each account therefore has a limit, the total stays below
  * cert-manager's, some slots are reserved for renewals, and the last free slot goes to an account that has none.
  */
-
-import type {ReadonlyStore} from '../../runtime/cache/store.ts';
-import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {accountId} from '../account.ts';
-import type {Operator} from '../context.ts';
-import type {CertificateRequest} from '../resources.ts';
-import {INDEX} from '../stores.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {approvedAtMs, isForHost} from '../model/certificate-request.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import {hasOpenRequest, openChallenges} from './open-challenges.ts';
-import {approvedAtMs, isDecided, isForHost} from './request.ts';
 
 /** An account may use this many times the number of slots that it leaves free. */
 const SHARE = 4;
@@ -50,43 +47,8 @@ export class Slots {
   }
 }
 
-/** Slots of requests that are being approved: the cache shows an approval a moment after it was written. */
-export class Reservations {
-  /** By "namespace/name". */
-  readonly #held = new Map<string, {readonly uid: string | undefined; readonly account: string}>();
-
-  add(account: string, request: DeepReadonly<CertificateRequest>): void {
-    this.#held.set(keyOf(request), {uid: request.metadata.uid, account});
-  }
-
-  /** Runs `approve`, and releases the slot unless it resolves to true: the request was approved. */
-  async releaseUnless(request: DeepReadonly<CertificateRequest>, approve: () => Promise<boolean>): Promise<boolean> {
-    let isApproved = false;
-    try {
-      isApproved = await approve();
-      return isApproved;
-    } finally {
-      if (!isApproved) this.release(request);
-    }
-  }
-
-  release(request: DeepReadonly<CertificateRequest>): void {
-    this.#held.delete(keyOf(request));
-  }
-
-  /** The account of each slot that the cache does not show; forgets those that it does. */
-  accounts(requests: ReadonlyStore<CertificateRequest> | undefined): string[] {
-    for (const [key, {uid}] of this.#held) {
-      const request = requests?.get(key);
-      if (!request || request.metadata.uid !== uid || isDecided(request)) this.#held.delete(key);
-    }
-    return [...this.#held.values()].map(({account}) => account);
-  }
-}
-
 export function accountOfObject({stores}: Operator, {metadata}: DeepReadonly<KubeObject>): string {
-  const namespace = stores.namespaces.get(metadata.namespace ?? '');
-  return namespace ? accountId(namespace) : '';
+  return accountIn(stores, metadata.namespace) ?? '';
 }
 
 /** A request that made no progress for the time after which a challenge is ended does not occupy a slot. */

@@ -2,29 +2,28 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {plansWithDomains} from '../account.ts';
-import type {Operator} from '../context.ts';
-import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../project/hosts.ts';
-import type {Project} from '../resources.ts';
-import {INDEX} from '../stores.ts';
-import {isOlder} from './ages.ts';
+import {plansWithDomains} from '../model/account.ts';
+import type {Project} from '../model/kinds.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
+import {isOlder} from '../state/ages.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
-import {isManaged} from './managed.ts';
-import {type ChainEnd, followRedirects, MAX_REDIRECTS} from './redirect.ts';
-import type {Subject} from './subject.ts';
+import {MAX_REDIRECTS, redirectEnd} from './redirect.ts';
+import type {DomainView} from './view.ts';
 
-export function accept(operator: Operator, subject: Subject): DomainCondition {
-  const {host, project, namespace, domain, holder} = subject;
+export function accept(operator: Operator, view: DomainView): DomainCondition {
+  const {host, project, namespace, domain, holder} = view;
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
   if (zone) return Accepted.reservedHost(host, zone);
   if (!project) return Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
-  const rival = olderRival(operator, subject, project);
+  const rival = olderRival(operator, view, project);
   if (rival) return Accepted.hostInOtherProject(host, rival);
   // A host that is held stays up through a downgrade or an outage: these gates are for new ones.
-  const refusal = holder === 'us' ? undefined : refuseNewHost(operator, subject, project);
-  return refusal ?? refuseRedirect(operator, subject, project) ?? Accepted.yes(project.metadata.name);
+  const refusal = holder === 'us' ? undefined : refuseNewHost(operator, view, project);
+  return refusal ?? refuseRedirect(operator, view, project) ?? Accepted.yes(project.metadata.name);
 }
 
 /** The platform's own zones, everything beneath them, and their parents. */
@@ -38,7 +37,7 @@ function reservedZone(host: string, {config}: Operator): string | undefined {
 }
 
 /** Another Project of the namespace that lists the host and goes before the one this Domain refers to. */
-function olderRival({stores}: Operator, {key, host}: Subject, project: DeepReadonly<Project>): string | undefined {
+function olderRival({stores}: Operator, {key, host}: DomainView, project: DeepReadonly<Project>): string | undefined {
   const winner = desiredDomain(host, stores.projects.byIndex(INDEX.host, key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;
   return listedHost(project, host) ? winner.metadata.name : undefined;
@@ -46,10 +45,10 @@ function olderRival({stores}: Operator, {key, host}: Subject, project: DeepReado
 
 function refuseNewHost(
   operator: Operator,
-  subject: Subject,
+  view: DomainView,
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {
-  const {account} = subject;
+  const {account} = view;
   const {plan, planName, unknownPlan} = account;
   if (!plan.customDomains) {
     const shown =
@@ -58,7 +57,7 @@ function refuseNewHost(
         : `${planName} (its label says '${unknownPlan}', which the platform does not have)`;
     return Accepted.planRequired(shown, plansWithDomains(operator.config));
   }
-  if (usedBefore(operator, subject) >= plan.maxDomains) return Accepted.planLimitReached(planName, plan.maxDomains);
+  if (usedBefore(operator, view) >= plan.maxDomains) return Accepted.planLimitReached(planName, plan.maxDomains);
   if (!project.metadata.annotations?.[ANNOTATION.firstDeployedAt]) {
     return Accepted.noSuccessfulDeploy(project.metadata.name, project.spec.service.name);
   }
@@ -66,7 +65,7 @@ function refuseNewHost(
 }
 
 /** How many Domains of the account take precedence: older ones, and those that hold their host. */
-function usedBefore({stores}: Operator, {account, domain, key}: Subject): number {
+function usedBefore({stores}: Operator, {account, domain, key}: DomainView): number {
   const {namespaces, domainAges, claims, domains} = stores;
   const own = new Set(namespaces.byIndex(INDEX.account, account.id).map(({metadata}) => metadata.name));
   let used = 0;
@@ -80,34 +79,16 @@ function usedBefore({stores}: Operator, {account, domain, key}: Subject): number
 }
 
 function refuseRedirect(
-  {flavour, ...operator}: Operator,
-  subject: Subject,
+  {edge, ...operator}: Operator,
+  view: DomainView,
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {
-  const {redirect} = subject.domain.spec;
+  const {redirect} = view.domain.spec;
   if (!redirect) return undefined;
-  const end = redirectEnd(operator, subject, project);
+  const end = redirectEnd(operator, view, project);
   if (end.kind === 'loop') return Accepted.redirectLoop(end.path);
   if (end.kind === 'too-long') return Accepted.redirectChainTooLong(end.path, MAX_REDIRECTS);
   if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);
-  const problem = flavour.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
+  const problem = edge.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
   return problem ? Accepted.redirectStatusUnsupported(problem) : undefined;
-}
-
-/** Where the Domain's redirect leads in the end, through the Domains and the hosts that the project lists. */
-export function redirectEnd(
-  {stores}: Pick<Operator, 'stores'>,
-  {namespace, host, domain}: Pick<Subject, 'namespace' | 'host' | 'domain'>,
-  project: DeepReadonly<Project>,
-): ChainEnd {
-  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
-  return followRedirects(start, name => {
-    if (name === host) return start;
-    const other = stores.domains.get(`${namespace}/${name}`);
-    // What the Project lists goes before a managed Domain that is about to be made or changed to it.
-    const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
-    if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
-    if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
-    return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
-  });
 }

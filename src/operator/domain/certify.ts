@@ -2,13 +2,7 @@
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {routeName} from '../identity.ts';
-import {issuerOf, keptIssuer} from '../orders/ca-account.ts';
-import {lastOrderMs} from '../orders/made.ts';
-import {CERTIFICATE, type Certificate} from '../resources.ts';
 import {
   assessCertificate,
   budgetBlockedUntilMs,
@@ -18,78 +12,67 @@ import {
   freshAttemptStatus,
   KIND_MISSING_MS,
   nextAttemptMs,
-  pausedUntilMs,
-} from './certificate.ts';
+} from '../issuance/certificate.ts';
+import {lastOrderMs} from '../issuance/order-history.ts';
+import {issuerOf, keptIssuer} from '../model/ca-account.ts';
+import {routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isAskedFor} from './certificate-waits.ts';
+import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
-import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
-import {awaitTurn} from './turn.ts';
-import {awaitWithdrawal} from './withdrawal.ts';
+import type {Proof} from './verify.ts';
+import type {DomainView} from './view.ts';
 
-export interface CertificateResult {
-  readonly condition: DomainCondition;
-  /** A certificate stands in the Secret: the host may be routed. */
-  readonly usable: boolean;
-  readonly nextAttemptAtMs?: number;
-  readonly wakeAtMs?: number;
+/** What must be in place before a certificate may be requested, in order; the first that is missing is named. */
+interface CertificateGate {
+  readonly proof: Proof;
+  readonly claim: ClaimResult;
+  readonly caa: DomainCondition;
 }
 
-/** What must stand before a certificate may be asked for, in order; the first that is missing is named. */
-export interface Gate {
-  readonly holds: boolean;
-  readonly proved: boolean;
-  readonly caaAllowed: boolean;
-}
-
-export async function certify(
-  operator: Operator,
-  subject: Subject,
-  gate: Gate,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<CertificateResult> {
-  const {config, stores} = operator;
+export async function certify(context: Context, view: DomainView, gate: CertificateGate): Promise<CertificateResult> {
+  const {config, stores} = context;
   if (stores.certificates.state === 'missing') {
-    const wakeAtMs = subject.nowMs + KIND_MISSING_MS;
+    const wakeAtMs = view.nowMs + KIND_MISSING_MS;
     return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
   }
-  const {certificate} = subject;
+  const {certificate} = view;
   const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
   const issuerRef = keptIssuer(config, certificate);
-  const {missing, trouble} = judgeIssuer(operator, subject, issuerRef);
+  const {missing, trouble} = judgeIssuer(context, view, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
-  const former = certificate ? undefined : awaitWithdrawal(operator, subject);
+  const former = certificate ? undefined : awaitWithdrawal(context, view);
   if (former) return former;
-  const heldBack = certificate || subject.secret ? undefined : holdBack(operator, subject);
+  const heldBack = certificate || view.secret ? undefined : holdBack(context, view);
   if (heldBack) return heldBack;
-  if (gate.holds) await ensureCertificate(operator, subject, issuerRef, client, signal);
+  if (gate.claim.holds) await ensureCertificate(context, view, issuerRef);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const certified = certifiedBy(subject.secret, subject.host);
-  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(subject.claim));
-  const waiting = state.kind === 'issuing' ? awaitTurn(operator, subject, issuerRef) : undefined;
+  const certified = certifiedBy(view.secret, view.host);
+  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
+  const waiting = state.kind === 'issuing' ? awaitOrder(context, view, issuerRef) : undefined;
   if (waiting) return waiting;
-  if (!blocker && wantsFreshAttempt(operator, subject, state)) {
-    await startFreshAttempt(operator, certificate, state, client, signal);
-    if (state.kind === 'renewal-failing') return judge(operator, subject, certificate, state);
+  if (!blocker && wantsFreshAttempt(context, view, state)) {
+    await startFreshAttempt(context, certificate, state);
+    if (state.kind === 'renewal-failing') return judge(context, view, certificate, state);
     return {condition: CertificateReady.issuing(' A fresh attempt was asked for.'), usable: false};
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
-  return judge(operator, subject, certificate, state);
+  return judge(context, view, certificate, state);
 }
 
-function firstBlocker({proved, holds, caaAllowed}: Gate): string | undefined {
-  if (!proved) return 'DNS';
-  if (!holds) return 'the claim';
-  return caaAllowed ? undefined : 'CAA';
+function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined {
+  if (!proof.mayStart) return 'DNS';
+  if (!claim.holds) return 'the claim';
+  return caa.status === 'True' ? undefined : 'CAA';
 }
 
 async function ensureCertificate(
-  {stores}: Operator,
-  {namespace, host, domain}: Subject,
+  {stores, client, signal}: Context,
+  {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const name = routeName(namespace, host);
   const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
@@ -107,7 +90,7 @@ interface IssuerVerdict {
 
 function judgeIssuer(
   {stores}: Operator,
-  {namespace}: Subject,
+  {namespace}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
   const {kind, name, group} = issuerOf(issuerRef);
@@ -125,33 +108,11 @@ function judgeIssuer(
 }
 
 /** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */
-function wantsFreshAttempt({config}: Operator, subject: Subject, state: CertificateState): boolean {
-  const {claim, nowMs} = subject;
-  if (!isAskedFor(subject) || state.kind === 'issued') return false;
+function wantsFreshAttempt({config}: Operator, view: DomainView, state: CertificateState): boolean {
+  const {claim, nowMs} = view;
+  if (!isAskedFor(view) || state.kind === 'issued') return false;
   if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
-}
-
-function isAskedFor({verifyRequest, check}: Subject): boolean {
-  return verifyRequest !== undefined && check?.request === verifyRequest;
-}
-
-/**
- * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
- * ends the pause; the budget it cannot exceed.
- */
-function holdBack({config}: Operator, subject: Subject): CertificateResult | undefined {
-  const {claim, nowMs, host} = subject;
-  const failures = claim?.spec.failures ?? [];
-  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(subject) ? undefined : pausedUntilMs(failures, nowMs));
-  if (untilMs === undefined) return undefined;
-  const next = timestamp(untilMs);
-  const condition =
-    blockedUntilMs === undefined
-      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
-      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
-  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 
 /**
@@ -159,11 +120,9 @@ function holdBack({config}: Operator, subject: Subject): CertificateResult | und
  * garbage collector takes its request and order along.
  */
 async function startFreshAttempt(
-  {clock}: Operator,
+  {clock, client, signal}: Context,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {apiVersion, kind, metadata} = certificate;
   if (state.kind === 'issuing') {
@@ -182,7 +141,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, nowMs}: Subject,
+  {host, claim, nowMs}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {

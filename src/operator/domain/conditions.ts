@@ -2,10 +2,11 @@
  * Every condition of a Domain: its closed set of reasons, and the message that says who must do what next.
  * No condition literal of a Domain stands anywhere else.
  */
-import type {Decision} from '../../api/conditions.ts';
+import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
-import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
+import type {ApiError} from '../../runtime/kube/errors.ts';
+import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -19,7 +20,7 @@ export type DomainConditionType =
   | 'Stalled';
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
-export const REASONS = {
+export const DOMAIN_REASONS = {
   Accepted: [
     'Accepted',
     'InvalidHost',
@@ -78,9 +79,18 @@ export const REASONS = {
   ],
 } as const;
 
-type Reason<Type extends keyof typeof REASONS> = (typeof REASONS)[Type][number];
+type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
 
-export type DomainCondition = Decision<DomainConditionType> & {reason: string};
+export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
+
+/** What a step of the reconcile decided. */
+export interface StepResult {
+  readonly condition: DomainCondition;
+  /** When the step must run again although nothing changes. */
+  readonly wakeAtMs?: number;
+  /** The API server refused what the step wrote. */
+  readonly refusal?: ApiError;
+}
 
 /** What only a person can mend, in the spec or in the plan: Stalled at once. */
 export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
@@ -112,7 +122,7 @@ function listChain(path: readonly string[]): string {
   return `${path.slice(0, MAX_LISTED_HOSTS).join(' -> ')} -> ... (${rest} more) -> ${path.at(-1)}`;
 }
 
-function condition<Type extends keyof typeof REASONS>(type: Type) {
+function condition<Type extends keyof typeof DOMAIN_REASONS>(type: Type) {
   return (status: 'True' | 'False' | 'Unknown', reason: Reason<Type>, message: string): DomainCondition => ({
     type,
     status,
@@ -293,7 +303,7 @@ export const CertificateReady = {
       'RateLimited',
       `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Mend the cause of the failures meanwhile.`,
     ),
-  awaitsTurn: (why: string, next: string) =>
+  awaitsOrder: (why: string, next: string) =>
     certificateReady(
       'False',
       'OrderBudget',

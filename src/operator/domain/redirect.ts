@@ -1,4 +1,9 @@
 /** Where a redirect leads in the end. Pure. */
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Project} from '../model/kinds.ts';
+import {isManaged, listedHost} from '../model/project-hosts.ts';
+import type {Operator} from '../state/context.ts';
+import type {DomainView} from './view.ts';
 
 /** A host as the chain sees it; `to` is set when it redirects in turn. */
 export interface Hop {
@@ -12,7 +17,7 @@ export interface Hop {
  */
 export const MAX_REDIRECTS = 32;
 
-export type ChainEnd =
+export type RedirectEnd =
   | {readonly kind: 'serves'; readonly host: string}
   | {readonly kind: 'loop'; readonly path: readonly string[]}
   /** The chain continues beyond the end of `path`. */
@@ -23,7 +28,7 @@ export type ChainEnd =
  * Follows a chain from `start`, so that the visitor takes one hop however the spec chains redirects.
  * `hop` gives a host of the same project, undefined for any other.
  */
-export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): ChainEnd {
+export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): RedirectEnd {
   const passed = new Set([start.host]);
   let at = start;
   while (at.to !== undefined) {
@@ -41,4 +46,22 @@ export function followRedirects(start: Hop, hop: (host: string) => Hop | undefin
 function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
   const path = [...passed];
   return path.slice(path.indexOf(first));
+}
+
+/** Where the Domain's redirect leads in the end, through the Domains and the hosts that the project lists. */
+export function redirectEnd(
+  {stores}: Pick<Operator, 'stores'>,
+  {namespace, host, domain}: Pick<DomainView, 'namespace' | 'host' | 'domain'>,
+  project: DeepReadonly<Project>,
+): RedirectEnd {
+  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
+  return followRedirects(start, name => {
+    if (name === host) return start;
+    const other = stores.domains.get(`${namespace}/${name}`);
+    // What the Project lists goes before a managed Domain that is about to be made or changed to it.
+    const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
+    if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
+    if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
+    return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
+  });
 }

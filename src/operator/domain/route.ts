@@ -1,55 +1,49 @@
 /** The route step: publishes once a certificate stands, and keeps the last good route until its replacement can stand. */
 import {findCondition} from '../../api/conditions.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../context.ts';
-import {routeKeyOf, routeName} from '../identity.ts';
-import {DEFAULT_REDIRECT_STATUS} from '../project/hosts.ts';
-import type {Project} from '../resources.ts';
-import {type Backend, findBackend} from '../routing/backend.ts';
-import {newestMs, publishedRoute, type Route} from '../routing/flavour.ts';
-import {publishRoute, routeObjects} from '../routing/publish.ts';
-import {redirectEnd} from './accept.ts';
-import {type DomainCondition, Routed} from './conditions.ts';
-import {ownerOf} from './owner.ts';
-import type {Subject} from './subject.ts';
+import {findBackend} from '../edge/backend.ts';
+import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {newestMs, publishedRoute} from '../edge/route-objects.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import type {Backend, HostRoute} from '../model/edge-provider.ts';
+import type {Project} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
+import type {Context, Operator} from '../state/context.ts';
+import type {CertificateResult} from './certificate-waits.ts';
+import type {ClaimResult} from './claim.ts';
+import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
+import {redirectEnd} from './redirect.ts';
+import type {DomainView} from './view.ts';
 
-/** What must stand before a first route, in order. A route that stands needs only `accepted` to be changed. */
-export interface RouteGate {
-  readonly accepted: boolean;
-  readonly holds: boolean;
-  readonly certificateUsable: boolean;
-}
-
-export interface RouteResult {
-  readonly condition: DomainCondition;
-  /** When a target that is live in the API is live at the ingress too. */
-  readonly wakeAtMs?: number;
+/** What must be in place before a first route, in order. An existing route needs only `accepted` to be changed. */
+interface RouteGate {
+  readonly accepted: DomainCondition;
+  readonly claim: ClaimResult;
+  readonly certificate: CertificateResult;
 }
 
 export async function route(
-  operator: Operator,
-  subject: Subject,
-  gate: RouteGate,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<RouteResult> {
-  const {published, project, key} = subject;
+  context: Context,
+  view: DomainView,
+  {accepted, claim, certificate}: RouteGate,
+): Promise<StepResult> {
+  const {published, project, key} = view;
   const kept = published !== undefined;
-  if (!gate.accepted || !project)
+  if (accepted.status !== 'True' || !project)
     return {condition: Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted')};
-  if (!kept && !gate.holds) return {condition: Routed.waiting('the claim')};
-  if (!kept && !gate.certificateUsable) return {condition: Routed.waiting('the certificate')};
-  const backend = findBackend(operator, project);
+  if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
+  if (!kept && !certificate.usable) return {condition: Routed.waiting('the certificate')};
+  const backend = findBackend(context, project);
   if (backend.kind !== 'found') return {condition: Routed.noBackend(backend, kept)};
-  const wanted = routeOf(operator, subject, project, backend.backend);
+  const wanted = routeOf(context, view, project, backend.backend);
   if ('waitsFor' in wanted) {
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
   // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
-  if (gate.holds) {
-    await publishRoute(operator, routeKeyOf(key), operator.flavour.build(wanted), client, signal);
+  if (claim.holds) {
+    await publishRoute(context, routeKeyOf(key), context.edge.build(wanted));
   }
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
@@ -63,32 +57,37 @@ interface Wait {
   readonly untilMs?: number;
 }
 
-function routeOf(operator: Operator, subject: Subject, project: DeepReadonly<Project>, backend: Backend): Route | Wait {
-  const {namespace, host, domain} = subject;
+function routeOf(
+  operator: Operator,
+  view: DomainView,
+  project: DeepReadonly<Project>,
+  backend: Backend,
+): HostRoute | Wait {
+  const {namespace, host, domain} = view;
   const name = routeName(namespace, host);
-  const serving: Route = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend};
+  const serving: HostRoute = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend};
   if (!domain.spec.redirect) return serving;
-  const end = redirectEnd(operator, subject, project);
+  const end = redirectEnd(operator, view, project);
   if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {
     return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
   }
-  const untilMs = settledMs(operator, subject, end.host);
-  if (subject.nowMs < untilMs) return {waitsFor: end.host, untilMs};
+  const untilMs = settledMs(operator, view, end.host);
+  if (view.nowMs < untilMs) return {waitsFor: end.host, untilMs};
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
 /** Live and itself not redirecting, in the spec and at the ingress: so a swap of two hosts never publishes a loop. */
-function isServing({stores, flavour}: Operator, namespace: string, host: string): boolean {
+function isServing({stores, edge}: Operator, namespace: string, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
-  return current && publishedRoute(flavour, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
+  return current && publishedRoute(edge, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
 }
 
 /** When what stands now may give way to a redirect to `target`: not before the ingress, too, has the target's route. */
-function settledMs({stores, flavour}: Operator, {namespace, published}: Subject, target: string): number {
+function settledMs({stores, edge}: Operator, {namespace, published}: DomainView, target: string): number {
   const replaces = published && !(published.kind === 'redirect' && published.to === target);
   if (!replaces) return 0;
-  return newestMs(routeObjects(stores, routeKeyOf(`${namespace}/${target}`))) + flavour.settleMs;
+  return newestMs(routeObjects(stores, routeKeyOf(`${namespace}/${target}`))) + edge.settleMs;
 }

@@ -1,101 +1,68 @@
 /** Proof by DNS, read from the verdicts that the scheduler keeps; never waits on DNS. */
 import {timestamp} from '../../api/conditions.ts';
-import type {DomainStatus} from '../../api/generated/domain.ts';
-import {formLabel, isApex} from '../../dns/dns.ts';
-import type {Operator} from '../context.ts';
-import {DnsVerified, type DomainCondition} from './conditions.ts';
-import {before, isOlderThanClaim, type Subject} from './subject.ts';
+import type {Operator} from '../state/context.ts';
+import {DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
+import {before, type DomainView, isOlderThanClaim} from './view.ts';
 
-export interface Proof {
-  readonly condition: DomainCondition;
-  /** The last check of DNS holds the proof: new things may start. */
-  readonly proved: boolean;
-  /** When the condition changes by itself, if nothing else happens. */
-  readonly wakeAtMs?: number;
-}
-
-export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
-
-/** In seconds. */
-const RECORD_TTL = 3600;
-
-/** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
-export function requiredRecords(subject: Subject): RequiredRecord[] {
-  const {host, question} = subject;
-  const record = (type: string, name: string, value: string): RequiredRecord => ({
-    type,
-    name,
-    label: formLabel(name),
-    value,
-    ttl: RECORD_TTL,
-  });
-  const apex = isApex(host);
-  const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
-  if ((apex || showsAddresses(subject)) && question.apexProof === 'txt') {
-    records.push(record('TXT', question.txtName, question.txtValue));
-  }
-  return records;
-}
-
-/** Before a check, and when one fails, what was found last still holds. */
-function showsAddresses({check, domain}: Subject): boolean {
-  if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
-  return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
+export interface Proof extends StepResult {
+  /** The Domain is accepted, and the last check of DNS holds the proof. */
+  readonly mayStart: boolean;
 }
 
 /** Watches DNS for what may start or is held, and judges the last check. */
-export function verifyDns(operator: Operator, subject: Subject, accepted: boolean): Proof {
+export function verifyDns(operator: Operator, view: DomainView, accepted: DomainCondition): Proof {
   const {scheduler} = operator;
-  const {key, holder, domain, account, question, published} = subject;
-  if (!accepted && holder !== 'us' && !published) {
+  const {key, holder, domain, account, question, published} = view;
+  const isAccepted = accepted.status === 'True';
+  if (!isAccepted && holder !== 'us' && !published) {
     scheduler.unwatch(key);
-    return {condition: DnsVerified.waiting('what Accepted says'), proved: false};
+    return {condition: DnsVerified.waiting('what Accepted says'), mayStart: false};
   }
   scheduler.watch(key, {
     account: account.id,
     uid: domain.metadata.uid ?? key,
     question,
-    urgency: isSteady(subject) ? 'steady' : 'pending',
+    urgency: isSteady(view) ? 'steady' : 'pending',
   });
-  const request = requestOf(subject);
+  const request = requestOf(view);
   if (request) scheduler.request(key, request);
-  const {check} = subject;
+  const {check} = view;
   const held = holder === 'us' || (published !== undefined && holder !== 'another');
-  if (!check) return {condition: unchecked(subject, held), proved: false};
-  if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), proved: true};
-  if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), proved: false};
-  return {proved: false, ...judgeHeld(operator, subject)};
+  if (!check) return {condition: unchecked(view, held), mayStart: false};
+  if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), mayStart: isAccepted};
+  if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), mayStart: false};
+  return {mayStart: false, ...judgeHeld(operator, view)};
 }
 
 /** Live and well, so far as is known: checked at the steady pace. After a restart, what the last status says counts. */
-function isSteady(subject: Subject): boolean {
-  const {published, holder, check} = subject;
+function isSteady(view: DomainView): boolean {
+  const {published, holder, check} = view;
   if (!published || holder !== 'us') return false;
-  if (!check) return (['DNSVerified', 'CAAAllowed'] as const).every(type => before(subject, type)?.status === 'True');
+  if (!check) return (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
   return (
     check.verdict.verified && (check.verdict.caa.outcome === 'allowed' || check.verdict.caa.outcome === 'unchecked')
   );
 }
 
 /** The tenant's, or ours, where the last check is too old to say who may have the host; asked anew after each such check. */
-function requestOf({verifyRequest, account, holder, claim, check}: Subject): string | undefined {
+function requestOf({verifyRequest, account, holder, claim, check}: DomainView): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
   const isStale = holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(check, claim);
   return isStale ? `claim of ${claim.spec.since}, after the check of ${check.startedAt}` : undefined;
 }
 
-function unchecked(subject: Subject, held: boolean): DomainCondition {
-  const last = before(subject, 'DNSVerified');
+function unchecked(view: DomainView, held: boolean): DomainCondition {
+  const last = before(view, 'DNSVerified');
   if (last && last.status !== 'Unknown') return {...last, type: 'DNSVerified'};
-  return held ? DnsVerified.held(subject.host) : DnsVerified.checking(subject.host);
+  return held ? DnsVerified.held(view.host) : DnsVerified.checking(view.host);
 }
 
 /** A "no" for a host that we hold: what is served drifts only after a configured time of agreement; silence moves nothing. */
-function judgeHeld({config}: Operator, subject: Subject): Pick<Proof, 'condition' | 'wakeAtMs'> {
-  const {check, published, host, nowMs} = subject;
+function judgeHeld({config}: Operator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
+  const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};
   const {verdict, agreedSince} = check;
-  const last = before(subject, 'DNSVerified');
+  const last = before(view, 'DNSVerified');
   if (!published) {
     const keep = !verdict.agreed && last?.status === 'True';
     return {condition: keep ? {...last, type: 'DNSVerified'} : DnsVerified.no(verdict.reason, verdict.message)};

@@ -1,11 +1,11 @@
 /** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
-import type {Decision} from '../../api/conditions.ts';
-import {explainNoBackend, type NoBackend} from '../routing/backend.ts';
+import type {DecidedCondition} from '../../api/conditions.ts';
+import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
-type Type = keyof typeof REASONS | 'Reconciling';
+type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
-export const REASONS = {
+export const PROJECT_REASONS = {
   Ready: [
     'Published',
     'ServiceNotFound',
@@ -20,10 +20,10 @@ export const REASONS = {
   DomainsReady: ['AllLive', 'NoDomains', 'WaitingForDomains', 'HostInOtherProject', 'HostInOtherDomain'],
 } as const;
 
-type Reason<T extends keyof typeof REASONS> = (typeof REASONS)[T][number];
+type Reason<T extends keyof typeof PROJECT_REASONS> = (typeof PROJECT_REASONS)[T][number];
 
-function condition<T extends keyof typeof REASONS>(type: T) {
-  return (status: 'True' | 'False', reason: Reason<T>, message: string): Decision<Type> => ({
+function condition<T extends keyof typeof PROJECT_REASONS>(type: T) {
+  return (status: 'True' | 'False', reason: Reason<T>, message: string): DecidedCondition<Type> => ({
     type,
     status,
     reason,
@@ -96,7 +96,7 @@ export const DomainsReady = {
     ),
 } as const;
 
-export const Reconciling = (reason: string, message: string): Decision<Type> => ({
+export const ProjectReconciling = (reason: string, message: string): DecidedCondition<Type> => ({
   type: 'Reconciling',
   status: 'True',
   reason,

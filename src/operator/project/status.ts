@@ -1,16 +1,15 @@
 /** The status of a Project, from what the caches say. Pure. */
-import {type Decision, findCondition, settleConditions} from '../../api/conditions.ts';
+import {type DecidedCondition, findCondition, settleConditions} from '../../api/conditions.ts';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {isManaged} from '../domain/managed.ts';
-import type {Domain, Project} from '../resources.ts';
-import {Deployed, DomainsReady, Reconciling} from './conditions.ts';
-import {type ListedHost, listedHosts} from './hosts.ts';
+import type {Domain, Project} from '../model/kinds.ts';
+import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
+import {Deployed, DomainsReady, ProjectReconciling} from './conditions.ts';
 
 export interface ProjectFacts {
   readonly defaultHost: string;
-  readonly ready: Decision;
+  readonly ready: DecidedCondition;
   /** When a ready endpoint first stood; undefined: never. */
   readonly deployedAt: string | undefined;
   readonly domainOf: (host: string) => DeepReadonly<Domain> | undefined;
@@ -24,7 +23,7 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
     ready,
     deployedAt ? Deployed.yes(deployedAt) : Deployed.no(project.spec.service.name),
     summarizeDomains(project, hosts, domainOf),
-    ...(ready.status === 'True' ? [] : [Reconciling(ready.reason, ready.message)]),
+    ...(ready.status === 'True' ? [] : [ProjectReconciling(ready.reason, ready.message)]),
   ];
   const main = project.spec.domains?.primary;
   const isMainLive = main !== undefined && isReady(ours(project, domainOf(main)));
@@ -46,7 +45,7 @@ function summarizeDomains(
   project: DeepReadonly<Project>,
   hosts: readonly ListedHost[],
   domainOf: ProjectFacts['domainOf'],
-): Decision {
+): DecidedCondition {
   if (hosts.length === 0) return DomainsReady.none();
   for (const {host} of hosts) {
     const domain = domainOf(host);

@@ -145,7 +145,10 @@ export class Reflector<T extends KubeObject> {
     if (!state.suspect) return await this.#follow(state.resourceVersion, signal);
     try {
       if (await this.#wentBack(state.resourceVersion, signal)) {
-        this.#logger.warn({resourceVersion: state.resourceVersion}, 'the server was restored to an earlier state; listing again');
+        this.#logger.warn(
+          {resourceVersion: state.resourceVersion},
+          'the server was restored to an earlier state; listing again',
+        );
         return {next: SYNC, progressed: false, pause: false};
       }
     } catch (error) {

@@ -4,7 +4,7 @@ import {ApiError, type ApiStatus, FencedError, TransportError} from './errors.ts
 import type {KubeMetrics} from './metrics.ts';
 import type {HttpCall, HttpResponse, Transport} from './transport.ts';
 
-export interface Exchange {
+export interface ApiRequest {
   readonly method: HttpCall['method'];
   /** Path and query. */
   readonly path: string;
@@ -33,7 +33,7 @@ export class ApiConnection {
   }
 
   /** One request and its whole response, parsed. */
-  async exchange<R>(exchange: Exchange, options: {signal?: AbortSignal; timeoutMs?: number}): Promise<R> {
+  async exchange<R>(exchange: ApiRequest, options: {signal?: AbortSignal; timeoutMs?: number}): Promise<R> {
     const {metrics, host} = this.#options;
     const observe = metrics.requestSeconds.startTimer({verb: exchange.method, host});
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs;
@@ -53,7 +53,7 @@ export class ApiConnection {
 
   /** One request and its response as a stream, which ends with an error if nothing arrives for `idleTimeoutMs`. */
   async *stream(
-    exchange: Exchange,
+    exchange: ApiRequest,
     signal: AbortSignal,
     timeoutMs: number,
     idleTimeoutMs: number,
@@ -74,7 +74,7 @@ export class ApiConnection {
   }
 
   /** Sends a request and waits for the head of the response. Throws an `ApiError` if the server rejects it. */
-  async #send(exchange: Exchange, signal: AbortSignal, caller?: AbortSignal, idleTimeoutMs?: number) {
+  async #send(exchange: ApiRequest, signal: AbortSignal, caller?: AbortSignal, idleTimeoutMs?: number) {
     const call = describe(exchange);
     const {metrics, host, transport, userAgent} = this.#options;
     const {accept = 'application/json', contentType, gated, method, path, body} = exchange;
@@ -94,7 +94,7 @@ export class ApiConnection {
 }
 
 /** For people and errors: method and path, without the query. */
-export function describe(exchange: Exchange): string {
+export function describe(exchange: ApiRequest): string {
   return `${exchange.method} ${exchange.path.split('?', 1)[0]}`;
 }
 

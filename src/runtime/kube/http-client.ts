@@ -1,6 +1,6 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {ApiConnection, describe, type Exchange, failure} from './api-connection.ts';
+import {ApiConnection, type ApiRequest, describe, failure} from './api-connection.ts';
 import type {
   CallOptions,
   DeleteOptions,
@@ -101,7 +101,7 @@ class HttpClient implements KubeClient {
     do {
       const query = queryString({...selectorParameters(options), limit: String(pageSize), continue: next});
       const path = collectionPath(resource, namespace) + query;
-      const exchange: Exchange = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE};
+      const exchange: ApiRequest = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE};
       const page = await this.#connection.exchange<RawList<T>>(exchange, options);
       const items = page.items ?? [];
       for (const item of items) identify(item, resource);
@@ -141,7 +141,7 @@ class HttpClient implements KubeClient {
     const path = objectPath(resource, key, options.subresource) + this.#asManager();
     const body = JSON.stringify(patch);
     const accept = options.metadataOnly ? METADATA : JSON_TYPE;
-    const exchange: Exchange = {method: 'PATCH', path, accept, contentType: MERGE_PATCH_TYPE, body};
+    const exchange: ApiRequest = {method: 'PATCH', path, accept, contentType: MERGE_PATCH_TYPE, body};
     return await this.#write<T>(resource, exchange, options);
   }
 
@@ -149,7 +149,7 @@ class HttpClient implements KubeClient {
     const {preconditions, propagationPolicy} = options;
     const body = JSON.stringify({apiVersion: 'v1', kind: 'DeleteOptions', preconditions, propagationPolicy});
     const path = objectPath(resource, key);
-    const exchange: Exchange = {method: 'DELETE', path, contentType: JSON_TYPE, body, gated: this.#mode.gated};
+    const exchange: ApiRequest = {method: 'DELETE', path, contentType: JSON_TYPE, body, gated: this.#mode.gated};
     try {
       // The response is a Status with the uid, or the object if a finalizer still holds it.
       const answer = await this.#connection.exchange<ApiStatus & Partial<KubeObject>>(exchange, options);
@@ -173,7 +173,7 @@ class HttpClient implements KubeClient {
       ...(resourceVersion === undefined && {sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan'}),
     });
     const path = collectionPath(resource, options.namespace) + query;
-    const exchange: Exchange = {method: 'GET', path, accept: options.metadataOnly ? METADATA : JSON_TYPE};
+    const exchange: ApiRequest = {method: 'GET', path, accept: options.metadataOnly ? METADATA : JSON_TYPE};
     const call = describe(exchange);
     try {
       const chunks = this.#connection.stream(exchange, signal, timeoutMs + WATCH_GRACE_MS, idleTimeoutMs, onOpen);
@@ -220,7 +220,11 @@ class HttpClient implements KubeClient {
     return queryString({fieldManager: this.#mode.fieldManager, ...parameters});
   }
 
-  async #write<T extends KubeObject>(resource: ResourceType<T>, exchange: Exchange, options: CallOptions): Promise<T> {
+  async #write<T extends KubeObject>(
+    resource: ResourceType<T>,
+    exchange: ApiRequest,
+    options: CallOptions,
+  ): Promise<T> {
     const written = await this.#connection.exchange<T>({...exchange, gated: this.#mode.gated}, options);
     const object: KubeObject = written;
     this.#mode.onWrite?.({resource, key: keyOf(object), object});

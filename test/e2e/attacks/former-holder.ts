@@ -1,6 +1,6 @@
 /** A tenant that loses a host while a challenge for it is open gets no certificate for it, and delays nobody. */
 import {expect, it} from 'vitest';
-import {CERTIFICATE_REQUEST, SERVICE} from '../../../src/operator/resources.ts';
+import {CERTIFICATE_REQUEST, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';

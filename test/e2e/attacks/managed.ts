@@ -1,7 +1,8 @@
 /** What Nameplate manages in the attacker's own namespace, and what only the platform gives. */
 import {expect} from 'vitest';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   DOMAIN,
@@ -11,9 +12,9 @@ import {
   NAMESPACE,
   SECRET,
   SERVICE,
-} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
 import {client as admin, visitor} from '../world.ts';
@@ -65,7 +66,8 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   await keep(['attacker.test/stay']);
   await self.deleteProject();
   await visitor.untilGone(own);
-  expect((await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp).toBeDefined();
+  const isHanging = async () => (await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp;
+  await until('what is emptied is deleted, too', isHanging);
   await keep(null);
   await tenant.seesNothingOf(own);
 }

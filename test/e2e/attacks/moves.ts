@@ -1,8 +1,8 @@
 /** Only its DNS decides who holds a host, whatever tenants did before and whatever they left behind. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {hostLabel} from '../../../src/operator/identity.ts';
-import {INGRESS, NAMESPACE} from '../../../src/operator/resources.ts';
+import {hostLabel} from '../../../src/operator/model/derived-names.ts';
+import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow} from '../../support/kube.ts';
 import {client as admin, cluster, visitor} from '../world.ts';

@@ -5,7 +5,7 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {DOMAIN, SECRET} from '../../../src/operator/resources.ts';
+import {DOMAIN, SECRET} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {until} from '../../cluster/wait.ts';
 import {ACCOUNT} from '../../support/identity.ts';
@@ -15,7 +15,7 @@ import {type Attacker, attackerIn, FORBIDDEN, make, newAttacker, newNamespace, t
 
 export async function collide(victim: Victim): Promise<void> {
   const {tenant} = victim;
-  const victims = (await tenant.project())?.status?.defaultHost ?? '';
+  const victims = await tenant.defaultHost();
   const attacker = await newAttacker('attack-names');
   const {self} = attacker;
   await self.applyProject({primary: victims, aliases: [`a.${victims}`, cluster.info.baseDomain]});
@@ -32,7 +32,7 @@ export async function collide(victim: Victim): Promise<void> {
   expect(`${project}-${rest}`).toBe(`shop-${tenant.namespace}`);
   await twin.self.applyProject(undefined, {name: project});
   await twin.self.seesProject(project, {Ready: 'Published'});
-  const theirs = (await twin.self.project(project))?.status?.defaultHost;
+  const theirs = await twin.self.defaultHost(project);
   await visitor.untilAnswer(`https://${theirs}/`, ({body}) => body.includes('text=web'));
   await visitor.untilAnswer(`https://${victims}/`, ({body}) => body.includes('text=victims'));
 }

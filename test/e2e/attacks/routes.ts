@@ -1,8 +1,8 @@
 /** Routes of the edge for another tenant's host, and backends that point out of the namespace. */
 import {expect} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
-import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
@@ -76,7 +76,8 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Remove spec.externalIPs');
 
   await self.goLive({primary: own});
-  const urls = [`https://${own}/`, `https://${(await self.project())?.status?.defaultHost}/`];
+  const urls = [`https://${own}/`, `https://${await self.defaultHost()}/`];
+  for (const url of urls) await visitor.untilAnswer(url, ({body}) => body.includes('text=web'));
   const victimsPods = await addressesOf(victim.tenant.namespace);
   const turns: [object, string][] = [
     [{...leadsAway, selector: null}, 'which leads elsewhere'],

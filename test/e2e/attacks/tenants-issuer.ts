@@ -1,5 +1,5 @@
 /** An ACME Issuer of a tenant's own, at the server that the platform of these tests lists. */
-import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, ISSUER} from '../../../src/operator/resources.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, ISSUER} from '../../../src/operator/model/kinds.ts';
 import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {client as admin, cluster} from '../world.ts';

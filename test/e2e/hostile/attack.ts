@@ -1,5 +1,5 @@
 /** Makes the moves of a plan in the cluster, as the tenant that the attacker is. */
-import {DOMAIN} from '../../../src/operator/resources.ts';
+import {DOMAIN} from '../../../src/operator/model/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {resourceName} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';

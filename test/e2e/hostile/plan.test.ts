@@ -1,5 +1,5 @@
 import {expect, describe as group, it} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {WritableKind} from './catalog.ts';
 import {ANNOTATIONS, meaningOf} from './fields.ts';
 import {everything} from './objects.ts';

@@ -1,5 +1,5 @@
 /** The platform that is attacked: as the chart has it by default, with an issuer whose CA is watched. */
-import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/resources.ts';
+import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {installOperator} from '../../support/install.ts';
 import {ISSUER_NAME} from '../../support/issuers.ts';

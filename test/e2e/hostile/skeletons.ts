@@ -2,7 +2,7 @@
  * Frames for kinds of which a random object is never valid. A frame says what belongs together; each value that names
  * something is drawn.
  */
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Draw} from './pools.ts';
 
 export type Content = Record<string, unknown>;

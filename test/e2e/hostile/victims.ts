@@ -1,5 +1,5 @@
 /** Tenants that attackers must not disturb: one that is served throughout, and one with which attackers exchange hosts. */
-import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/resources.ts';
+import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
 import type {Tenant} from '../../support/tenant.ts';
@@ -59,7 +59,7 @@ export class Victims {
   }
 
   async defaultHost(): Promise<string> {
-    return (await this.#victim.project())?.status?.defaultHost ?? '';
+    return this.#victim.defaultHost();
   }
 
   known(round: number): Known['victims'] {

@@ -7,8 +7,8 @@ import {client as admin, cluster} from '../world.ts';
 export interface Work {
   /** Requests of all replicas of the operator. */
   readonly operator: number;
-  /** Writes of anybody to routes, certificates, and what is Nameplate's. */
-  readonly writes: number;
+  /** Everyone's writes to routes, certificates, and Nameplate's own kinds, by verb and resource. */
+  readonly writes: ReadonlyMap<string, number>;
   /** Of the operator's containers, by pod. */
   readonly restarts: string;
 }
@@ -32,7 +32,18 @@ export async function measureWork(): Promise<Work> {
     ({labels}) =>
       GROUPS.includes(labels.group ?? '') && WRITES.includes(labels.verb ?? '') && labels.code?.startsWith('2'),
   );
-  return {operator: sum(operator), writes: sum(written.map(({value}) => value)), restarts: restarts.sort().join(', ')};
+  const writes = new Map<string, number>();
+  for (const {labels, value} of written) {
+    const what = [labels.verb, labels.resource, labels.subresource].filter(Boolean).join(' ');
+    writes.set(what, (writes.get(what) ?? 0) + value);
+  }
+  return {operator: sum(operator), writes, restarts: restarts.sort().join(', ')};
+}
+
+/** The writes between two measurements, the most frequent first. */
+export function writesBetween(first: Work, last: Work): [what: string, count: number][] {
+  const all = [...last.writes].map(([what, count]): [string, number] => [what, count - (first.writes.get(what) ?? 0)]);
+  return all.filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
 }
 
 async function requestsOf(address: string): Promise<number> {
@@ -55,6 +66,6 @@ function parse(text: string, metric: string): Sample[] {
   });
 }
 
-function sum(values: readonly number[]): number {
+export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

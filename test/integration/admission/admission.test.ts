@@ -1,7 +1,7 @@
 /** The chart's admission policies on a real API server: what a tenant who may write everything in its namespace tries. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {objectAttacks, objectDeeds} from './objects.rows.ts';
 import {allowed, attacks, MANAGED, manifest, TENANT} from './rows.ts';
 import {type AdmissionWorld, startAdmissionWorld} from './world.ts';

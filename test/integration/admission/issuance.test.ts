@@ -3,15 +3,18 @@
  * policies.
  */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {
+  BY_DNS,
   challenge,
   HELD,
   issuanceAttacks,
   issuanceDeeds,
   LISTED_SERVER,
+  shimCertificate,
   solverIngress,
+  solverPod,
   unheld,
 } from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT} from './rows.ts';
@@ -75,6 +78,17 @@ describe('what cert-manager creates', () => {
     await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
   });
 
+  test('a Certificate from an issuer that is not listed is refused, and a request for one of the operator’s is not', async () => {
+    await expect(act('certManager', 'create', shimCertificate)).rejects.toThrow('Nameplate would not approve');
+    const spec = {request: 'AA==', issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer'}};
+    const request = manifest('CertificateRequest', 'of-the-operator', {spec});
+    await expect(act('certManager', 'create', request)).resolves.toContain('created');
+  });
+
+  test('a Pod of a solver, which a trusted controller cannot create from a tenant’s template', async () => {
+    await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow('Only cert-manager creates solvers');
+  });
+
   test('a Challenge and its solver for a host that the namespace holds', async () => {
     await act('operator', 'create', record);
     const created = () => act('certManager', 'create', challenge('held', HELD, {solver: {http01: {ingress: {}}}}));
@@ -85,6 +99,7 @@ describe('what cert-manager creates', () => {
       ),
     );
     await expect(act('certManager', 'create', solverIngress('held', [{host: HELD}]))).resolves.toContain('created');
+    await expect(act('certManager', 'create', challenge('by-dns', HELD, BY_DNS))).resolves.toContain('created');
   });
 
   test.each(unheld)('$deed is refused', async ({object}) => {

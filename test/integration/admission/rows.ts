@@ -1,6 +1,6 @@
 /** What a tenant tries, object by object, and what it may do all the same. */
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 
 export const TENANT = 'mallory';
 export const EDGE = 'traefik';

@@ -94,20 +94,26 @@ export function disturbanceRows(world: () => World): void {
     const since = performance.now();
     const refused = () => 'refused' in impatient.authenticate(key);
     expect(refused(), 'the moment after').toBe(false);
-    await until('the grace is over', refused, {intervalMs: 20});
-    const trustedMs = performance.now() - since;
+    let trustedMs = 0;
+    const isOver = () => {
+      const askedAt = performance.now();
+      if (refused()) return true;
+      trustedMs = askedAt - since;
+      return false;
+    };
+    await until('the grace is over', isOver, {intervalMs: 20});
+    const refusedMs = performance.now() - since;
     expect(impatient.authenticate(key)).toEqual({refused: 'unavailable'});
     expect(impatient.problem()).toMatch(/the API server has been unreachable for \d+ s/);
-    expect(trustedMs).toBeGreaterThan(graceMs * 0.9);
+    expect(refusedMs).toBeGreaterThan(graceMs * 0.9);
     expect(trustedMs).toBeLessThan(graceMs + 1_000);
     expect(tenant.accepts(key), 'another one trusts for a minute').toBe(true);
     await world().api.resume();
     await until('the key works again', () => !refused(), {intervalMs: 20});
     await tenant.patch({revoked: true});
     await tenant.ends(key);
-    await until('both have seen it', () => impatient.authenticate(key)).then(answer =>
-      expect(answer).toMatchObject({refused: 'invalid'}),
-    );
+    await until('both have seen it', refused);
+    expect(impatient.authenticate(key)).toMatchObject({refused: 'invalid'});
   });
 }
 

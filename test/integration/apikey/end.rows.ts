@@ -4,7 +4,7 @@ import {expect, test} from 'vitest';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {digestOf} from '../../../src/keys/format.ts';
-import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/resources.ts';
+import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';
 import {newTenant} from './tenant.ts';
@@ -69,7 +69,7 @@ export function endRows(world: () => World): void {
     await world().client.delete(NAMESPACES, {name: 'closed'}); // no controller runs here that would delete what is in it
     await tenant.ends(key);
     expect(tenant.apiKey(), 'the APIKey still exists').toBeDefined();
-    expect(tenant.claim(key)?.spec.releasedAt).toBeDefined();
+    await tenant.until('its record is released', () => tenant.claim(key)?.spec.releasedAt);
   });
 
   test('when its Secret is deleted, and a new one is made', async () => {

@@ -4,7 +4,7 @@ import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {NAMESPACE as NAMESPACES} from '../../../src/operator/resources.ts';
+import {NAMESPACE as NAMESPACES} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';

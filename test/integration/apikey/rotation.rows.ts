@@ -27,12 +27,16 @@ export function rotationRows(world: () => World): void {
   test('until the overlap is over', async () => {
     const tenant = await newTenant(world(), 'over');
     const old = await tenant.issued({rotation: {overlapSeconds: 2}});
-    const key = await tenant.rotated('once');
+    await tenant.askForRotation('once');
+    await tenant.until('it is rotated', () => tenant.apiKey()?.status?.lastHandledRotateRequest === 'once');
     await tenant.ends(old);
+    const {validUntil = ''} = tenant.claim(old)?.spec ?? {};
+    expect(Date.now(), 'and no earlier').toBeGreaterThanOrEqual(Date.parse(validUntil));
     const {status} = await tenant.becomes(ACTIVE);
     expect(status).not.toHaveProperty('previous');
-    expect(await tenant.works()).toBe(key);
-    expect(JSON.stringify(tenant.secret()?.metadata.annotations)).not.toContain('previous');
+    expect(await tenant.works()).not.toBe(old);
+    const annotations = () => JSON.stringify(tenant.secret()?.metadata.annotations);
+    await tenant.until('the Secret has forgotten it', () => !annotations().includes('previous'));
   });
 
   test('or until the overlap is set to 0', async () => {

@@ -7,7 +7,7 @@ import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import type {KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/resources.ts';
+import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/model/kinds.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
@@ -136,9 +136,10 @@ export class Tenant {
     return await this.works();
   }
 
-  /** Waits until the messages API knows the key that is in the Secret, and returns it. */
+  /** Waits until the messages API knows the key that is in the Secret as this APIKey's, and returns it. */
   async works(): Promise<string> {
-    await until(`the key of ${this.namespace} works`, () => this.accepts(this.key()), PATIENCE);
+    const isOurs = () => this.#keyId(this.key()) === `${this.namespace}/${NAME}` && this.claim(this.key());
+    await until(`the key of ${this.namespace} works`, isOurs, PATIENCE);
     const key = this.key();
     await until('the status shows its hash', () => this.apiKey()?.status?.sha256 === digestOf(key), PATIENCE);
     return key;
@@ -146,6 +147,11 @@ export class Tenant {
 
   accepts(key: string): boolean {
     return 'account' in this.world.authority.authenticate(key);
+  }
+
+  #keyId(key: string): string | undefined {
+    const answer = this.world.authority.authenticate(key);
+    return 'keyId' in answer ? answer.keyId : undefined;
   }
 
   async ends(key: string): Promise<void> {

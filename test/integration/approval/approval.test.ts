@@ -3,7 +3,7 @@ import {setTimeout as pause} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -11,7 +11,7 @@ import {
   INGRESS_CLASS,
   ISSUER,
   SECRET,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
@@ -232,6 +232,7 @@ test('an approval is withdrawn when the platform gives the namespace to another 
 
 test("another user's approval is withdrawn", async () => {
   const host = victim.host('approved');
+  await world.operator().stop(); // It would deny the request before somebody else can approve it.
   await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
   const name = await until('it is requested', () => {
     const requests: CertificateRequest[] = world.history.list(CERTIFICATE_REQUEST, mallory.namespace);
@@ -241,6 +242,7 @@ test("another user's approval is withdrawn", async () => {
   const approved = {type: 'Approved', status: 'True', reason: 'Other', message: 'by a policy', lastTransitionTime};
   const key = {namespace: mallory.namespace, name};
   await world.client.patch(CERTIFICATE_REQUEST, key, {status: {conditions: [approved]}}, {subresource: 'status'});
+  await world.startOperator('withdrawing');
   expect(await decisions(mallory, 'by-others')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
 });
 

@@ -1,6 +1,6 @@
 /** How orders of the CA account are shared. Each row continues from the previous row's state. */
 import {beforeAll, expect, test} from 'vitest';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -9,7 +9,7 @@ import {
   DOMAIN_CLAIM,
   HELD_HOSTS,
   PROJECT,
-} from '../../../src/operator/resources.ts';
+} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
 import {newTenant, type Tenant} from '../operator/tenant.ts';
@@ -82,8 +82,8 @@ export function budgetRows(world: () => World): void {
 
   test('an order that was recorded before the operator crashed is approved, and counts once', async () => {
     const host = late.host('shop');
-    const [request] = late.certificateRequests(host);
-    const {uid = ''} = request?.object.metadata ?? {};
+    const request = await late.until('it is requested', () => late.certificateRequests(host).at(-1));
+    const {uid = ''} = request.object.metadata;
     const orders = [{at: new Date().toISOString().replace(/\.\d+/, ''), request: uid}];
     await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec: {orders}});
     await late.becomesLive(host);

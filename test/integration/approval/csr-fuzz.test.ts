@@ -1,8 +1,8 @@
 /** Certificate requests of OpenSSL, and those of attackers, changed at random. SOAK=1 takes a hundred times as many. */
 import {randomInt} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {requestedNames} from '../../../src/operator/approval/csr.ts';
-import {MAX_ELEMENTS} from '../../../src/operator/approval/der.ts';
+import {requestedNames} from '../../../src/operator/model/csr.ts';
+import {MAX_ELEMENTS} from '../../../src/operator/model/der.ts';
 import {mutate, pick, seededRandom} from '../dns/mutate.ts';
 import {hostileRequests, pemOf} from './hostile-csr.ts';
 import {signingRequest} from './signing-request.ts';

@@ -1,9 +1,9 @@
 /** A whole domain life, from a Project without domains to their removal, and what exists at both ends. */
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
-import * as kinds from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {Tenant} from '../operator/tenant.ts';
 

@@ -3,7 +3,7 @@
  * and the API server stands a proxy that counts its writes. The proxy also shows it the objects of one namespace only,
  * so that many such operators live side by side on one API server.
  */
-import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/resources.ts';
+import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
 import {tail} from '../../cluster/children.ts';

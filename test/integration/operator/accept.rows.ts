@@ -3,7 +3,7 @@
  */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/resources.ts';
+import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './world.ts';

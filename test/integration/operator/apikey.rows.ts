@@ -2,14 +2,15 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
-import * as kinds from '../../../src/operator/resources.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
 export function apiKeyRows(world: () => World): void {
-  test('an APIKey has a Secret while it exists, and the sweep of TLS Secrets ignores that', async () => {
-    const {namespace} = await newTenant(world(), 'keys');
+  test('an APIKey has a Secret while it is there, and the sweep of TLS Secrets leaves that alone', async () => {
+    const tenant = await newTenant(world(), 'keys');
+    const {namespace} = tenant;
     const {client, history} = world();
     const metadata = {name: 'shop', namespace};
     const apiKey: APIKey = {apiVersion: API_VERSION, kind: 'APIKey', metadata, spec: {scopes: ['messages:write']}};
@@ -17,6 +18,7 @@ export function apiKeyRows(world: () => World): void {
     const isIssued = async () => (await client.get(API_KEY, metadata))?.status?.sha256 !== undefined;
     await until('the key is made', isIssued);
     const secret = () => history.get(kinds.SECRET, `${namespace}/shop-apikey`);
+    await tenant.until('its Secret is there', secret);
     expect(secret()?.metadata.annotations).not.toHaveProperty('nameplate.dev/retained-since');
     await client.delete(API_KEY, metadata);
     await until('the Secret is gone', () => !secret());

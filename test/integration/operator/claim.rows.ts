@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/resources.ts';
+import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {INGRESS_ADDRESS, type World} from './world.ts';
 
@@ -11,10 +12,10 @@ export function claimRows(world: () => World): void {
     await holder.deployedProject({primary: host});
     await holder.live(host);
     await other.deployedProject({primary: host});
-    const target = other.domain(host)?.status?.dns?.required?.[0]?.value ?? '';
+    const [record] = await other.until('its record is shown', () => other.domain(host)?.status?.dns?.required);
     await other.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount', Ready: 'HeldByAnotherAccount'}, [
       `Another account holds ${host}`,
-      `${host} CNAME ${target}`,
+      `${host} CNAME ${record?.value}`,
     ]);
     expect(other.certificate(host)).toBeUndefined();
     expect(other.ingress(host)).toBeUndefined();
@@ -40,7 +41,7 @@ export function claimRows(world: () => World): void {
     expect(next.certificate(host)).toBeUndefined();
     const key = {namespace: former.namespace, name: 'open'};
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
-    await expect.poll(deleted, {timeout: 20_000}).toBeDefined();
+    await until('it is withdrawn', deleted);
     await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
     await next.becomesLive(host);
   });
@@ -139,6 +140,7 @@ export function claimRows(world: () => World): void {
     await tenant.deployedProject({primary: host});
     const {metadata} = await tenant.becomes(host, {state: 'Unverified'});
     await world().client.patch(DOMAIN, {namespace: tenant.namespace, name: host}, {spec: {projectRef: {name: 'evil'}}});
+    await tenant.seesOwnWrites();
     await tenant.until('the edit is put back', () => tenant.domain(host)?.spec.projectRef.name === 'shop');
     await tenant.delete(DOMAIN, host);
     const again = () => (tenant.domain(host)?.metadata.uid ?? metadata.uid) !== metadata.uid;

@@ -2,8 +2,8 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
-import * as kinds from '../../../src/operator/resources.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
@@ -109,8 +109,7 @@ export function disturbanceRows(world: () => World): void {
 
     await world().startOperator('successor');
     for (const tenant of [gone, orphan, edited]) {
-      const released = () => tenant.claim(host(tenant))?.spec.releasedAt !== undefined;
-      await until(`${host(tenant)} is released`, released, PATIENCE);
+      await tenant.until(`${host(tenant)} is released`, () => tenant.claim(host(tenant))?.spec.releasedAt);
       expect(tenant.ingress(host(tenant))).toBeUndefined();
       await tenant.until('the certificate is gone', () => tenant.certificate(host(tenant)) === undefined);
     }
@@ -184,14 +183,15 @@ export function disturbanceRows(world: () => World): void {
     expect(tenant.certificate(host)?.spec.dnsNames).toEqual([host]);
 
     await askLiar(tenant, host);
-    await certify(tenant, host, ['DNS:victim.test'], () => tenant.ingress(host) === undefined);
-    await tenant.projectBecomes('shop', {Ready: 'CertificateNotReady'});
-    // The next one is requested once this issuance has ended.
+    // A renewal can start only when no issuance is in progress. cert-manager may have begun a second one by mistake.
     const isIssuing = () => findCondition(tenant.certificate(host)?.status?.conditions, 'Issuing')?.status === 'True';
-    await tenant.until('the issuance has ended', () => !isIssuing());
-    await tenant.renew(host);
     const readiness = () => findCondition(tenant.get(kinds.PROJECT, 'shop')?.status?.conditions, 'Ready')?.reason;
-    await certify(tenant, host, [`DNS:${host}`], () => readiness() === 'Published');
+    const isWithdrawn = () => tenant.ingress(host) === undefined && readiness() === 'CertificateNotReady';
+    await certify(tenant, host, ['DNS:victim.test'], () => isWithdrawn() && !isIssuing());
+    await tenant.renew(host);
+    const isPublished = () => readiness() === 'Published' && !isIssuing();
+    await certify(tenant, host, [`DNS:${host}`], isPublished);
+    await tenant.until('its route stands', () => tenant.ingress(host));
     expect(tenant.ingress(host)?.spec.tls).toEqual([{hosts: [host], secretName: name}]);
 
     await tenant.delete(kinds.SECRET, name);
@@ -200,7 +200,7 @@ export function disturbanceRows(world: () => World): void {
     const {message} = findCondition(tenant.get(kinds.PROJECT, 'shop')?.status?.conditions, 'Ready') ?? {};
     expect(message).toMatch(/not today\. The next attempt is made at .*: cmctl renew /);
     await tenant.renew(host);
-    await certify(tenant, host, [`DNS:${host}`], () => readiness() === 'Published');
+    await certify(tenant, host, [`DNS:${host}`], isPublished);
   });
 }
 

@@ -16,8 +16,11 @@ export interface Version<T extends KubeObject = KubeObject> {
 }
 
 interface Kind {
+  readonly resource: ResourceType;
   readonly versions: Version[];
   readonly current: Map<string, KubeObject>;
+  /** The newest version of each key, deletions included. */
+  readonly newest: Map<string, number>;
   readonly handlers: ((version: Version) => void)[];
 }
 
@@ -38,7 +41,7 @@ export class History {
   /** Resolves when the objects that exist are known; a kind that has just been installed may need a moment. */
   async follow(resource: ResourceType, options: {metadataOnly?: boolean} = {}): Promise<void> {
     await until(`${resource.plural} can be watched`, () => this.#canBeWatched(resource));
-    const kind: Kind = {versions: [], current: new Map(), handlers: []};
+    const kind: Kind = {resource, versions: [], current: new Map(), newest: new Map(), handlers: []};
     this.#kinds.set(resourceName(resource), kind);
     await new Promise<void>((resolve, reject) => {
       const running = this.#watch(resource, kind, options, resolve).catch((error: unknown) => {
@@ -65,6 +68,14 @@ export class History {
     return objects.filter(object => namespace === undefined || object.metadata.namespace === namespace);
   }
 
+  /**
+   * Waits until this history contains all that exists in a namespace now. Each kind has its own watch, and one may lag
+   * behind another: a status can arrive before the route that it describes.
+   */
+  async catchUp(namespace: string): Promise<void> {
+    await Promise.all([...this.#kinds.values()].map(kind => this.#catchUp(kind, namespace)));
+  }
+
   /** Calls `handler` with each version from now on. */
   subscribe<T extends KubeObject>(resource: ResourceType<T>, handler: (version: Version<T>) => void): void {
     this.#kind(resource).handlers.push(handler as (version: Version) => void);
@@ -73,6 +84,26 @@ export class History {
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.all(this.#running);
+  }
+
+  async #catchUp({resource, current, newest}: Kind, namespace: string): Promise<void> {
+    const standing = new Map<string, number>();
+    let listedAt = 0;
+    const within = resource.namespaced ? {namespace} : {};
+    for await (const {items, resourceVersion} of this.#client.list(resource, {...within, metadataOnly: true})) {
+      listedAt = Number(resourceVersion);
+      for (const object of items) standing.set(keyOf(object), Number(object.metadata.resourceVersion));
+    }
+    const isOlder = ({metadata}: KubeObject) => Number(metadata.resourceVersion) < listedAt;
+    const isCaughtUp = () => {
+      if (this.#failure) return true; // The next read throws it.
+      const isGone = (object: KubeObject) => !standing.has(keyOf(object)) && isOlder(object);
+      const mine = [...current.values()].filter(
+        ({metadata}) => !resource.namespaced || metadata.namespace === namespace,
+      );
+      return !mine.some(isGone) && [...standing].every(([key, at]) => (newest.get(key) ?? 0) >= at);
+    };
+    await until(`the history of ${resource.plural} has caught up`, isCaughtUp, {intervalMs: 5});
   }
 
   async #canBeWatched(resource: ResourceType): Promise<boolean> {
@@ -92,7 +123,7 @@ export class History {
 
   async #watch(
     resource: ResourceType,
-    {versions, current, handlers}: Kind,
+    {versions, current, newest, handlers}: Kind,
     options: {metadataOnly?: boolean},
     caughtUp: () => void,
   ): Promise<void> {
@@ -107,6 +138,7 @@ export class History {
       const key = keyOf(object);
       const version = {resource, key, type, object, at: Number(object.metadata.resourceVersion)};
       if (!this.#newestOnly) versions.push(version);
+      newest.set(key, version.at);
       if (type === 'DELETED') current.delete(key);
       else current.set(key, object);
       for (const handler of handlers) handler(version);

@@ -1,9 +1,9 @@
 /** What must never have been the case, judged from all that was recorded: last of all rows. */
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
-import * as kinds from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import {NAMESPACE, type World} from './world.ts';
 
 export function invariantRows(world: () => World): void {

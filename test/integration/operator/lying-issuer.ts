@@ -3,7 +3,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
-import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/resources.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/model/kinds.ts';
 import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
@@ -74,7 +74,8 @@ async function answer(
     }
     return isDone();
   };
-  await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 30_000});
+  // cert-manager doubles its pause after each error in a row, up to 30 s.
+  await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 120_000});
 }
 
 function unlessChanged(error: unknown): undefined {

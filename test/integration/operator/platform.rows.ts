@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/resources.ts';
+import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/model/kinds.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, type World} from './world.ts';
 

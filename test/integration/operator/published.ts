@@ -1,7 +1,8 @@
 /** What a visitor gets, at each moment, from the Ingresses and Middlewares that stood then, read as Traefik reads them. */
-import type {Ingress} from '../../../src/operator/resources.ts';
-import {INGRESS, SERVICE, type Service} from '../../../src/operator/resources.ts';
-import {MIDDLEWARE, type Middleware} from '../../../src/operator/routing/traefik.ts';
+
+import {MIDDLEWARE, type Middleware} from '../../../src/operator/edge/traefik.ts';
+import type {Ingress} from '../../../src/operator/model/kinds.ts';
+import {INGRESS, SERVICE, type Service} from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {History} from './history.ts';
 

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {DOMAIN} from '../../../src/operator/resources.ts';
+import {DOMAIN} from '../../../src/operator/model/kinds.ts';
 import {hops, type Moment, moments} from './published.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import type {World} from './world.ts';

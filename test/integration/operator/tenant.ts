@@ -5,9 +5,9 @@ import type {ProjectSpec} from '../../../src/api/generated/project.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import type {DomainConditionType} from '../../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../../src/operator/domain/summary.ts';
-import {routeName} from '../../../src/operator/identity.ts';
-import * as kinds from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
@@ -18,6 +18,9 @@ import {INGRESS_ADDRESS, type World} from './world.ts';
 export interface TenantWorld extends Pick<World, 'client' | 'history'> {
   readonly dns: Pick<World['dns'], 'addZone' | 'set'>;
 }
+
+/** With a field that the operator does not use. */
+type CertificateStatus = NonNullable<kinds.Certificate['status']> & {readonly nextPrivateKeySecretName?: string};
 
 export interface TenantOptions {
   readonly plan?: string;
@@ -210,13 +213,18 @@ export class Tenant {
 
   /**
    * The state in which most tests begin. Where a CA answers within milliseconds, cert-manager now and then judges by a
-   * cache that has not seen its own new Secret, and issues a second time; that must be over, too.
+   * cache that has not seen its own new Secret, and issues a second time; that must be over, too, and it must have
+   * cleaned up.
    */
   async live(host: string): Promise<kinds.Domain> {
     await this.createRecords(host);
     await this.becomesLive(host);
-    const isIssuing = () => this.certificate(host)?.status?.conditions?.some(({type}) => type === 'Issuing');
-    await this.until(`cert-manager is done with ${host}`, () => isIssuing() === false);
+    const isDone = () => {
+      const status: CertificateStatus = this.certificate(host)?.status ?? {};
+      const {conditions, nextPrivateKeySecretName} = status;
+      return conditions?.every(({type}) => type !== 'Issuing') && nextPrivateKeySecretName === undefined;
+    };
+    await this.until(`cert-manager is done with ${host}`, isDone);
     return this.becomesLive(host);
   }
 
@@ -233,8 +241,16 @@ export class Tenant {
     });
   }
 
+  /** Waits for a condition. Afterwards, the objects of all kinds are at least as new as the condition. */
   async until<T>(what: string, probe: () => T): Promise<NonNullable<T>> {
-    return (await until(what, probe, {timeoutMs: this.#timeoutMs, intervalMs: 50})) as NonNullable<T>;
+    const found = (await until(what, probe, {timeoutMs: this.#timeoutMs, intervalMs: 50})) as NonNullable<T>;
+    await this.world.history.catchUp(this.namespace);
+    return found;
+  }
+
+  /** Waits until the history contains what the test has written. */
+  async seesOwnWrites(): Promise<void> {
+    await this.world.history.catchUp(this.namespace);
   }
 
   #if(host: string, want: Want, says: readonly string[]): kinds.Domain | undefined {

@@ -9,8 +9,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import * as kinds from '../../../src/operator/resources.ts';
-import {MIDDLEWARE} from '../../../src/operator/routing/traefik.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
@@ -78,7 +78,7 @@ export interface World {
 export interface WorldOptions {
   /** The operator approves certificate requests; else the tests do, by `Approvals`. */
   readonly operatorApproves?: boolean;
-  /** For thousands of domains: the history keeps the newest version only, and cert-manager's client has no rate limit. */
+  /** For thousands of domains: the history keeps the newest version only. */
   readonly atScale?: boolean;
   /** The operator's flags of Node and its file; default: the source. */
   readonly program?: readonly string[];
@@ -121,7 +121,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
   const config = configOf(keyFile, dns.addresses, operatorApproves);
-  const certManager = certManagerOf(api, client, history, folder, {operatorApproves, atScale});
+  const certManager = certManagerOf(api, client, history, folder, operatorApproves);
   const operators: OperatorProcess[] = [];
   return {
     api,
@@ -243,7 +243,7 @@ function certManagerOf(
   client: KubeClient,
   history: History,
   folder: string,
-  {operatorApproves, atScale}: {operatorApproves: boolean; atScale: boolean},
+  operatorApproves: boolean,
 ) {
   let controller: Child | undefined;
   let approvals: Approvals | undefined;
@@ -252,8 +252,7 @@ function certManagerOf(
     await history.follow(kinds.CERTIFICATE);
     await history.follow(kinds.CERTIFICATE_REQUEST);
     if (!operatorApproves) approvals = new Approvals(client, history);
-    const flags = atScale ? ['--kube-api-qps=1000', '--kube-api-burst=1000'] : [];
-    controller = await startCertManager(folder, {flags, kubeconfig: await certManagerAccount(api)});
+    controller = await startCertManager(folder, {kubeconfig: await certManagerAccount(api)});
   };
   const issuer = () => installIssuer(client, history);
   return {

@@ -6,7 +6,7 @@ import {execFile, spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/identity.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Finding} from '../../../src/review/finding.ts';
 import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
@@ -21,6 +21,7 @@ import {
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
 import {allowed, attacks, type Manifest, manifest, rules, TENANT} from '../admission/rows.ts';
 import {type AdmissionWorld, startAdmissionWorld} from '../admission/world.ts';
+import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
 const LISTED = ['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`] as const;
@@ -211,23 +212,30 @@ test('what a webhook refuses is listed as not judged', async () => {
   await until('the webhook is gone', () => isBroken().then(broken => !broken));
 });
 
+/** Ends a review while it holds its right and waits for the first dry run. Returns its exit code. */
+async function endHalfway(signal: NodeJS.Signals): Promise<number | null> {
+  const proxy = await startFaultProxy(world.api);
+  try {
+    proxy.intercept = ({query}) => (query.has('dryRun') ? {kind: 'silence'} : undefined);
+    const child = spawn(process.execPath, [PROGRAM, '--kubeconfig', proxy.kubeconfig], {stdio: 'ignore'});
+    const exited = new Promise<number | null>(resolve => child.once('exit', resolve));
+    await until('it waits', () => proxy.seen.some(({query}) => query.has('dryRun')));
+    child.kill(signal);
+    return await exited;
+  } finally {
+    await proxy.stop();
+  }
+}
+
 test('a review that is killed leaves a right that the next one removes', async () => {
-  const child = spawn(process.execPath, [PROGRAM, '--kubeconfig', world.api.kubeconfig], {stdio: 'ignore'});
-  const exited = new Promise(resolve => child.once('exit', resolve));
-  await until('the right exists', async () => (await rightsLeft()).includes('clusterrolebinding'));
-  child.kill('SIGKILL');
-  await exited;
+  await endHalfway('SIGKILL');
   expect(await rightsLeft()).not.toBe('');
   await reviewed('-n', 'quiet');
   expect(await rightsLeft()).toBe('');
 });
 
 test('a review that is interrupted removes its right', async () => {
-  const child = spawn(process.execPath, [PROGRAM, '--kubeconfig', world.api.kubeconfig], {stdio: 'ignore'});
-  const exited = new Promise<number | null>(resolve => child.once('exit', resolve));
-  await until('the right exists', async () => (await rightsLeft()).includes('clusterrolebinding'));
-  child.kill('SIGINT');
-  expect(await exited).toBe(3);
+  expect(await endHalfway('SIGINT')).toBe(3);
   expect(await rightsLeft()).toBe('');
 });
 

@@ -30,6 +30,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/controller/clusterissuers"
 	_ "github.com/cert-manager/cert-manager/pkg/controller/issuers"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/acme"
+	dnsutil "github.com/cert-manager/cert-manager/pkg/issuer/acme/dns/util"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 	logf "github.com/cert-manager/cert-manager/pkg/logs"
@@ -80,6 +81,8 @@ func main() {
 			HTTP01SolverResourceLimitsCPU:     resource.MustParse("100m"),
 			HTTP01SolverResourceLimitsMemory:  resource.MustParse("64Mi"),
 			DNS01CheckRetryPeriod:             *checkRetry,
+			DNS01Nameservers:                  dnsutil.RecursiveNameservers,
+			DNS01CheckAuthoritative:           true,
 		},
 		IngressShimOptions: controller.IngressShimOptions{
 			DefaultIssuerKind:                 "Issuer",

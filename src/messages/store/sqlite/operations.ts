@@ -68,6 +68,12 @@ export interface BatchResult {
   readonly commitMs: number;
 }
 
+/** To the thread: operations, or `close` when all have been answered. */
+export type ThreadRequest = Chunk | 'close';
+
+/** From the thread: first that the database is open, then results in the order of the operations. */
+export type ThreadAnswer = 'open' | BatchResult;
+
 export interface Failure {
   readonly refusal: 'full' | 'down';
   readonly problem: string;

@@ -1,9 +1,8 @@
 /** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
 import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
 import {Engine} from './engine.ts';
-import type {ThreadAnswer, ThreadRequest} from './engine-thread.ts';
 import {gather} from './group-commit.ts';
-import type {Chunk, EngineOptions} from './operations.ts';
+import type {Chunk, EngineOptions, ThreadAnswer, ThreadRequest} from './operations.ts';
 
 if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;

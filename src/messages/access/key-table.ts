@@ -1,0 +1,56 @@
+/** Keys from a file of hashes: for tests, and for a machine without Kubernetes. */
+import {hash} from 'node:crypto';
+import type {ConfigDefinition} from '../../process/load-config.ts';
+import {type Authenticator, type Principal, SCOPES, type Scope} from './auth.ts';
+
+export interface KeyTableEntry {
+  readonly account: string;
+  /** Names the key in logs. */
+  readonly keyId: string;
+  /** SHA-256 of the key, in hexadecimal. */
+  readonly sha256: string;
+  readonly scopes: readonly Scope[];
+}
+
+export interface KeyTable {
+  readonly keys: readonly KeyTableEntry[];
+}
+
+export function createKeyTable({keys}: KeyTable): Authenticator {
+  const principals = new Map<string, Principal>(
+    keys.map(({account, keyId, sha256, scopes}) => [sha256.toLowerCase(), {account, keyId, scopes: new Set(scopes)}]),
+  );
+  return {
+    authenticate: key => principals.get(keyHash(key)) ?? {refused: 'invalid'},
+    problem: () => undefined,
+  };
+}
+
+export function keyHash(key: string): string {
+  return hash('sha256', key, 'hex');
+}
+
+/** What `loadConfig` in src/process needs to read the file. */
+export const keyTableDefinition: ConfigDefinition<KeyTable> = {
+  schema: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['keys'],
+    properties: {
+      keys: {
+        type: 'array',
+        items: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['account', 'keyId', 'sha256'],
+          properties: {
+            account: {type: 'string', minLength: 1, title: 'the name of an account'},
+            keyId: {type: 'string', minLength: 1, title: 'a name for the key'},
+            sha256: {type: 'string', pattern: '^[0-9a-fA-F]{64}$', title: 'the SHA-256 of the key in hexadecimal'},
+            scopes: {type: 'array', items: {type: 'string', enum: SCOPES}, default: SCOPES},
+          },
+        },
+      },
+    },
+  },
+};

@@ -1,0 +1,100 @@
+export interface RateLimits {
+  readonly requestsPerSecond: number;
+  readonly bytesPerSecond: number;
+  readonly answerBytesPerSecond: number;
+  /** How many seconds' worth may come at once. */
+  readonly burstSeconds: number;
+}
+
+/** bytes: of request bodies. */
+export type Limit = 'requests' | 'bytes' | 'answer bytes';
+
+/** Whether the request is allowed, or when to retry. */
+export type Allowance =
+  | {readonly ok: true}
+  | {
+      readonly ok: false;
+      readonly limit: Limit;
+      /** The limit, per second. */
+      readonly perSecond: number;
+      readonly retryAfterMs: number;
+    };
+
+/** When each bucket would be full again, in milliseconds: the only state that GCRA needs per account. */
+interface Buckets {
+  requests: number;
+  bytes: number;
+  answers: number;
+}
+
+/** Above this number of accounts, those with full buckets are dropped. */
+const FORGET_ABOVE = 10_000;
+
+/**
+ * * Limits the requests and bytes that an account sends and the bytes that it receives, with leaky buckets (GCRA, as in
+ * ATM Forum TM 4.1): a rate per second and a burst of a few seconds' worth. In memory, per process.
+ */
+export class AccountLimiter {
+  readonly #limits: RateLimits;
+  readonly #accounts = new Map<string, Buckets>();
+  #forgetAt = 0;
+
+  constructor(limits: RateLimits) {
+    this.#limits = limits;
+  }
+
+  /** A request with a body of this many bytes. `now` is monotonic, in ms. A rejected request does not count. */
+  take(account: string, bytes: number, now: number): Allowance {
+    const {requestsPerSecond, bytesPerSecond, answerBytesPerSecond, burstSeconds} = this.#limits;
+    const buckets = this.#bucketsOf(account, now);
+    const until = now + 1000 * burstSeconds;
+    const requests = Math.max(buckets.requests, now) + 1000 / requestsPerSecond;
+    if (requests > until) return refused('requests', requestsPerSecond, requests - until);
+    const sent = Math.max(buckets.bytes, now) + (1000 * bytes) / bytesPerSecond;
+    if (sent > until) return refused('bytes', bytesPerSecond, sent - until);
+    const {answers} = buckets;
+    if (answers > until) return refused('answer bytes', answerBytesPerSecond, answers - until);
+    buckets.requests = requests;
+    buckets.bytes = sent;
+    if (this.#accounts.size > FORGET_ABOVE && now >= this.#forgetAt) this.#forget(now);
+    return {ok: true};
+  }
+
+  /** More bytes of a body whose request was accepted before its length was known. */
+  takeBytes(account: string, bytes: number, now: number): Allowance {
+    const {bytesPerSecond, burstSeconds} = this.#limits;
+    const buckets = this.#bucketsOf(account, now);
+    const full = Math.max(buckets.bytes, now) + (1000 * bytes) / bytesPerSecond;
+    const excess = full - (now + 1000 * burstSeconds);
+    if (excess > 0) return refused('bytes', bytesPerSecond, excess);
+    buckets.bytes = full;
+    return {ok: true};
+  }
+
+  /** A response of this many bytes. Its length is unknown before, so it counts against later requests. */
+  answered(account: string, bytes: number, now: number): void {
+    const buckets = this.#bucketsOf(account, now);
+    buckets.answers = Math.max(buckets.answers, now) + (1000 * bytes) / this.#limits.answerBytesPerSecond;
+  }
+
+  #bucketsOf(account: string, now: number): Buckets {
+    let buckets = this.#accounts.get(account);
+    if (buckets === undefined) {
+      buckets = {requests: now, bytes: now, answers: now};
+      this.#accounts.set(account, buckets);
+    }
+    return buckets;
+  }
+
+  /** At most once per burst period, after which every bucket of now is full. */
+  #forget(now: number): void {
+    this.#forgetAt = now + 1000 * this.#limits.burstSeconds;
+    for (const [account, {requests, bytes, answers}] of this.#accounts) {
+      if (requests <= now && bytes <= now && answers <= now) this.#accounts.delete(account);
+    }
+  }
+}
+
+function refused(limit: Limit, perSecond: number, retryAfterMs: number): Allowance {
+  return {ok: false, limit, perSecond, retryAfterMs};
+}

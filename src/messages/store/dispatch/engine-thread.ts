@@ -1,0 +1,35 @@
+import {once} from 'node:events';
+import {Worker} from 'node:worker_threads';
+import type {BatchResult, Chunk, EngineOptions, ThreadRequest} from '../sqlite/operations.ts';
+
+/** An engine on another thread, so that a slow commit does not block the service. */
+export interface EngineThread {
+  post(chunk: Chunk): void;
+  /** Call this once, before the first chunk. One result may answer several chunks. */
+  onResult(listener: (result: BatchResult) => void): void;
+  /** Resolves with the error if the thread ends unexpectedly. */
+  readonly failed: Promise<Error>;
+  /** Call this only when everything has been answered. */
+  close(): Promise<void>;
+}
+
+/** Starts a thread from `module` (worker.ts). Rejects with the engine's error if the database cannot be opened. */
+export async function startEngineThread(module: URL, options: EngineOptions): Promise<EngineThread> {
+  const worker = new Worker(module, {workerData: options, name: 'store'});
+  await once(worker, 'message'); // rejects on 'error'
+  const failed = new Promise<Error>(resolve => {
+    worker.once('error', resolve);
+    worker.once('exit', code => resolve(new Error(`the database's thread ended with code ${code}`)));
+  });
+  const post = (request: ThreadRequest) => worker.postMessage(request);
+  return {
+    post,
+    onResult: listener => worker.on('message', listener),
+    failed,
+    close: async () => {
+      const exited = once(worker, 'exit');
+      post('close');
+      await exited;
+    },
+  };
+}

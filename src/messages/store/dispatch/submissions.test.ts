@@ -1,0 +1,155 @@
+import {setImmediate as turn} from 'node:timers/promises';
+import {expect, test} from 'vitest';
+import type {Operation, OperationResult} from '../sqlite/operations.ts';
+import {StoreError} from '../store.ts';
+import {type SubmissionLimits, Submissions} from './submissions.ts';
+
+/** An engine that answers when the test says so. */
+function slowEngine(limits: Partial<SubmissionLimits> = {}) {
+  const posted: number[] = [];
+  let now = 0;
+  const submissions = new Submissions({
+    maxWaiting: 1000,
+    maxWaitingBytes: 1e9,
+    ...limits,
+    post: ({operations}) => posted.push(operations.length),
+    monotonic: () => now,
+  });
+  const answer = (results: readonly OperationResult[]) => submissions.answer(results);
+  return {
+    submissions,
+    posted,
+    get: (id: string) => submissions.submit('get', {account: 'a', id}),
+    append: (message: string) => submissions.submit('append', {account: 'a', message}),
+    answer,
+    /** Answers the oldest with undefined. */
+    succeed: (count: number) => answer(Array.from({length: count}, () => ({ok: true, value: undefined}))),
+    advance: (ms: number) => {
+      now += ms;
+    },
+  };
+}
+
+test('the operations of a turn are sent at its end, whatever the engine is doing', async () => {
+  const engine = slowEngine();
+  const first = engine.get('1');
+  expect(engine.posted).toEqual([]);
+  await turn();
+  const others = [engine.get('2'), engine.get('3')];
+  await turn();
+  expect(engine.posted).toEqual([1, 2]);
+  engine.succeed(3);
+  await Promise.all([first, ...others]);
+});
+
+test('a turn with many operations sends them without waiting for the last', async () => {
+  const engine = slowEngine();
+  const all = Array.from({length: 40}, (_, n) => engine.get(String(n)));
+  expect(engine.posted).toEqual([16, 16]);
+  await turn();
+  expect(engine.posted).toEqual([16, 16, 8]);
+  engine.succeed(40);
+  await Promise.all(all);
+});
+
+test('results settle the oldest operations in order, however they were posted', async () => {
+  const engine = slowEngine();
+  const results = [engine.append('1'), engine.append('2')];
+  await turn();
+  results.push(engine.append('3'));
+  await turn();
+  const appended = (id: string): OperationResult => ({ok: true, value: {kind: 'appended', id, createdAt: 0}});
+  engine.answer([appended('1')]);
+  engine.answer([appended('2'), {ok: false, refusal: 'full', problem: 'no room'}]);
+  await expect(Promise.all(results.slice(0, 2))).resolves.toMatchObject([{id: '1'}, {id: '2'}]);
+  await expect(results[2]).rejects.toMatchObject({refusal: 'full', message: 'no room'});
+});
+
+test.each([
+  ['number', {maxWaiting: 3}, 'x'],
+  ['bytes', {maxWaitingBytes: 4000}, 'x'.repeat(1000)],
+])('what waits is bounded in %s: one more is refused as busy, at once', async (_, limits, message) => {
+  const engine = slowEngine(limits);
+  const waiting = [engine.append(message)];
+  await turn();
+  waiting.push(engine.append(message), engine.append(message));
+  await expect(engine.append(message)).rejects.toMatchObject({refusal: 'busy'});
+  await turn();
+  engine.succeed(1);
+  waiting.push(engine.append(message));
+  await expect(engine.append(message)).rejects.toMatchObject({refusal: 'busy'});
+  await turn();
+  engine.succeed(3);
+  await Promise.all(waiting);
+});
+
+test('one account floods the engine: an operation of another is at most one engine load behind', async () => {
+  const chunks: (readonly Operation[])[] = [];
+  const submissions = new Submissions({
+    maxWaiting: 10_000,
+    maxWaitingBytes: 1e9,
+    post: ({operations}) => chunks.push(operations),
+    monotonic: () => 0,
+  });
+  const claim = {account: 'mine', limit: 100, leaseMs: 1000};
+  const flood = Array.from({length: 2000}, () => submissions.submit('claim', claim));
+  await turn();
+  const theirs = submissions.submit('append', {account: 'theirs', message: 'x'});
+  await turn();
+  const sent = () => chunks.flat();
+  const atEngine = sent().length;
+  expect(atEngine, 'claims of 100 rows are few').toBeLessThanOrEqual(11);
+  submissions.answer(Array.from({length: atEngine}, () => ({ok: true, value: []})));
+  expect(sent().findIndex(({given}) => 'account' in given && given.account === 'theirs')).toBeLessThanOrEqual(
+    atEngine + 1,
+  );
+  submissions.fail(new Error('the end of the test'));
+  await Promise.allSettled([...flood, theirs]);
+});
+
+test('reports how long the engine has owed an answer', async () => {
+  const engine = slowEngine();
+  expect(engine.submissions.silentMs).toBe(0);
+  const answers = [engine.get('1'), engine.get('2')];
+  await turn();
+  engine.advance(700);
+  expect(engine.submissions.silentMs).toBe(700);
+  engine.succeed(1);
+  expect(engine.submissions.silentMs).toBe(0);
+  engine.advance(300);
+  expect(engine.submissions.silentMs).toBe(300);
+  engine.succeed(1);
+  expect(engine.submissions.silentMs).toBe(0);
+  await Promise.all(answers);
+});
+
+test('idle: when everything has been answered', async () => {
+  const engine = slowEngine();
+  await engine.submissions.idle();
+  const answer = engine.get('1');
+  let idle = false;
+  const waited = engine.submissions.idle().then(() => {
+    idle = true;
+  });
+  await turn();
+  expect(idle).toBe(false);
+  engine.succeed(1);
+  await waited;
+  await answer;
+});
+
+test('after the engine is gone, all submitted, waiting, and future operations are rejected', async () => {
+  const engine = slowEngine();
+  const outcomes = [engine.get('1')];
+  await turn();
+  outcomes.push(engine.get('2'));
+  engine.submissions.fail(new Error('the thread ended'));
+  outcomes.push(engine.get('3'));
+  for (const outcome of await Promise.allSettled(outcomes)) {
+    expect(outcome).toMatchObject({status: 'rejected', reason: {refusal: 'down', message: 'the thread ended'}});
+    expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(StoreError);
+  }
+  await turn();
+  expect(engine.posted).toEqual([1]);
+  await engine.submissions.idle();
+});

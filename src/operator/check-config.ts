@@ -1,0 +1,102 @@
+import {isIP, isIPv4, isIPv6} from 'node:net';
+import type {
+  CertificatesConfig,
+  LeaderElectionConfig,
+  OperatorConfig,
+  OperatorDnsConfig,
+  PlatformConfig,
+} from './model/config.ts';
+
+/** What a schema cannot say, because it ties two options together. Paths are keys from the root of the file. */
+interface ConfigProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** All contradictions between options that are each valid; empty when there are none. */
+export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
+  return [
+    ...checkPlatform(config.platform),
+    ...checkPlans(config),
+    ...checkOrderBudget(config.certificates.orderBudget),
+    ...checkChallenges(config.certificates.challenges),
+    ...checkLeaderElection(config.controller.leaderElection),
+    ...checkDns(config.dns),
+  ];
+}
+
+function checkPlatform({baseDomain, targetDomain}: PlatformConfig): readonly ConfigProblem[] {
+  if (baseDomain !== targetDomain) return [];
+  const message = `is ${targetDomain}, which is platform.baseDomain too; allowed: another domain, since the default hosts of projects and the DNS targets of accounts must not share a zone`;
+  return [{path: ['platform', 'targetDomain'], message}];
+}
+
+function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProblem[] {
+  if (Object.hasOwn(plans, defaultPlan)) return [];
+  const message = `is "${defaultPlan}", which plans does not define; allowed: ${Object.keys(plans).join(', ')}`;
+  return [{path: ['defaultPlan'], message}];
+}
+
+function checkOrderBudget({orders, renewalReserve}: CertificatesConfig['orderBudget']): readonly ConfigProblem[] {
+  return mustBeLess(['certificates', 'orderBudget', 'renewalReserve'], renewalReserve, 'orders', orders);
+}
+
+function checkChallenges({inProgress, renewalReserve}: CertificatesConfig['challenges']): readonly ConfigProblem[] {
+  return mustBeLess(['certificates', 'challenges', 'renewalReserve'], renewalReserve, 'inProgress', inProgress);
+}
+
+function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {
+  const {leaseDurationSeconds: lease, renewDeadlineSeconds: renew, retryPeriodSeconds: retry} = election;
+  const path = ['controller', 'leaderElection'];
+  return [
+    ...mustBeLess([...path, 'renewDeadlineSeconds'], renew, 'leaseDurationSeconds', lease),
+    ...mustBeLess([...path, 'retryPeriodSeconds'], retry, 'renewDeadlineSeconds', renew),
+  ];
+}
+
+function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
+  const {checks, queryTimeoutMs, verdictTimeoutMs} = dns;
+  return [
+    ...checkEach(['dns', 'recursives'], dns.recursives, isAddressWithPort, 'an IP address, with or without a port'),
+    ...checkEach(['dns', 'rootServers'], dns.rootServers ?? [], text => isIP(text) !== 0, 'an IP address'),
+    ...checkEach(['dns', 'allowAddresses'], dns.allowAddresses, isCidr, 'a CIDR, such as 10.1.0.0/16'),
+    ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
+    ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
+  ];
+}
+
+/** `ip`, `ipv4:port`, `[ipv6]` or `[ipv6]:port`. */
+function isAddressWithPort(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const {address, port} = /^(?<address>\[.*\]|[^:]*)(?::(?<port>\d+))?$/.exec(text)?.groups ?? {};
+  if (address === undefined) return false;
+  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) return false;
+  return address.startsWith('[') ? isIPv6(address.slice(1, -1)) : isIPv4(address);
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  const family = isIP(address);
+  return family !== 0 && rest.length === 0 && /^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+}
+
+function checkEach(
+  path: readonly string[],
+  values: readonly string[],
+  good: (value: string) => boolean,
+  allowed: string,
+): readonly ConfigProblem[] {
+  return values.flatMap((value, index) =>
+    good(value) ? [] : [{path: [...path, index], message: `is "${value}"; allowed: ${allowed}`}],
+  );
+}
+
+function mustBeLess(
+  path: readonly string[],
+  value: number,
+  otherName: string,
+  other: number,
+): readonly ConfigProblem[] {
+  if (value < other) return [];
+  return [{path, message: `is ${value}; allowed: less than ${otherName}, which is ${other}`}];
+}

@@ -1,0 +1,57 @@
+import {beforeEach, expect, test} from 'vitest';
+import type {Operator} from '../state/context.ts';
+import {OrderSchedule} from '../state/order-schedule.ts';
+import {awaitOrder} from './certificate-waits.ts';
+import type {DomainView} from './view.ts';
+
+const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+const ACCOUNT = 'ClusterIssuer/ca';
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const minutes = (n: number) => NOW + n * 60_000;
+const TOLD = {type: 'CertificateReady', status: 'False', reason: 'OrderBudget', message: 'It waits, as was said.'};
+
+let orderSchedule: OrderSchedule;
+beforeEach(() => {
+  orderSchedule = new OrderSchedule();
+});
+
+/** `told`: when the status says that the order is made; absent: it says nothing of a turn. */
+function turn(told?: number) {
+  const certificates = {
+    issuerRef: ISSUER,
+    orderBudget: {orders: 300, windowSeconds: 10_800},
+    failureBudget: {failures: 5, windowSeconds: 3600},
+  };
+  const operator = {orderSchedule, config: {certificates}, stores: {certificateRequests: {}}} as unknown as Operator;
+  const status = told !== undefined && {
+    conditions: [TOLD],
+    certificate: {nextAttemptAt: new Date(told).toISOString()},
+  };
+  const view = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
+  return awaitOrder(operator, view as unknown as DomainView, ISSUER);
+}
+
+test('after a restart, until the turns are planned again, what was told stays', () => {
+  expect(turn(minutes(30))).toMatchObject({condition: TOLD, usable: false, nextAttemptAtMs: minutes(30)});
+  expect(turn(minutes(30))?.wakeAtMs).toBeLessThan(minutes(1));
+});
+
+test('after a restart nothing is told of a turn where nothing was told before', () => {
+  expect(turn()).toBeUndefined();
+});
+
+test('one that waits for no turn is told of none, whatever was told before', () => {
+  orderSchedule.publish(ACCOUNT, new Map());
+  expect(turn(minutes(30))).toBeUndefined();
+});
+
+test.each([
+  {case: 'a first time', told: undefined, planned: 20, want: 20},
+  {case: 'an earlier time', told: 30, planned: 20, want: 20},
+  {case: 'a later time is not told before the one that was told is over', told: 30, planned: 40, want: 30},
+  {case: 'a later time, once the one that was told is over', told: -1, planned: 40, want: 40},
+])('$case', ({told, planned, want}) => {
+  orderSchedule.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(planned), shortage: 'orders'}]]));
+  const result = turn(told === undefined ? undefined : minutes(told));
+  expect(result).toMatchObject({condition: {reason: 'OrderBudget'}, nextAttemptAtMs: minutes(want)});
+});

@@ -1,0 +1,105 @@
+/**
+ * What delays a certificate: what a former holder left, a pause after failures, and the CA's budget of orders. Each
+ * function returns undefined if nothing does.
+ */
+import {timestamp} from '../../api/conditions.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {budgetBlockedUntilMs, pausedUntilMs} from '../issuance/certificate.ts';
+import {explainShortage} from '../issuance/explain-shortage.ts';
+import {caAccountOf} from '../model/ca-account.ts';
+import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {INDEX} from '../state/stores.ts';
+import {CertificateReady, type StepResult} from './conditions.ts';
+import {before, type DomainView} from './view.ts';
+
+export interface CertificateResult extends StepResult {
+  /** A certificate stands in the Secret: the host may be routed. */
+  readonly usable: boolean;
+  readonly nextAttemptAtMs?: number;
+}
+
+/** After this time, nothing that is left of the former holder can delay the new holder. */
+const WITHDRAWAL_MS = 60_000;
+
+/** A first certificate waits until nothing of a former holder blocks it, and the policy on challenges knows the host. */
+export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
+  const {stores, logger} = operator;
+  const {host, namespace, claim, nowMs} = view;
+  if (stores.heldHosts.state === 'synced') {
+    const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+    if (record?.spec.hosts[host] === undefined) return {condition: CertificateReady.waitingForRecord(), usable: false};
+  }
+  const left = ofOthers(operator, view);
+  if (left.length === 0) return undefined;
+  const untilMs = Date.parse(claim?.spec.since ?? '') + WITHDRAWAL_MS;
+  if (untilMs > nowMs) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: untilMs};
+  logger.warn({host, namespace, left}, 'Requesting a certificate although requests of the former holder are left.');
+  return undefined;
+}
+
+/** "Kind namespace/name" of what could still become a certificate of the host elsewhere. */
+function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
+  const {heldHosts, challenges, certificateRequests} = stores;
+  const found = [heldHosts, challenges, ...(certificateRequests ? [certificateRequests] : [])].flatMap(store => [
+    ...store.byIndex(INDEX.host, host),
+  ]);
+  const others = found.filter(({metadata}) => metadata.namespace !== namespace);
+  return others.map(object => `${object.kind} ${keyOf(object)}`);
+}
+
+/**
+ * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
+ * ends the pause; the budget it cannot exceed.
+ */
+export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
+  const {claim, nowMs, host} = view;
+  const {failures = [], accountSince = ''} = claim?.spec ?? {};
+  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
+  const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
+  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(own, nowMs));
+  if (untilMs === undefined) return undefined;
+  const next = timestamp(untilMs);
+  const condition =
+    blockedUntilMs === undefined
+      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
+      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
+  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
+}
+
+export function isAskedFor({verifyRequest, check}: DomainView): boolean {
+  return verifyRequest !== undefined && check?.request === verifyRequest;
+}
+
+/** How soon the orders are surely planned. */
+const PLAN_MS = 5_000;
+
+/** A certificate that is requested, and whose order waits for the CA's budget. */
+export function awaitOrder(
+  {orderSchedule, config, stores}: Operator,
+  view: DomainView,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
+): CertificateResult | undefined {
+  const {key, host, namespace, domain, nowMs} = view;
+  const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
+  const planned = caAccount === undefined ? undefined : orderSchedule.get(caAccount, key);
+  if (planned === undefined) return undefined;
+  const last = before(view, 'CertificateReady');
+  const told =
+    last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
+  if (planned === 'unknown') {
+    // After a restart, until the orders are planned again, the last condition remains.
+    if (!last || Number.isNaN(told)) return undefined;
+    return {
+      condition: {...last, type: 'CertificateReady'},
+      usable: false,
+      nextAttemptAtMs: told,
+      wakeAtMs: nowMs + PLAN_MS,
+    };
+  }
+  // Other orders come and go, and the plan shifts each time: a published time remains, unless the order comes earlier.
+  const atMs = told > nowMs ? Math.min(told, planned.atMs) : planned.atMs;
+  const why = explainShortage(planned.shortage ?? 'orders', host, config.certificates);
+  const condition = CertificateReady.awaitsOrder(why, timestamp(atMs));
+  return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
+}

@@ -1,0 +1,113 @@
+/** What the caches say about one Domain, gathered once at the start of a reconcile. */
+import {findCondition} from '../../api/conditions.ts';
+import type {DomainStatus} from '../../api/generated/domain.ts';
+import {ANNOTATION} from '../../api/names.ts';
+import {type CheckResult, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {routeObjects} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/route-objects.ts';
+import {type Account, accountOf} from '../model/account.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
+import type {PublishedRoute} from '../model/edge-provider.ts';
+import {type Holder, holderOf} from '../model/holder.ts';
+import type {Certificate, Domain, DomainClaim, Project} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import type {DomainConditionType} from './conditions.ts';
+
+export interface DomainView {
+  /** "namespace/host", the key of the Domain. */
+  readonly key: string;
+  readonly domain: DeepReadonly<Domain>;
+  readonly namespace: string;
+  readonly host: string;
+  readonly account: Account;
+  readonly project: DeepReadonly<Project> | undefined;
+  readonly question: ProofQuestion;
+  /** The last answer of DNS; undefined before the first. */
+  readonly check: CheckResult | undefined;
+  readonly claim: DeepReadonly<DomainClaim> | undefined;
+  readonly holder: Holder;
+  readonly certificate: DeepReadonly<Certificate> | undefined;
+  readonly secret: DeepReadonly<KubeObject> | undefined;
+  readonly published: PublishedRoute | undefined;
+  /** A value of the annotation that has not been handled yet. */
+  readonly verifyRequest: string | undefined;
+  readonly nowMs: number;
+}
+
+/** Undefined while the namespace is not in the cache: its deletion takes the Domain along. */
+export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): DomainView | undefined {
+  const {stores, config, names} = operator;
+  const {namespace = '', annotations = {}} = domain.metadata;
+  const {host, projectRef} = domain.spec;
+  const namespaceObject = stores.namespaces.get(namespace);
+  if (!namespaceObject) return undefined;
+  const account = accountOf(namespaceObject, config);
+  const key = `${namespace}/${host}`;
+  const routeKey = routeKeyOf(key);
+  const claim = stores.claims.get(host);
+  const requested = annotations[ANNOTATION.verifyRequestedAt]?.slice(0, 128);
+  return {
+    key,
+    domain,
+    namespace,
+    host,
+    account,
+    project: stores.projects.get(`${namespace}/${projectRef.name}`),
+    question: {
+      host,
+      target: names.target(account.id),
+      txtName: `_nameplate.${host}`,
+      txtValue: names.proofToken(account.id, host),
+      apexProof: config.dns.apexProof,
+      caaIdentities: config.certificates.caaIdentities,
+    },
+    check: operator.scheduler.get(key),
+    claim,
+    holder: holderOf(claim, account, namespace),
+    certificate: stores.certificates.get(routeKey),
+    secret: stores.secrets.get(routeKey),
+    published: publishedRoute(operator.edge, routeObjects(stores, routeKey)),
+    verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
+    nowMs: operator.clock.now(),
+  };
+}
+
+/** Such a check shows what was there before the host was taken: by it the former holder would take back what it lost. */
+export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<DomainClaim>): boolean {
+  return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
+}
+
+/** The condition that the last reconcile wrote. */
+export function before(view: DomainView, type: DomainConditionType) {
+  return findCondition(view.domain.status?.conditions, type);
+}
+
+export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
+
+/** In seconds. */
+const RECORD_TTL = 3600;
+
+/** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
+export function requiredRecords(view: DomainView): RequiredRecord[] {
+  const {host, question} = view;
+  const record = (type: string, name: string, value: string): RequiredRecord => ({
+    type,
+    name,
+    label: formLabel(name),
+    value,
+    ttl: RECORD_TTL,
+  });
+  const apex = isApex(host);
+  const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
+  if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
+    records.push(record('TXT', question.txtName, question.txtValue));
+  }
+  return records;
+}
+
+/** Before a check, and when one fails, what was found last still holds. */
+function showsAddresses({check, domain}: DomainView): boolean {
+  if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
+  return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
+}

@@ -1,0 +1,70 @@
+/** Is there something to route to? The Service and port of a Project, and the platform's IngressClass. */
+import {LABEL} from '../../api/names.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Backend} from '../model/edge-provider.ts';
+import type {Project, ServicePort} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+
+export type NoBackend =
+  | {readonly kind: 'no-service'; readonly service: string}
+  | {readonly kind: 'no-pods'; readonly service: string; readonly isExternalName: boolean}
+  | {readonly kind: 'no-port'; readonly service: string; readonly port: string; readonly ports: readonly string[]}
+  | {readonly kind: 'no-ingress-class'; readonly name: string};
+
+export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | 'IngressClassNotFound';
+
+/** The same words for a Project and its Domains. */
+export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
+  switch (found.kind) {
+    case 'no-service': {
+      const message = `There is no Service ${found.service} in this namespace (Nameplate's own, labelled ${LABEL.managedBy}=nameplate, do not count). Create it, or correct spec.service.name of the Project.`;
+      return {reason: 'ServiceNotFound', message};
+    }
+    case 'no-pods': {
+      const why = found.isExternalName ? 'is an ExternalName, which leads elsewhere' : 'has no selector';
+      const message = `Service ${found.service} ${why}; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.`;
+      return {reason: 'ServiceWithoutSelector', message};
+    }
+    case 'no-port': {
+      const message = `Service ${found.service} has no port ${found.port}; it has ${found.ports.join(', ') || 'none'}. Correct spec.service.port of the Project, or the Service.`;
+      return {reason: 'PortNotFound', message};
+    }
+    case 'no-ingress-class': {
+      const message = `The platform's IngressClass ${found.name} is missing. The platform team must create it, or correct the operator's configuration.`;
+      return {reason: 'IngressClassNotFound', message};
+    }
+  }
+}
+
+export function findBackend(
+  {stores, config}: Operator,
+  project: DeepReadonly<Project>,
+): {readonly kind: 'found'; readonly backend: Backend} | NoBackend {
+  const {name, port: wanted} = project.spec.service;
+  const service = stores.services.get(`${project.metadata.namespace}/${name}`);
+  if (!service) return {kind: 'no-service', service: name};
+  const {type, selector = {}, ports = []} = service.spec ?? {};
+  const isExternalName = type === 'ExternalName';
+  if (isExternalName || Object.keys(selector).length === 0) return {kind: 'no-pods', service: name, isExternalName};
+  const found = ports.find(candidate => candidate.port === wanted || candidate.name === wanted);
+  if (!found) return {kind: 'no-port', service: name, port: String(wanted), ports: ports.map(shown)};
+  const {ingressClassName} = config.routing;
+  if (!stores.ingressClasses.get(ingressClassName)) return {kind: 'no-ingress-class', name: ingressClassName};
+  const {name: portName, port, targetPort, appProtocol} = found; // not nodePort
+  return {
+    kind: 'found',
+    backend: {
+      selector,
+      port: {
+        ...(portName && {name: portName}),
+        port,
+        ...(targetPort !== undefined && {targetPort}),
+        ...(appProtocol && {appProtocol}),
+      },
+    },
+  };
+}
+
+function shown({name, port}: DeepReadonly<ServicePort>): string {
+  return name ? `${name} (${port})` : `${port}`;
+}

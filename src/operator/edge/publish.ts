@@ -1,0 +1,73 @@
+/** Brings the route objects of one host to what the edge provider builds, without a moment in which nothing answers. */
+import {ANNOTATION} from '../../api/names.ts';
+import {applyIfChanged} from '../../runtime/cache/apply.ts';
+import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
+import type {RouteObject} from '../model/edge-provider.ts';
+import type {Context} from '../state/context.ts';
+import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
+
+/** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
+export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
+  return stores.routes.flatMap(({store}) => store.byIndex(INDEX.route, routeKey));
+}
+
+/** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
+export async function publishRoute(context: Context, routeKey: string, wanted: readonly RouteObject[]): Promise<void> {
+  for (const {resource, intent} of wanted) {
+    const {store} = storeOf(context.stores, resource.kind);
+    await applyIfChanged(context.client, store, resource, intent, {
+      hashAnnotation: ANNOTATION.appliedHash,
+      signal: context.signal,
+    });
+  }
+  const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
+  await deleteRoutes(context, routeKey, object => kept.has(`${object.kind}/${object.metadata.name}`));
+}
+
+/**
+ * Stops traffic: the objects that match requests first, what they refer to last. A finalizer keeps an object that is deleted,
+ * and the ingress serves it as before; so one that has any is emptied first, and so is one that turns out to be kept.
+ */
+export async function deleteRoutes(
+  context: Context,
+  routeKey: string,
+  keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
+): Promise<void> {
+  for (const {resource, store} of context.stores.routes.toReversed()) {
+    for (const object of store.byIndex(INDEX.route, routeKey)) {
+      if (keep(object)) continue;
+      const {uid, finalizers = [], deletionTimestamp} = object.metadata;
+      if (finalizers.length > 0) await empty(context, resource, object);
+      if (deletionTimestamp) continue;
+      await context.client.delete(resource, objectKey(object), {
+        ...(uid && {preconditions: {uid}}),
+        signal: context.signal,
+      });
+    }
+  }
+}
+
+async function empty(
+  {edge, events, logger, client, signal}: Context,
+  resource: ResourceType,
+  object: DeepReadonly<KubeObject>,
+): Promise<void> {
+  const patch = edge.emptied(object);
+  if (!patch) return;
+  const {finalizers, resourceVersion} = object.metadata;
+  await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});
+  const host = object.metadata.annotations?.[ANNOTATION.host] ?? 'The host';
+  const {name, namespace} = object.metadata;
+  logger.warn(
+    {kind: object.kind, namespace, name, host, finalizers},
+    'a finalizer keeps a route; its rules were emptied',
+  );
+  const note = `${host} is no longer routed, but finalizers keep this ${object.kind}: ${finalizers?.join(', ')}. Its rules were emptied, so that it serves nothing. Whoever set them must take them off.`;
+  events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
+}
+
+function storeOf(stores: Stores, kind: string): RouteStore {
+  const found = stores.routes.find(route => route.resource.kind === kind);
+  if (!found) throw new Error(`no cache for route objects of kind ${kind}`);
+  return found;
+}

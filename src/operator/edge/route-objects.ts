@@ -1,0 +1,61 @@
+/** The objects of a route: what they have in common, and what they publish. Pure. */
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {hostLabel} from '../model/derived-names.ts';
+import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../model/edge-provider.ts';
+import {SERVICE, type Service} from '../model/kinds.ts';
+
+const REDIRECT_TO = ANNOTATION.redirectTo;
+
+/** Metadata that every object of a route bears. */
+export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string> = {}) {
+  return {
+    name,
+    namespace: route.namespace,
+    labels: {
+      [LABEL.managedBy]: 'nameplate',
+      [LABEL.host]: hostLabel(route.host),
+      ...(route.project !== undefined && {[LABEL.project]: route.project}),
+    },
+    annotations: {
+      [ANNOTATION.host]: route.host,
+      ...(route.redirect && {[REDIRECT_TO]: route.redirect.to}),
+      ...annotations,
+    },
+    ownerReferences: [route.owner],
+  };
+}
+
+/**
+ * The Service that the route leads to: the operator's own, with the selector and the port of the tenant's. A tenant's
+ * could become an ExternalName, lose its selector, or collide with another in the keys that an ingress joins from
+ * namespace, name and port. Headless, for the ingress asks for endpoints: thousands of hosts take no cluster addresses.
+ */
+export function backendService(route: HostRoute): RouteObject {
+  const {selector, port} = route.backend;
+  const intent: Service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: routeMetadata(route, route.name),
+    spec: {type: 'ClusterIP', clusterIP: 'None', selector: {...selector}, ports: [{...port}]},
+  };
+  return {resource: SERVICE, intent};
+}
+
+/**
+ * What a host's cached route objects publish now; undefined when nothing is published. A change that is half done counts
+ * as a redirect, so that nothing is led to a host that may still, or already, redirect.
+ */
+export function publishedRoute(
+  edge: EdgeProvider,
+  objects: readonly DeepReadonly<KubeObject>[],
+): PublishedRoute | undefined {
+  if (!objects.some(object => edge.emptied(object) !== undefined)) return undefined;
+  const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
+  return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
+}
+
+/** When the newest of them was made, milliseconds since the epoch. */
+export function newestMs(objects: readonly DeepReadonly<KubeObject>[]): number {
+  return Math.max(...objects.map(({metadata}) => Date.parse(metadata.creationTimestamp ?? '') || 0));
+}

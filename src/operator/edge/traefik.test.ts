@@ -1,0 +1,119 @@
+import {expect, test} from 'vitest';
+import type {KubeObject} from '../../runtime/kube/object.ts';
+import type {HostRoute} from '../model/edge-provider.ts';
+import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
+import {publishedRoute} from './route-objects.ts';
+import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
+
+const edge = traefik({
+  flavour: 'traefik',
+  ingressClassName: 'edge',
+  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+});
+
+const route: HostRoute = {
+  namespace: 'acme',
+  name: 'np-a',
+  host: 'a.test',
+  tlsSecret: 'np-a',
+  backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
+};
+
+/** Where Traefik sends a request by the rule, as Go's ReplaceAllString has it; undefined: it passes. */
+function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {
+  const built = edge.build(of).find(({resource}) => resource === MIDDLEWARE)?.intent as Middleware;
+  const {regex, replacement, permanent} = built.spec.redirectRegex;
+  const pattern = new RegExp(regex);
+  if (!pattern.test(url)) return undefined;
+  return {to: url.replace(pattern, replacement.replaceAll(/\$\{(\d)\}/g, '$$$1')), permanent};
+}
+
+test.each([
+  ['http://a.test/', 'https://a.test/'],
+  ['http://a.test/x/y?z=1&w=%2F', 'https://a.test/x/y?z=1&w=%2F'],
+  ['http://a.test:8000//evil.test/x', 'https://a.test//evil.test/x'],
+  ['http://evil.test@a.test/', 'https://a.test/'],
+])('a host that serves answers %s with %s', (url, to) => {
+  expect(redirected(route, url)).toEqual({to, permanent: true});
+});
+
+test('a host that serves lets https pass', () => {
+  expect(redirected(route, 'https://a.test/x')).toBeUndefined();
+});
+
+test.each([
+  ['http://a.test/x?y=1', 'https://b.test/x?y=1'],
+  ['https://a.test/x?y=1', 'https://b.test/x?y=1'],
+  ['https://a.test/https://evil.test/', 'https://b.test/https://evil.test/'],
+  ['https://a.test/$1', 'https://b.test/$1'],
+])('a redirect answers %s with %s, in one hop', (url, to) => {
+  expect(redirected({...route, redirect: {to: 'b.test', status: 301}}, url)).toEqual({to, permanent: true});
+  expect(redirected({...route, redirect: {to: 'b.test', status: 302}}, url)).toEqual({to, permanent: false});
+});
+
+test('a host has one Ingress for each entry point; the Service and the Middleware that both name stand first', () => {
+  const [service, middleware, ...rest] = edge.build(route);
+  expect(service?.resource).toBe(SERVICE);
+  expect(service?.intent).toMatchObject({
+    metadata: {name: 'np-a'},
+    spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{name: 'http', port: 80, targetPort: 8080}]},
+  });
+  expect(middleware?.intent.metadata.name).toBe('np-a-https');
+  const ingresses = rest.map(({resource, intent}) => {
+    expect(resource).toBe(INGRESS);
+    return intent as Ingress;
+  });
+  const shown = ingresses.map(({metadata, spec}) => ({
+    name: metadata.name,
+    entryPoint: metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'],
+    middlewares: metadata.annotations?.['traefik.ingress.kubernetes.io/router.middlewares'],
+    secret: spec.tls?.[0]?.secretName,
+    rules: spec.rules,
+  }));
+  const rules = [
+    {
+      host: 'a.test',
+      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-a', port: {number: 80}}}}]},
+    },
+  ];
+  const middlewares = 'acme-np-a-https@kubernetescrd';
+  expect(shown).toEqual([
+    {name: 'np-a', entryPoint: 'websecure', middlewares, secret: 'np-a', rules},
+    {name: 'np-a-http', entryPoint: 'web', middlewares, secret: undefined, rules},
+  ]);
+});
+
+test('from serving to redirecting only the rule and the note of the target change, no name', () => {
+  const names = (of: HostRoute) => edge.build(of).map(({intent}) => intent.metadata.name);
+  expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
+});
+
+test('an Ingress that is emptied has no path, no certificate and no default backend, and is left alone then', () => {
+  const [service, , ...ingresses] = edge.build(route).map(({intent}) => intent);
+  expect(service && edge.emptied(service)).toBeUndefined();
+  for (const ingress of ingresses as Ingress[]) {
+    const patch = edge.emptied(ingress);
+    expect(patch).toEqual({spec: {rules: [{host: 'a.test'}], tls: null, defaultBackend: null}});
+    const {ingressClassName} = ingress.spec;
+    const emptied: Ingress = {...ingress, spec: {ingressClassName, rules: [{host: 'a.test'}]}};
+    expect(edge.emptied(emptied)).toBeUndefined();
+    for (const rest of [{tls: [{hosts: ['a.test']}]}, {defaultBackend: {service: {name: 'np-a'}}}]) {
+      expect(edge.emptied({...emptied, ...{spec: {...emptied.spec, ...rest}}})).toEqual(patch);
+    }
+  }
+});
+
+test('what is emptied counts as not published', () => {
+  const objects = edge.build(route).map(({intent}) => intent);
+  expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});
+  const emptied = objects.map(object => ({...object, ...edge.emptied(object)}));
+  expect(publishedRoute(edge, emptied as KubeObject[])).toBeUndefined();
+});
+
+test('a status that Traefik cannot answer is told with the one to use', () => {
+  expect(edge.unsupportedStatus(301)).toBeUndefined();
+  expect(edge.unsupportedStatus(302)).toBeUndefined();
+  expect(edge.unsupportedStatus(308)).toContain('use 301');
+  expect(edge.unsupportedStatus(307)).toContain('use 302');
+});

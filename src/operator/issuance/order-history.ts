@@ -1,0 +1,144 @@
+/**
+ * The orders that were made, from what the cluster holds: so a restart, another leader, or a tenant that removes and adds
+ * its hosts and Projects forgets none. They are on the claims, and on HeldHosts for default hosts; only the operator
+ * writes either.
+ */
+import {timestamp} from '../../api/conditions.ts';
+import {registrableDomain} from '../../dns/dns.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {namespaceOf} from '../model/ca-account.ts';
+import {approvedAtMs} from '../model/certificate-request.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
+import type {MadeOrder} from './order-budget.ts';
+
+type Order = NonNullable<DomainClaim['spec']['orders']>[number];
+
+/** As the schemas allow. */
+const MAX_ORDERS = 20;
+
+export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
+  const {stores, config, clock} = operator;
+  const namespace = namespaceOf(caAccount);
+  const isOfAccount = (other: string) => namespace === undefined || namespace === other;
+  const sinceMs = clock.now() - rememberMs(config);
+  const made: MadeOrder[] = [];
+  const recorded = new Set<string | undefined>();
+  const add = (host: string, account: string, orders: DeepReadonly<Order[]> = []) => {
+    const domain = registrableDomain(host) ?? host;
+    for (const {at, request, renewal = false} of orders) {
+      recorded.add(request);
+      const atMs = Date.parse(at);
+      if (atMs > sinceMs) made.push({host, account, domain, renewal, atMs});
+    }
+  };
+  for (const {metadata, spec} of stores.claims.list()) {
+    if (isOfAccount(spec.namespace)) add(metadata.name, spec.account, spec.orders);
+  }
+  for (const {metadata, spec} of stores.heldHosts.list()) {
+    const {namespace: holder = ''} = metadata;
+    if (!spec.orders || !isOfAccount(holder)) continue;
+    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountIn(stores, holder) ?? '', orders);
+  }
+  return [...made, ...unrecordedOrders(operator, caAccount, recorded)];
+}
+
+/** Those of exempt namespaces, and of default hosts before 0.2, are known as long as their requests are kept. */
+function unrecordedOrders(
+  operator: Operator,
+  caAccount: string,
+  recorded: ReadonlySet<string | undefined>,
+): MadeOrder[] {
+  const {stores, config} = operator;
+  const {baseDomain} = config.platform;
+  const approved = stores.certificateRequests?.byIndex(INDEX.approvedWithoutClaim, caAccount) ?? [];
+  const unrecorded = approved.filter(({metadata}) => !recorded.has(metadata.uid));
+  return unrecorded.map(request => {
+    const {name, namespace = ''} = request.metadata;
+    return {
+      host: `${namespace}/${name}`,
+      account: accountIn(stores, namespace) ?? '',
+      domain: registrableDomain(baseDomain) ?? baseDomain,
+      renewal: false,
+      atMs: approvedAtMs(request),
+    };
+  });
+}
+
+/** Recorded, but not let through yet: the operator that recorded it has died. */
+export function isRecorded(
+  orders: DeepReadonly<Order[]> | undefined,
+  {metadata: {uid}}: DeepReadonly<CertificateRequest>,
+): boolean {
+  return orders?.some(({request}) => request !== undefined && request === uid) ?? false;
+}
+
+/** A default host has no claim, so its orders are on its namespace's record, which outlives its Project. */
+export function defaultHostOrders(
+  {stores}: Operator,
+  {metadata}: DeepReadonly<CertificateRequest>,
+  host: string,
+): DeepReadonly<Order[]> | undefined {
+  return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`)?.spec.orders?.[host];
+}
+
+/** Before the order is let through, so that none is forgotten. */
+export async function recordOrder(
+  context: Context,
+  claim: DeepReadonly<DomainClaim>,
+  request: DeepReadonly<CertificateRequest>,
+  renewal: boolean,
+): Promise<void> {
+  const orders = withOrder(context, claim.spec.orders, request, renewal);
+  await context.client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal: context.signal});
+}
+
+/** At the version that was read: a record that has changed since is a Conflict. */
+export async function recordDefaultHostOrder(
+  context: Context,
+  host: string,
+  request: DeepReadonly<CertificateRequest>,
+  renewal: boolean,
+): Promise<void> {
+  const {namespace = ''} = request.metadata;
+  const record = context.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+  if (!record) throw new Error(`namespace ${namespace} has no record of its hosts yet`);
+  const {resourceVersion} = record.metadata;
+  const before = Object.entries(record.spec.orders ?? {});
+  const forgotten = before.filter(([, orders]) => counting(context, orders).length === 0);
+  const orders = {
+    ...Object.fromEntries(forgotten.map(([name]) => [name, null])),
+    [host]: withOrder(context, record.spec.orders?.[host], request, renewal),
+  };
+  const patch = {metadata: {resourceVersion}, spec: {orders}};
+  await context.client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal: context.signal});
+}
+
+function withOrder(
+  operator: Operator,
+  before: DeepReadonly<Order[]> | undefined,
+  {metadata: {uid}}: DeepReadonly<CertificateRequest>,
+  renewal: boolean,
+): Order[] {
+  const order = {at: timestamp(operator.clock.now()), ...(uid && {request: uid}), ...(renewal && {renewal})};
+  return [...counting(operator, before), order].slice(-MAX_ORDERS);
+}
+
+function counting({config, clock}: Operator, orders: DeepReadonly<Order[]> = []): Order[] {
+  const sinceMs = clock.now() - rememberMs(config);
+  return orders.filter(({at}) => Date.parse(at) > sinceMs);
+}
+
+/** For how long an order counts. */
+export function rememberMs({certificates}: OperatorConfig): number {
+  const {windowSeconds, domainWindowSeconds} = certificates.orderBudget;
+  return Math.max(windowSeconds, domainWindowSeconds) * 1000;
+}
+
+/** When the last order was made for the host; undefined where none is remembered. */
+export function lastOrderMs(claim: DeepReadonly<DomainClaim> | undefined): number | undefined {
+  const last = claim?.spec.orders?.at(-1);
+  return last && Date.parse(last.at);
+}

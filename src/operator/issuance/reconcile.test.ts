@@ -1,0 +1,142 @@
+/** How long a pass lasts and rests: by a client whose requests take their time on a clock that stands still otherwise. */
+import {beforeEach, expect, test} from 'vitest';
+import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {OrderSchedule} from '../state/order-schedule.ts';
+import {Reservations} from '../state/reservations.ts';
+import {INDEX} from '../state/stores.ts';
+import {reconcileOrders} from './reconcile.ts';
+
+const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+const ACCOUNT = 'ClusterIssuer/ca';
+const SECOND = 1000;
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const csr = await signingRequest({names: ['DNS:a.test']});
+
+let clock: ManualClock;
+/** What one request to the API server takes, and one look at a namespace; on the clock. */
+let writeMs: number;
+let lookMs: number;
+let requests: Store<CertificateRequest>;
+let reconcile: () => ReturnType<ReturnType<typeof reconcileOrders>>;
+
+/** Time passes, and nobody sleeps. */
+const pass = (ms: number): void => void clock.advance(ms);
+
+beforeEach(() => {
+  clock = new ManualClock(NOW);
+  writeMs = 0;
+  lookMs = 0;
+  requests = newStore();
+  requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
+  requests.addIndex(INDEX.approvedWithoutClaim, () => []);
+  requests.addIndex(INDEX.inProgress, () => []);
+  const claims = newStore<DomainClaim>();
+  claims.replace(new Map([['a.test', claim()]]), '1');
+  const namespaces = newStore();
+  const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'a', uid: 'uid-a'}};
+  namespaces.replace(new Map([['a', namespace]]), '1');
+  const look = (key: string) => {
+    pass(lookMs);
+    return namespaces.get(key);
+  };
+  const stores = {
+    claims,
+    certificateRequests: requests,
+    certificates: newStore(),
+    challenges: newStore(),
+    heldHosts: newStore(),
+    namespaces: {state: 'synced', get: look},
+  };
+  // The caches follow at once.
+  const client = {
+    get: async (_: unknown, {name}: {name: string}) => claims.get(name),
+    replace: async (_: unknown, object: DomainClaim) => {
+      pass(writeMs);
+      claims.upsert(object);
+    },
+    applyStatus: async (_: unknown, {metadata}: KubeObject) => {
+      pass(writeMs);
+      requests.remove(requests.get(`a/${metadata.name}`) as CertificateRequest);
+    },
+  };
+  const orderSchedule = new OrderSchedule();
+  const reservations = new Reservations();
+  const run = reconcileOrders({stores, clock, config: CONFIG, orderSchedule, reservations} as unknown as Operator);
+  const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
+  reconcile = () => run(ACCOUNT, context as Parameters<typeof run>[1]);
+});
+
+const CONFIG = {
+  plans: {pro: {}},
+  defaultPlan: 'pro',
+  platform: {baseDomain: 'apps.test'},
+  defaultHost: {tls: 'wildcard'},
+  certificates: {
+    issuerRef: ISSUER,
+    formerIssuerRefs: [],
+    challenges: {inProgress: 1000, inProgressPerAccount: 1000, renewalReserve: 0, timeoutSeconds: 900},
+    approval: {exemptNamespaces: [], tenantCertificates: {hosts: [ISSUER], services: []}},
+    orderBudget: {orders: 1000, windowSeconds: 10, renewalReserve: 0, newHostsPerDomain: 1000, domainWindowSeconds: 10},
+    failureBudget: {failures: 1000, windowSeconds: 10},
+  },
+};
+
+function newStore<T extends KubeObject>(): Store<T> {
+  return new Store<T>({
+    onHandlerError: error => {
+      throw error;
+    },
+  });
+}
+
+function claim(): DomainClaim {
+  const spec = {account: 'uid-a', namespace: 'a', since: '2026-11-01T00:00:00Z'};
+  return {apiVersion: 'nameplate.dev/v1alpha1', kind: 'DomainClaim', metadata: {name: 'a.test'}, spec} as DomainClaim;
+}
+
+function waitFor(count: number): void {
+  const all = Array.from({length: count}, (_, n) => {
+    const metadata = {name: `r${n}`, namespace: 'a', uid: `uid-${n}`, creationTimestamp: '2026-11-21T11:59:00Z'};
+    return {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'CertificateRequest',
+      metadata,
+      spec: {request: csr, issuerRef: ISSUER},
+    };
+  });
+  requests.replace(new Map(all.map(request => [keyOf(request), request])), '1');
+}
+
+test('a pass over many ends after a while, and the next goes on where it ended, at once', async () => {
+  waitFor(40);
+  writeMs = SECOND / 2;
+  expect(await reconcile()).toEqual(after(0));
+  expect(clock.now() - NOW).toBe(15 * SECOND);
+  expect(requests.size).toBe(40 - 15);
+  for (let outcome = await reconcile(); outcome.kind !== 'done'; ) outcome = await reconcile();
+  expect(requests.size).toBe(0);
+});
+
+test('however many changes call for it, it looks at all that wait a tenth of the time at most', async () => {
+  waitFor(10);
+  lookMs = 5;
+  expect(await reconcile()).toEqual(done());
+  const looked = 2 * 10 * lookMs;
+  const decided = 10 * lookMs;
+  waitFor(1);
+  const rest = 10 * looked - decided;
+  expect(await reconcile()).toEqual(after(rest));
+  pass(rest - 1);
+  expect(await reconcile()).toEqual(after(1));
+  expect(requests.size).toBe(1);
+  pass(1);
+  expect(await reconcile()).toEqual(done());
+  expect(requests.size).toBe(0);
+});

@@ -1,0 +1,152 @@
+/**
+ * Lets certificate requests through as the CA takes orders: approving a request is what makes cert-manager order. Every
+ * order of the platform's account passes here, whoever made the request and whatever for.
+ */
+import {registrableDomain} from '../../dns/dns.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done, retry} from '../../runtime/controller/outcome.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {decide} from '../approval/decide.ts';
+import {decideFreshly, writeDecision} from '../approval/reconcile.ts';
+import {Slots} from '../approval/slots.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
+import type {Context, Operator} from '../state/context.ts';
+import type {PlannedOrder} from '../state/order-schedule.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
+import {planOrders, type WaitingOrder} from './order-budget.ts';
+import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
+
+/** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */
+const PASS_MS = 15_000;
+/**
+ * A pass looks at all orders that count, and thousands of changes may call for one: it rests so many times as long as the
+ * looking took. With a few hundred orders that is milliseconds.
+ */
+const REST = 10;
+
+/** A request that ends triggers the next pass; this interval is for a slot that ends by age, or with its challenge. */
+const FULL_MS = 5_000;
+
+interface Waiting {
+  readonly request: DeepReadonly<CertificateRequest>;
+  readonly order: WaitingOrder;
+  /** Its order is recorded, and counts already. */
+  readonly recorded: boolean;
+}
+
+/** Keys are CA accounts, as `caAccountOf` names them. */
+export function reconcileOrders(operator: Operator): Reconcile {
+  const {stores, clock, config, orderSchedule} = operator;
+  const restsUntil = new Map<string, number>();
+  return async (caAccount, {client, signal}) => {
+    const context = {...operator, client, signal};
+    if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
+    const startsAt = clock.monotonic();
+    const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
+    if (restMs > 0) return after(restMs);
+    const nowMs = clock.now();
+    const waiting = waitingFor(operator, caAccount, nowMs);
+    const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
+    const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
+    const plan = planOrders(made, queue, config.certificates, nowMs);
+    const startMs = ({order, recorded}: Waiting) =>
+      recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
+    restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
+    const errors: unknown[] = [];
+    const ready = waiting.filter(it => startMs(it) <= nowMs);
+    const due = withSlots(operator, ready);
+    const isFull = due.length < ready.length;
+    const passEnds = clock.monotonic() + PASS_MS;
+    for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
+      // One that the API server refuses keeps nobody else waiting.
+      await letThrough(context, next).catch(error => errors.push(error));
+    }
+    for (const {request} of due) operator.reservations.release(request);
+    const later = waiting.filter(it => startMs(it) > nowMs);
+    orderSchedule.publish(caAccount, planByHost(later, plan));
+    if (errors.length > 0) return retry(errors[0]);
+    if (due.length > 0) return after(0);
+    const nextMs = soonest([...later.map(startMs), isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY]);
+    return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
+  };
+}
+
+/**
+ * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot calls this again.
+ */
+function withSlots(operator: Operator, due: readonly Waiting[]): Waiting[] {
+  if (due.length === 0) return [];
+  const slots = new Slots(operator);
+  const inOrder = due.toSorted(
+    ({order: a}, {order: b}) => Number(b.renewal) - Number(a.renewal) || a.sinceMs - b.sinceMs,
+  );
+  const admitted = inOrder.filter(({order}) => slots.take(order.account, order.renewal));
+  for (const {order, request} of admitted) operator.reservations.add(order.account, request);
+  return admitted;
+}
+
+/** No `Math.min(...)`: any number of a tenant's requests may wait, and a call cannot take a million arguments. */
+function soonest(times: readonly number[]): number {
+  return times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
+}
+
+function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiting[] {
+  const undecided = operator.stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? [];
+  return undecided.flatMap(request => {
+    const {host} = decide(operator, request);
+    if (host === undefined || request.metadata.deletionTimestamp) return [];
+    const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
+    const recorded = isRecorded(orders, request);
+    return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
+  });
+}
+
+function orderOf(
+  {stores}: Operator,
+  request: DeepReadonly<CertificateRequest>,
+  host: string,
+  nowMs: number,
+): WaitingOrder {
+  const {namespace = '', creationTimestamp = ''} = request.metadata;
+  const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
+  return {
+    key: keyOf(request),
+    host,
+    account: accountIn(stores, namespace) ?? '',
+    domain: registrableDomain(host) ?? host,
+    renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
+    sinceMs: Date.parse(creationTimestamp),
+  };
+}
+
+/**
+ * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
+ */
+async function letThrough(context: Context, {request, order}: Waiting): Promise<void> {
+  await context.reservations.releaseUnless(request, async () => {
+    const {decision, claim} = await decideFreshly(context, request);
+    if (decision.host === undefined) return false; // the claim has gone, and its change calls this again
+    const {host, renewal} = order;
+    if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
+      await recordOrder(context, claim, request, renewal);
+    }
+    if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(context, request, host), request)) {
+      await recordDefaultHostOrder(context, host, request, renewal);
+    }
+    await writeDecision(context, request, decision);
+    return true;
+  });
+}
+
+/** A host may have several requests; the earliest order is shown. */
+function planByHost(waiting: readonly Waiting[], plan: ReadonlyMap<string, PlannedOrder>): Map<string, PlannedOrder> {
+  const byHost = new Map<string, PlannedOrder>();
+  for (const {request, order} of waiting) {
+    const key = `${request.metadata.namespace}/${order.host}`;
+    const planned = plan.get(order.key);
+    const other = byHost.get(key);
+    if (planned && (!other || planned.atMs < other.atMs)) byHost.set(key, planned);
+  }
+  return byHost;
+}

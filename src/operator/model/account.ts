@@ -1,0 +1,35 @@
+import {LABEL} from '../../api/names.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import type {OperatorConfig, PlanConfig} from './config.ts';
+
+export interface Account {
+  readonly id: string;
+  readonly planName: string;
+  readonly plan: PlanConfig;
+  /** The label named a plan that the configuration does not have; the default plan holds. */
+  readonly unknownPlan?: string;
+}
+
+/** The platform's label, else the namespace's UID: a namespace made again by somebody else inherits nothing. */
+export function accountId({metadata}: DeepReadonly<KubeObject>): string {
+  return metadata.labels?.[LABEL.account] || metadata.uid || '';
+}
+
+export function accountOf(namespace: DeepReadonly<KubeObject>, config: OperatorConfig): Account {
+  const wanted = namespace.metadata.labels?.[LABEL.plan];
+  const known = wanted !== undefined && Object.hasOwn(config.plans, wanted);
+  const planName = known ? wanted : config.defaultPlan;
+  const plan = config.plans[planName];
+  if (!plan) throw new Error(`the configuration has no plan '${planName}'`);
+  return {
+    id: accountId(namespace),
+    planName,
+    plan,
+    ...(wanted !== undefined && !known && {unknownPlan: wanted}),
+  };
+}
+
+/** The plans that would allow custom domains, for messages. */
+export function plansWithDomains(config: OperatorConfig): string[] {
+  return Object.entries(config.plans).flatMap(([name, plan]) => (plan.customDomains ? [name] : []));
+}

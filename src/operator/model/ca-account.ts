@@ -1,0 +1,43 @@
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {IssuerRef as ConfiguredIssuer, OperatorConfig} from './config.ts';
+import type {Certificate} from './kinds.ts';
+
+type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
+
+/** As cert-manager reads it: what is left out, and what is empty, is by its own default. */
+export function issuerOf({name, kind, group}: IssuerRef): Required<IssuerRef> {
+  return {name, kind: kind || 'Issuer', group: group || 'cert-manager.io'};
+}
+
+/** A certificate keeps an issuer that the platform lists now or listed before; any other issuer is replaced. */
+export function keptIssuer(
+  {certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig,
+  existing: DeepReadonly<Certificate> | undefined,
+): IssuerRef {
+  if (!existing) return issuerRef;
+  const has = issuerOf(existing.spec.issuerRef);
+  const isSame = ({name, kind, group}: ConfiguredIssuer) =>
+    name === has.name && kind === has.kind && group === has.group;
+  return [issuerRef, ...formerIssuerRefs].some(isSame) ? existing.spec.issuerRef : issuerRef;
+}
+
+/**
+ * The platform's account at the CA, by the issuer that a certificate is asked of: "ClusterIssuer/name", or
+ * "Issuer/namespace/name". Undefined for any other issuer: what is ordered there is not ours to limit.
+ */
+export function caAccountOf(
+  {certificates}: OperatorConfig,
+  namespace: string,
+  issuerRef: IssuerRef,
+): string | undefined {
+  const {name, kind, group} = issuerOf(issuerRef);
+  const ours = certificates.issuerRef;
+  if (name !== ours.name || kind !== ours.kind || group !== ours.group) return undefined;
+  return kind === 'Issuer' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`;
+}
+
+/** The namespace whose orders alone are of the account; undefined: those of all namespaces. */
+export function namespaceOf(caAccount: string): string | undefined {
+  const [kind, namespace] = caAccount.split('/');
+  return kind === 'Issuer' ? namespace : undefined;
+}

@@ -1,0 +1,111 @@
+/** What a certificate request contains, and how far it has progressed. */
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {issuerOf} from './ca-account.ts';
+import type {OperatorConfig} from './config.ts';
+import {type RequestedNames, requestedNames} from './csr.ts';
+import type {CertificateRequest} from './kinds.ts';
+
+type Request = DeepReadonly<CertificateRequest>;
+
+export function isDecided({status}: Request): boolean {
+  return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
+}
+
+/** Approved, and neither issued nor failed: cert-manager may have an order and challenges for it. */
+export function isInProgress({status}: Request): boolean {
+  const conditions = status?.conditions ?? [];
+  return conditions.some(({type}) => type === 'Approved') && readiness(conditions) === undefined;
+}
+
+export function hasFailed({status}: Request): boolean {
+  return readiness(status?.conditions ?? []) === 'Failed';
+}
+
+function readiness(
+  conditions: NonNullable<NonNullable<Request['status']>['conditions']>,
+): 'Issued' | 'Failed' | undefined {
+  const ready = conditions.find(({type}) => type === 'Ready');
+  if (ready?.status === 'True') return 'Issued';
+  return ready?.reason === 'Failed' ? 'Failed' : undefined;
+}
+
+/** When it was approved; NaN if it was not. */
+export function approvedAtMs({status}: Request): number {
+  return Date.parse(status?.conditions?.find(({type}) => type === 'Approved')?.lastTransitionTime ?? '');
+}
+
+/**
+ * Whether it is ours to decide: a request to an issuer of cert-manager's, or of the configured kind. cert-manager lets
+ * nobody decide on what is asked of a kind that does not exist, nor us on that of others, for whose signers the chart grants
+ * nothing; such a request stays unapproved, and no issuer acts on it.
+ */
+export function isOurs({certificates}: OperatorConfig, {spec}: Request): boolean {
+  const {kind, group} = issuerOf(spec.issuerRef);
+  const configured = certificates.issuerRef;
+  if (kind === configured.kind && group === configured.group) return true;
+  return group === 'cert-manager.io' && (kind === 'Issuer' || kind === 'ClusterIssuer');
+}
+
+/** By us or by whoever else, but cert-manager's own approver, which approves anew at once: that one is reported instead. */
+export function isWithdrawable(config: OperatorConfig, request: Request): boolean {
+  const approval = request.status?.conditions?.find(({type}) => type === 'Approved');
+  return isInProgress(request) && isOurs(config, request) && approval?.reason !== 'cert-manager.io';
+}
+
+/** Approved for a host, not for names within the cluster or a namespace of the platform. */
+export function isForHost({status}: Request): boolean {
+  return (
+    status?.conditions?.some(
+      ({type, reason}) => type === 'Approved' && /^(HostHeld|DefaultHost)$/.test(reason ?? ''),
+    ) ?? false
+  );
+}
+
+/** By us, for a default host or an exempt namespace. */
+export function isApprovedWithoutClaim({status}: Request): boolean {
+  const {reason} = status?.conditions?.find(({type}) => type === 'Approved') ?? {};
+  return reason === 'DefaultHost' || reason === 'NamespaceExempt';
+}
+
+/**
+ * The one requested host; undefined if it is not exactly one, or if the certificate would serve as more than a server
+ * certificate.
+ */
+export function requestedHost(request: Request): string | undefined {
+  const {isCA, usages = []} = request.spec;
+  if (isCA || usages.some(usage => !SERVER_USAGES.has(usage))) return undefined;
+  const {dnsNames = [], others} = namesIn(request) ?? {};
+  return dnsNames.length === 1 && !others ? dnsNames[0] : undefined;
+}
+
+/** Whether all names belong to Services in the namespace, for either end of a connection within the cluster. */
+export function requestedServices(request: Request, namespace: string): boolean {
+  const {isCA, usages = []} = request.spec;
+  if (isCA || usages.some(usage => !SERVICE_USAGES.has(usage))) return false;
+  const {dnsNames = [], others} = namesIn(request) ?? {};
+  const zones = [`.${namespace}.svc`, `.${namespace}.svc.cluster.local`];
+  const isService = (name: string) =>
+    zones.some(zone => name.endsWith(zone) && LABELS.test(name.slice(0, -zone.length)));
+  return dnsNames.length > 0 && !others && dnsNames.every(isService);
+}
+
+/** A Service, or a pod of one: at most two labels before the namespace. */
+const LABELS = /^([a-z0-9-]+|\*)(\.[a-z0-9-]+)?$/;
+const SERVER_USAGES: ReadonlySet<string> = new Set(['digital signature', 'key encipherment', 'server auth']);
+const SERVICE_USAGES: ReadonlySet<string> = new Set([...SERVER_USAGES, 'client auth']);
+
+/** A waiting request is judged often, but parsed only once: what is cached never changes. */
+const parsed = new WeakMap<object, RequestedNames | undefined>();
+
+function namesIn(request: Request): RequestedNames | undefined {
+  if (!parsed.has(request)) parsed.set(request, parse(request.spec.request));
+  return parsed.get(request);
+}
+
+function parse(request: string): RequestedNames | undefined {
+  try {
+    return requestedNames(request);
+  } catch {
+    return undefined; // not a request that any CA could sign
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The operator's configuration, as the code sees it: complete, every default applied.
+ *
+ * The file is YAML; `config-schema.ts` holds its JSON schema with the defaults and the description of every option,
+ * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
+ */
+import type {DnsConfig} from '../../dns/dns.ts';
+
+export interface OperatorConfig {
+  readonly platform: PlatformConfig;
+  readonly defaultHost: {readonly tls: 'ingress-default' | 'certificate'};
+  readonly plans: Readonly<Record<string, PlanConfig>>;
+  /** Always a key of `plans`. */
+  readonly defaultPlan: string;
+  readonly certificates: CertificatesConfig;
+  readonly routing: RoutingConfig;
+  readonly dns: OperatorDnsConfig;
+  readonly claims: {readonly lingerSeconds: number};
+  /** Names of the chart's admission policies that refuse nothing. */
+  readonly admission: {readonly notEnforced: readonly string[]};
+  readonly controller: ControllerConfig;
+  /** Port 0 asks the system for any free port. */
+  readonly server: {readonly port: number};
+  readonly log: {readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error'};
+}
+
+export interface PlatformConfig {
+  /** Every project's default host is one label under it. */
+  readonly baseDomain: string;
+  /** Every account's DNS target is one label under it. */
+  readonly targetDomain: string;
+  /** Each reserves itself and everything beneath it. The two domains above are reserved without being listed. */
+  readonly reservedHosts: readonly string[];
+  /** Path of a file of at least 32 bytes, from which account targets and proof tokens are derived. */
+  readonly keyFile: string;
+}
+
+export interface PlanConfig {
+  readonly customDomains: boolean;
+  /** Custom hosts that one account may have on this plan. */
+  readonly maxDomains: number;
+}
+
+export interface IssuerRef {
+  readonly name: string;
+  readonly kind: 'ClusterIssuer' | 'Issuer';
+  readonly group: string;
+}
+
+export interface CertificatesConfig {
+  readonly issuerRef: IssuerRef;
+  /** Former issuers: a certificate that names one keeps it. */
+  readonly formerIssuerRefs: readonly IssuerRef[];
+  /** The user name of cert-manager's controller. */
+  readonly certManagerUser: string;
+  /** Servers that Issuers of tenants may name; `caBundle`: base64 of PEM, as cert-manager has it. */
+  readonly tenantIssuers: {readonly servers: readonly {readonly url: string; readonly caBundle?: string}[]};
+  /** The CA's domains as CAA records name them; empty: CAA is not checked. */
+  readonly caaIdentities: readonly string[];
+  readonly approval: {
+    readonly enabled: boolean;
+    readonly exemptNamespaces: readonly string[];
+    /** Issuers from which tenants may request certificates with their own Certificates. */
+    readonly tenantCertificates: {readonly hosts: readonly IssuerRef[]; readonly services: readonly IssuerRef[]};
+  };
+  readonly overdueAfterSeconds: number;
+  /** How many certificates may be issued at the same time, and for how long; enforced if `approval` is enabled. */
+  readonly challenges: {
+    readonly inProgress: number;
+    readonly inProgressPerAccount: number;
+    /** Part of `inProgress`, and less than it. */
+    readonly renewalReserve: number;
+    readonly timeoutSeconds: number;
+  };
+  readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
+  /** Limits of the issuer's account at the CA; kept where `approval` is enabled. */
+  readonly orderBudget: {
+    readonly orders: number;
+    readonly windowSeconds: number;
+    /** Of `orders`; less than these. */
+    readonly renewalReserve: number;
+    readonly newHostsPerDomain: number;
+    readonly domainWindowSeconds: number;
+  };
+  readonly secretRetentionSeconds: number;
+}
+
+export interface RoutingConfig {
+  readonly flavour: 'traefik';
+  readonly ingressClassName: string;
+  readonly traefik: {
+    readonly httpEntryPoint: string;
+    readonly httpsEntryPoint: string;
+    /** '' if unknown. */
+    readonly version: string;
+  };
+}
+
+export interface OperatorDnsConfig extends DnsConfig {
+  /** What proves a host that shows only addresses: the TXT record, or (one tenant only) the addresses alone. */
+  readonly apexProof: 'txt' | 'address';
+  /** How long DNS faults count as progress before the Domain is Stalled. */
+  readonly propagationSeconds: number;
+}
+
+export interface ControllerConfig {
+  readonly workers: number;
+  readonly leaderElection: LeaderElectionConfig;
+}
+
+export interface LeaderElectionConfig {
+  readonly enabled: boolean;
+  readonly leaseName: string;
+  /** Absent: the namespace of the pod's service account. */
+  readonly namespace?: string;
+  readonly leaseDurationSeconds: number;
+  readonly renewDeadlineSeconds: number;
+  readonly retryPeriodSeconds: number;
+}

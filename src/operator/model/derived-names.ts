@@ -1,0 +1,86 @@
+/**
+ * Names and tokens that are derived, never stored: they come out the same after a restart or a restore.
+ * What a stranger must not be able to guess or collide with is keyed with the platform key.
+ */
+import {createHash, createHmac} from 'node:crypto';
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** RFC 4648 base32, lower case, without padding: valid in a DNS label. Cut to `length` characters of 5 bits each. */
+function base32(bytes: Uint8Array, length: number): string {
+  let text = '';
+  let buffer = 0;
+  let bits = 0;
+  for (const byte of bytes) {
+    buffer = ((buffer << 8) | byte) & 0xffff;
+    bits += 8;
+    while (bits >= 5 && text.length < length) {
+      bits -= 5;
+      text += ALPHABET[(buffer >> bits) & 31];
+    }
+  }
+  return text;
+}
+
+export const ROUTE_NAME_LENGTH = 23;
+
+/** Objects of a host: `np-` and 20 characters. Fixed length and free of dots, so that keys an ingress joins from it never collide. */
+export function routeName(namespace: string, host: string): string {
+  return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
+}
+
+/**
+ * The name of the route that an object of this name belongs to; the object's name is that name, with or without a
+ * suffix after a dash.
+ */
+export function routeNameIn(objectName: string): string | undefined {
+  return /^(np-[a-z2-7]{20})(?:-.*)?$/.exec(objectName)?.[1];
+}
+
+/** "namespace/np-…", the key of a host's Certificate and Secret, and of its route. `key`: "namespace/host". */
+export function routeKeyOf(key: string): string {
+  const slash = key.indexOf('/');
+  const namespace = key.slice(0, slash);
+  return `${namespace}/${routeName(namespace, key.slice(slash + 1))}`;
+}
+
+export class DerivedNames {
+  readonly #key: Uint8Array;
+  readonly #baseDomain: string;
+  readonly #targetDomain: string;
+
+  /** `key`: the platform key, at least 32 bytes. */
+  constructor(key: Uint8Array, domains: {readonly baseDomain: string; readonly targetDomain: string}) {
+    if (key.length < 32) throw new Error(`the platform key has ${key.length} bytes; at least 32 are needed`);
+    this.#key = key;
+    this.#baseDomain = domains.baseDomain;
+    this.#targetDomain = domains.targetDomain;
+  }
+
+  /** The account's own CNAME target: 100 bits that nobody can guess, the same for all its hosts. */
+  target(account: string): string {
+    return `${this.#derive('target', [account], 20)}.${this.#targetDomain}`;
+  }
+
+  /** The value of the TXT record `_nameplate.<host>`: good for this account and this host only. */
+  proofToken(account: string, host: string): string {
+    return `nameplate-proof=${this.#derive('proof', [account, host], 32)}`;
+  }
+
+  /** `{project}-{namespace}-{hash}`, the label cut to 63 characters; the keyed hash tells apart what the cut or the dashes confuse. */
+  defaultHost(project: string, namespace: string): string {
+    const hash = this.#derive('default-host', [namespace, project], 10);
+    const readable = `${project}-${namespace}`.slice(0, 63 - hash.length - 1).replace(/-+$/, '');
+    return `${readable}-${hash}.${this.#baseDomain}`;
+  }
+
+  #derive(purpose: string, parts: readonly string[], length: number): string {
+    const text = JSON.stringify([purpose, ...parts]);
+    return base32(createHmac('sha256', this.#key).update(text).digest(), length);
+  }
+}
+
+/** A label value holds 63 characters; a longer host is represented by its hash, the annotation has it in full. */
+export function hostLabel(host: string): string {
+  return host.length <= 63 ? host : base32(createHash('sha256').update(host).digest(), 40);
+}

@@ -1,0 +1,12 @@
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Account} from './account.ts';
+import type {DomainClaim} from './kinds.ts';
+
+/** Who holds the host: nobody, we, another account or namespace, or somebody who has let it go. */
+export type Holder = 'nobody' | 'us' | 'another' | 'released';
+
+export function holderOf(claim: DeepReadonly<DomainClaim> | undefined, account: Account, namespace: string): Holder {
+  if (!claim) return 'nobody';
+  if (claim.spec.releasedAt !== undefined) return 'released';
+  return claim.spec.account === account.id && claim.spec.namespace === namespace ? 'us' : 'another';
+}

@@ -1,0 +1,245 @@
+/** The kinds the operator reads and writes, each with its descriptor and the part of its shape that we look at. */
+import type {DomainSpec, DomainStatus} from '../../api/generated/domain.ts';
+import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import type {HeldHostsSpec} from '../../api/generated/heldhosts.ts';
+import type {ProjectSpec, ProjectStatus} from '../../api/generated/project.ts';
+import {GROUP, VERSION} from '../../api/names.ts';
+import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+
+export interface Project extends KubeObject {
+  spec: ProjectSpec;
+  status?: ProjectStatus;
+}
+export interface Domain extends KubeObject {
+  spec: DomainSpec;
+  status?: DomainStatus;
+}
+export interface DomainClaim extends KubeObject {
+  spec: DomainClaimSpec;
+}
+export interface HeldHosts extends KubeObject {
+  spec: HeldHostsSpec;
+}
+
+export interface Service extends KubeObject {
+  spec?: {
+    type?: string;
+    clusterIP?: string;
+    selector?: Record<string, string>;
+    ports?: ServicePort[];
+  };
+}
+export interface ServicePort {
+  name?: string;
+  port: number;
+  targetPort?: number | string;
+  appProtocol?: string;
+}
+/** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
+export interface EndpointSlice extends KubeObject {
+  endpoints?: {conditions?: {ready?: boolean}}[];
+}
+export interface IngressBackendPort {
+  name?: string;
+  number?: number;
+}
+export interface Ingress extends KubeObject {
+  spec: {
+    ingressClassName: string;
+    tls?: {hosts: string[]; secretName?: string}[];
+    rules: {
+      host: string;
+      http?: {
+        paths: {path: string; pathType: 'Prefix'; backend: {service: {name: string; port: IngressBackendPort}}}[];
+      };
+    }[];
+  };
+}
+
+interface CertificateCondition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  observedGeneration?: number;
+}
+/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Certificate */
+export interface Certificate extends KubeObject {
+  spec: {
+    dnsNames?: string[];
+    secretName: string;
+    issuerRef: {name: string; kind?: string; group?: string};
+  };
+  status?: {
+    conditions?: CertificateCondition[];
+    lastFailureTime?: string;
+    failedIssuanceAttempts?: number;
+    notAfter?: string;
+    renewalTime?: string;
+    revision?: number;
+  };
+}
+
+/** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateRequest */
+export interface CertificateRequest extends KubeObject {
+  spec: {
+    /** Base64 of a PEM block. */
+    request: string;
+    isCA?: boolean;
+    usages?: string[];
+    issuerRef: {name: string; kind?: string; group?: string};
+    /** The user who created it, according to the API server; cert-manager's webhook sets it, and it never changes. */
+    username?: string;
+  };
+  status?: {conditions?: CertificateCondition[]};
+}
+
+export interface Challenge extends KubeObject {
+  spec: {dnsName: string};
+  status?: {processing?: boolean};
+}
+
+/** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
+export interface Issuer extends KubeObject {
+  spec?: IssuerSpec;
+  /** Not part of the API: why the Issuer of a namespace is not used, judged once when it is cached. */
+  problem?: string | undefined;
+  status?: {conditions?: CertificateCondition[]};
+}
+
+interface ServerTrust {
+  caBundle?: string;
+  caBundleSecretRef?: object;
+}
+/** The parts that name a server, or choose where a challenge is solved. */
+export interface IssuerSpec {
+  acme?: ServerTrust & {server: string; skipTLSVerify?: boolean; solvers?: ChallengeSolver[]};
+  ca?: object;
+  selfSigned?: object;
+  vault?: ServerTrust & {server: string};
+  venafi?: {
+    tpp?: ServerTrust & {url: string};
+    cloud?: {url?: string};
+    ngts?: {url?: string; tokenEndpoint?: string};
+  };
+}
+interface ChallengeSolver {
+  http01?: {ingress?: {name?: string; ingressTemplate?: object}; gatewayHTTPRoute?: object};
+  dns01?: {
+    webhook?: object;
+    rfc2136?: {nameserver: string};
+    acmeDNS?: {host: string};
+    akamai?: {serviceConsumerDomain: string};
+  };
+}
+
+export const PROJECT: ResourceType<Project> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'projects',
+  kind: 'Project',
+  namespaced: true,
+};
+export const DOMAIN: ResourceType<Domain> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'domains',
+  kind: 'Domain',
+  namespaced: true,
+};
+export const DOMAIN_CLAIM: ResourceType<DomainClaim> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'domainclaims',
+  kind: 'DomainClaim',
+  namespaced: false,
+};
+export const HELD_HOSTS: ResourceType<HeldHosts> = {
+  group: GROUP,
+  version: VERSION,
+  plural: 'heldhosts',
+  kind: 'HeldHosts',
+  namespaced: true,
+};
+/** The one name that the policy reads in every namespace. */
+export const HELD_HOSTS_NAME = 'nameplate';
+export const NAMESPACE: ResourceType = {
+  group: '',
+  version: 'v1',
+  plural: 'namespaces',
+  kind: 'Namespace',
+  namespaced: false,
+};
+export const SECRET: ResourceType = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
+export const SERVICE: ResourceType<Service> = {
+  group: '',
+  version: 'v1',
+  plural: 'services',
+  kind: 'Service',
+  namespaced: true,
+};
+export const ENDPOINT_SLICE: ResourceType<EndpointSlice> = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  namespaced: true,
+};
+export const INGRESS: ResourceType<Ingress> = {
+  group: 'networking.k8s.io',
+  version: 'v1',
+  plural: 'ingresses',
+  kind: 'Ingress',
+  namespaced: true,
+};
+export const INGRESS_CLASS: ResourceType = {
+  group: 'networking.k8s.io',
+  version: 'v1',
+  plural: 'ingressclasses',
+  kind: 'IngressClass',
+  namespaced: false,
+};
+export const CERTIFICATE: ResourceType<Certificate> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'certificates',
+  kind: 'Certificate',
+  namespaced: true,
+};
+export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'certificaterequests',
+  kind: 'CertificateRequest',
+  namespaced: true,
+};
+/** https://cert-manager.io/docs/reference/api-docs/#acme.cert-manager.io/v1.Challenge */
+export const CHALLENGE: ResourceType<Challenge> = {
+  group: 'acme.cert-manager.io',
+  version: 'v1',
+  plural: 'challenges',
+  kind: 'Challenge',
+  namespaced: true,
+};
+export const ORDER: ResourceType = {
+  group: 'acme.cert-manager.io',
+  version: 'v1',
+  plural: 'orders',
+  kind: 'Order',
+  namespaced: true,
+};
+export const ISSUER: ResourceType<Issuer> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'issuers',
+  kind: 'Issuer',
+  namespaced: true,
+};
+export const CLUSTER_ISSUER: ResourceType<Issuer> = {
+  group: 'cert-manager.io',
+  version: 'v1',
+  plural: 'clusterissuers',
+  kind: 'ClusterIssuer',
+  namespaced: false,
+};

@@ -1,0 +1,31 @@
+import type {Logger} from 'pino';
+import type {Clock} from '../../base/clock.ts';
+import type {DnsScheduler} from '../../dns/dns.ts';
+import type {ReconcileContext} from '../../runtime/controller/controller.ts';
+import type {EventRecorder} from '../../runtime/kube/events.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import type {DerivedNames} from '../model/derived-names.ts';
+import type {EdgeProvider} from '../model/edge-provider.ts';
+import type {OrderSchedule} from './order-schedule.ts';
+import type {Reservations} from './reservations.ts';
+import type {Stores} from './stores.ts';
+
+/** What every reconcile of the operator works with. */
+export interface Operator {
+  readonly config: OperatorConfig;
+  readonly names: DerivedNames;
+  readonly stores: Stores;
+  readonly scheduler: DnsScheduler;
+  readonly orderSchedule: OrderSchedule;
+  readonly reservations: Reservations;
+  readonly edge: EdgeProvider;
+  readonly events: EventRecorder;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** The API server, within one reconcile. */
+export type ApiAccess = Pick<ReconcileContext, 'client' | 'signal'>;
+
+/** What the steps of one reconcile work with. */
+export interface Context extends Operator, ApiAccess {}

@@ -1,0 +1,238 @@
+/** Every cache of the operator, with the indexes by which changes find their keys. */
+import type {Condition} from '../../api/conditions.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {API_KEY, type APIKey, hashesOf} from '../../keys/apikey.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
+import type {ReadonlyStore} from '../../runtime/cache/store.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {accountId} from '../model/account.ts';
+import {caAccountOf, issuerOf} from '../model/ca-account.ts';
+import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {routeNameIn} from '../model/derived-names.ts';
+import * as kinds from '../model/kinds.ts';
+import {listedHosts} from '../model/project-hosts.ts';
+import {Ages} from './ages.ts';
+import {
+  judgedIssuer,
+  slimChallenge,
+  slimEndpointSlice,
+  slimIssuer,
+  slimMetadata,
+  slimService,
+  undecidedPart,
+  withoutStatus,
+} from './slim.ts';
+
+export interface Stores {
+  readonly projects: ReadonlyStore<kinds.Project>;
+  readonly domains: ReadonlyStore<kinds.Domain>;
+  /** The Domains of each namespace by age. */
+  readonly domainAges: Pick<Ages, 'countOlder'>;
+  /** Keyed by host. */
+  readonly claims: ReadonlyStore<kinds.DomainClaim>;
+  /** One per namespace, for the admission policy on challenges. */
+  readonly heldHosts: ReadonlyStore<kinds.HeldHosts>;
+  readonly apiKeys: ReadonlyStore<APIKey>;
+  /** Keyed by the hash of the key. */
+  readonly keyClaims: ReadonlyStore<KeyClaim>;
+  readonly namespaces: ReadonlyStore<KubeObject>;
+  /** Those of tenants, as are the EndpointSlices. */
+  readonly services: ReadonlyStore<kinds.Service>;
+  readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
+  readonly ingressClasses: ReadonlyStore<KubeObject>;
+  /** Ours only, as are the route objects and the Secrets. */
+  readonly certificates: ReadonlyStore<kinds.Certificate>;
+  /** Undefined: approval is left to others. */
+  readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
+  /** In all namespaces; cert-manager deletes a challenge when its order ends. */
+  readonly challenges: ReadonlyStore<kinds.Challenge>;
+  readonly issuers: ReadonlyStore<kinds.Issuer>;
+  readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
+  /** Metadata only: the operator never reads a private key, and no cache ever holds an API key. */
+  readonly secrets: ReadonlyStore<KubeObject>;
+  /** The kinds of the edge provider, in the order in which they are applied. */
+  readonly routes: readonly RouteStore[];
+}
+
+export interface RouteStore {
+  readonly resource: ResourceType;
+  readonly store: ReadonlyStore<KubeObject>;
+}
+
+/** Names of the indexes; values are "namespace/…" where the kind is namespaced, unless said otherwise. */
+export const INDEX = {
+  /**
+   * Domains, held hosts, challenges, and requests in progress by host across all namespaces (value: the host); Projects
+   * by each "namespace/host" that they list.
+   */
+  host: 'host',
+  /** Route objects by "namespace/np-…", the stem of their names. */
+  route: 'route',
+  namespace: 'namespace',
+  project: 'project',
+  service: 'service',
+  redirectTo: 'redirectTo',
+  /** Domains and APIKeys by "Condition/Reason", over all namespaces: who waits for what. */
+  waitsFor: 'waitsFor',
+  /** Namespaces and claims by account. */
+  account: 'account',
+  /** APIKeys by the hash of a key that their status shows, across all namespaces. */
+  sha256: 'sha256',
+  /** Requests in progress, all by the value 'all'. */
+  inProgress: 'inProgress',
+  /** Requests in progress by the "namespace/name" of a tenant's Issuer. */
+  issuer: 'issuer',
+  /** Key claims by the uid of their APIKey. */
+  uid: 'uid',
+  /** Key claims that have their own end, by account. */
+  ending: 'ending',
+  /** Secrets by the "namespace/name" of their APIKey. */
+  apiKey: 'apiKey',
+  /** Certificate requests by the CA account: those that wait, and those approved for which no claim stands. */
+  undecided: 'undecided',
+  approvedWithoutClaim: 'approvedWithoutClaim',
+} as const;
+
+const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
+/** Each host has a Service of ours, and Kubernetes gives the EndpointSlices of a Service its labels. */
+const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
+
+export function createStores(manager: Manager, config: OperatorConfig, routeKinds: readonly ResourceType[]): Stores {
+  const approves = config.certificates.approval.enabled;
+  const domains = manager.cache(kinds.DOMAIN, {transform: slimMetadata});
+  const stores: Stores = {
+    projects: manager.cache(kinds.PROJECT, {transform: slimMetadata}),
+    domains,
+    domainAges: agesOf(domains),
+    claims: manager.cache(kinds.DOMAIN_CLAIM),
+    heldHosts: manager.cache(kinds.HELD_HOSTS, {transform: slimMetadata}),
+    apiKeys: manager.cache(API_KEY, {transform: slimMetadata}),
+    keyClaims: manager.cache(KEY_CLAIM),
+    namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
+    services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
+    endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
+    ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true, transform: slimMetadata}),
+    certificates: manager.cache(kinds.CERTIFICATE, OURS),
+    certificateRequests: approves ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: undecidedPart}) : undefined,
+    challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
+    issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
+    secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
+    routes: routeKinds.map(resource => ({
+      resource,
+      store: manager.cache(resource, {...OURS, transform: withoutStatus}),
+    })),
+  };
+  addIndexes(stores);
+  if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
+  return stores;
+}
+
+/** Subscribes before any controller does, so that it is up to date when the controllers are called. */
+function agesOf(domains: ReadonlyStore<kinds.Domain>): Ages {
+  const ages = new Ages();
+  domains.subscribe(({type, object}) => {
+    if (type === 'added') ages.add(object);
+    if (type === 'deleted') ages.remove(object);
+  });
+  return ages;
+}
+
+function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>, config: OperatorConfig): void {
+  const indexIf = (name: string, isMeant: (request: DeepReadonly<kinds.CertificateRequest>) => boolean) =>
+    requests.addIndex(name, request => {
+      const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
+      return caAccount !== undefined && isMeant(request) ? [caAccount] : [];
+    });
+  indexIf(INDEX.undecided, request => !isDecided(request));
+  indexIf(INDEX.approvedWithoutClaim, isApprovedWithoutClaim);
+  requests.addIndex(INDEX.issuer, request => {
+    const {kind, name, group} = issuerOf(request.spec.issuerRef);
+    const isTenants = kind === 'Issuer' && group === 'cert-manager.io' && isInProgress(request);
+    return isTenants ? [inNamespace(request, name)] : [];
+  });
+  requests.addIndex(INDEX.inProgress, request => (isInProgress(request) ? ['all'] : []));
+  requests.addIndex(INDEX.host, request => (isInProgress(request) ? hostsOf(request) : []));
+}
+
+/** An order for it may be in progress. */
+function hostsOf(request: DeepReadonly<kinds.CertificateRequest>): string[] {
+  const host = requestedHost(request);
+  return host === undefined ? [] : [host];
+}
+
+function addIndexes(stores: Stores): void {
+  const {claims, heldHosts, challenges, projects, domains, apiKeys, keyClaims, namespaces} = stores;
+  const {endpointSlices, secrets, routes} = stores;
+  projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
+  projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
+  projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
+  claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
+  heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
+  challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
+  domains.addIndex(INDEX.host, domain => [domain.spec.host]);
+  domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
+  domains.addIndex(INDEX.project, domain => [inNamespace(domain, domain.spec.projectRef.name)]);
+  domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
+    spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
+  );
+  domains.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  apiKeys.addIndex(INDEX.sha256, hashesOf);
+  apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
+  apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  keyClaims.addIndex(INDEX.ending, ({spec: {account = '', releasedAt, validUntil}}) =>
+    (releasedAt ?? validUntil) === undefined ? [] : [account],
+  );
+  keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => (uid === undefined ? [] : [uid]));
+  secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
+  claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
+  namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
+  endpointSlices.addIndex(INDEX.service, slice => {
+    const service = slice.metadata.labels?.['kubernetes.io/service-name'];
+    return service ? [inNamespace(slice, service)] : [];
+  });
+  for (const {store} of routes) {
+    store.addIndex(INDEX.route, object => {
+      const route = routeNameIn(object.metadata.name);
+      return route ? [inNamespace(object, route)] : [];
+    });
+  }
+}
+
+/**
+ * The namespace is being deleted, which is final: nothing can be created in it. A tenant's finalizer in it can delay the
+ * deletion of everything else for any time, so what is published or valid there ends when the deletion begins.
+ */
+export function isTerminating({namespaces}: Stores, namespace: string): boolean {
+  return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
+}
+
+/** The account of a namespace; undefined if the cache does not have it. */
+export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = ''): string | undefined {
+  const object = namespaces.get(namespace);
+  return object && accountId(object);
+}
+
+/** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */
+export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
+  const host = object.metadata.annotations?.[ANNOTATION.host];
+  return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;
+}
+
+/** The key of the APIKey whose Secret this is, as a list; empty for any other Secret. */
+export function apiKeyKeysOf(secret: DeepReadonly<KubeObject>): string[] {
+  const name = secret.metadata.labels?.[LABEL.apiKey];
+  return name === undefined ? [] : [inNamespace(secret, name)];
+}
+
+function waitingReasons(status: DeepReadonly<{conditions?: Condition[]}> | undefined): string[] {
+  return (status?.conditions ?? []).flatMap(({type, status: state, reason}) =>
+    state === 'True' ? [] : [`${type}/${reason}`],
+  );
+}
+
+export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {
+  return `${object.metadata.namespace ?? ''}/${name}`;
+}

@@ -1,0 +1,66 @@
+/** What outlives a Domain, and for how long: its TLS Secret (adding it again costs no issuance) and its released claim. */
+import {timestamp} from '../api/conditions.ts';
+import {ANNOTATION, LABEL} from '../api/names.ts';
+import type {Reconcile} from '../runtime/controller/controller.ts';
+import {after, done} from '../runtime/controller/outcome.ts';
+import {type DeepReadonly, type KubeObject, objectKey} from '../runtime/kube/object.ts';
+import {lastOrderMs, rememberMs} from './issuance/order-history.ts';
+import {DOMAIN_CLAIM, SECRET} from './model/kinds.ts';
+import type {Operator} from './state/context.ts';
+import {domainKeyOf, inNamespace, type Stores} from './state/stores.ts';
+
+/** Keys are those of the TLS Secrets that bear our label. */
+export function reconcileRetainedSecret({stores, config, clock}: Operator): Reconcile {
+  return async (key, {client, signal}) => {
+    const secret = stores.secrets.get(key);
+    if (!secret || secret.metadata.deletionTimestamp) return done();
+    const retainedSince = secret.metadata.annotations?.[ANNOTATION.retainedSince];
+    const retain = (since: string | null) =>
+      client.patch(
+        SECRET,
+        objectKey(secret),
+        {metadata: {annotations: {[ANNOTATION.retainedSince]: since}}},
+        {signal, metadataOnly: true},
+      );
+    if (isInUse(stores, secret)) {
+      if (retainedSince) await retain(null);
+      return done();
+    }
+    const retentionMs = config.certificates.secretRetentionSeconds * 1000;
+    if (!retainedSince) {
+      await retain(timestamp(clock.now()));
+      return after(retentionMs);
+    }
+    const leftMs = Date.parse(retainedSince) + retentionMs - clock.now();
+    if (leftMs > 0) return after(leftMs);
+    const {uid, resourceVersion} = secret.metadata;
+    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
+    await client.delete(SECRET, objectKey(secret), {preconditions, signal});
+    return done();
+  };
+}
+
+/** A kind that cannot be seen tells nothing: then the Secret counts as in use. */
+function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>): boolean {
+  if (domains.state !== 'synced' || projects.state !== 'synced') return true;
+  const project = secret.metadata.labels?.[LABEL.project];
+  if (project !== undefined) return projects.get(inNamespace(secret, project)) !== undefined;
+  const [domainKey] = domainKeyOf(secret) ?? [];
+  return domainKey === undefined || domains.get(domainKey) !== undefined;
+}
+
+/** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it remembers counts. */
+export function reconcileReleasedClaim({stores, config, clock}: Operator): Reconcile {
+  return async (host, {client, signal}) => {
+    const claim = stores.claims.get(host);
+    if (!claim?.spec.releasedAt || claim.metadata.deletionTimestamp) return done();
+    const lingersUntilMs = Date.parse(claim.spec.releasedAt) + config.claims.lingerSeconds * 1000;
+    const ordersCountUntilMs = (lastOrderMs(claim) ?? 0) + rememberMs(config);
+    const leftMs = Math.max(lingersUntilMs, ordersCountUntilMs) - clock.now();
+    if (leftMs > 0) return after(leftMs);
+    const {uid, resourceVersion} = claim.metadata;
+    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
+    await client.delete(DOMAIN_CLAIM, {name: host}, {preconditions, signal});
+    return done();
+  };
+}
