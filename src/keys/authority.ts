@@ -37,7 +37,7 @@ export interface KeyAuthorityOptions {
   readonly lostSince: () => number | undefined;
   readonly clock: Clock;
   /**
-   * * How long the last known records are trusted while the API server is unavailable. A key that is revoked during
+   * How long the last known records are trusted while the API server is unavailable. A key that is revoked during
    * that time keeps working.
    */
   readonly graceMs: number;

@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {ConfigError} from './load-config.ts';
 
 /**
- * * The exact bytes of the file (trimming would change the key). Throws a ConfigError if the file cannot be read or has
+ * The exact bytes of the file (trimming would change the key). Throws a ConfigError if the file cannot be read or has
  * fewer than `minBytes` bytes. The message names the path, never the content.
  */
 export async function readKeyFile(path: string, minBytes: number): Promise<Buffer> {

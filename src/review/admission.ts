@@ -1,5 +1,5 @@
 /**
- * * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
+ * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
  * without Nameplate's trust. The policies themselves decide, so there is no second copy of their rules.
  */
 import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, SERVICE} from '../operator/model/kinds.ts';
@@ -161,7 +161,7 @@ export class DeafError extends Error {
 }
 
 /**
- * * Verifies that the policies reject what they must; throws DeafError if they do not. Returns why this is unknown if
+ * Verifies that the policies reject what they must; throws DeafError if they do not. Returns why this is unknown if
  * something else rejects first.
  */
 export async function findDeafness(desk: Desk, run: DryRun, namespace: string): Promise<string | undefined> {

@@ -36,7 +36,7 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   'managed-objects': none('No value allows it: choose another name, because names that start with np- are reserved.'),
   challenges: {
     values: [EXEMPT],
-    advice: `If only the platform writes in this namespace, list the namespace in $EXEMPT. Otherwise, no value allows it: remove the solver label.`,
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no value allows it: remove the solver label.`,
   },
 };
 

@@ -85,7 +85,7 @@ export function warningsIn(header: string): string[] {
 }
 
 /**
- * * All pages, read before anything is checked, because a continue token expires after a few minutes. Empty if the kind
+ * All pages, read before anything is checked, because a continue token expires after a few minutes. Empty if the kind
  * is not installed.
  */
 export async function listAll<T extends KubeObject>(

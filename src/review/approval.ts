@@ -1,5 +1,5 @@
 /**
- * * Checks existing Certificates, certificate requests, and Issuers with the code with which the operator approves
+ * Checks existing Certificates, certificate requests, and Issuers with the code with which the operator approves
  * requests.
  */
 import {LABEL} from '../api/names.ts';

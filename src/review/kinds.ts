@@ -18,7 +18,7 @@ interface ResourceList {
 }
 
 /**
- * * Kinds that tenants never write legitimately, so a tenant's dry run says nothing about them. Orders and Challenges
+ * Kinds that tenants never write legitimately, so a tenant's dry run says nothing about them. Orders and Challenges
  * follow from Certificates, which the review checks.
  */
 const WRITTEN_BY_PROGRAMS: ReadonlySet<string> = new Set(['nameplate.dev', 'acme.cert-manager.io']);

@@ -48,7 +48,7 @@ const WARNING = /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with
 const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s;
 
 /**
- * * The API server evaluates the policies before it checks whether the name exists, so `AlreadyExists` means that they
+ * The API server evaluates the policies before it checks whether the name exists, so `AlreadyExists` means that they
  * were evaluated. Quotas also come after them. Any other rejection may have come first.
  */
 export function verdictOf({status, reason, message, warnings}: ApiAnswer, policies: readonly Policy[]): DryRunVerdict {

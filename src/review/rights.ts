@@ -1,5 +1,5 @@
 /**
- * * Creates the temporary rights for dry runs. The API server checks RBAC before it evaluates the policies, so the
+ * Creates the temporary rights for dry runs. The API server checks RBAC before it evaluates the policies, so the
  * review must write as a user who may create the kinds but does not have Nameplate's trust. The review creates such a
  * user for itself: a name that nobody can guess and that has no credentials, with the single verb `create`, bound only
  * while the review runs. A killed review leaves a right for an unknown name behind; the next one removes it.
@@ -56,7 +56,7 @@ function rulesOf(kinds: readonly ResourceType[]): readonly object[] {
 }
 
 /**
- * * Removes what this or any other review has created. Does not use the review's signal, which may have aborted. On
+ * Removes what this or any other review has created. Does not use the review's signal, which may have aborted. On
  * failure, throws an error that says how to do it manually.
  */
 export async function removeRights(client: KubeClient): Promise<void> {

@@ -29,7 +29,7 @@ export interface Hold {
   /** Takes this many more bytes, or takes nothing and returns the limit that prevents it. */
   grow(bytes: number): Bound | undefined;
   /**
-   * * Takes this many bytes as soon as there is room. Accounts are served in turn. The hold must be empty, and the
+   * Takes this many bytes as soon as there is room. Accounts are served in turn. The hold must be empty, and the
    * bytes at most what an account may hold; otherwise, waiting holds could deadlock.
    */
   room(bytes: number): Promise<void>;

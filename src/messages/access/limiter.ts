@@ -31,7 +31,7 @@ interface Buckets {
 const FORGET_ABOVE = 10_000;
 
 /**
- * * Limits the requests and bytes that an account sends and the bytes that it receives, with leaky buckets (GCRA, as in
+ * Limits the requests and bytes that an account sends and the bytes that it receives, with leaky buckets (GCRA, as in
  * ATM Forum TM 4.1): a rate per second and a burst of a few seconds' worth. In memory, per process.
  */
 export class AccountLimiter {

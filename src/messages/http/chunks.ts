@@ -15,7 +15,7 @@ interface Meter {
 const meters = new WeakMap<IncomingMessage, Meter>();
 
 /**
- * * Counts the chunks of a body as the parser finds them. Each becomes a separate Buffer, and an unread stream counts
+ * Counts the chunks of a body as the parser finds them. Each becomes a separate Buffer, and an unread stream counts
  * the bytes that it keeps, not the objects, which take some hundred times as much for one-byte chunks. Once a body has
  * too many short chunks, all further chunks are discarded, and after a while the connection is closed.
  */

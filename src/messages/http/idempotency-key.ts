@@ -3,7 +3,7 @@ import type {Idempotency} from '../store/store.ts';
 import {type Answer, problem} from './answer.ts';
 
 /**
- * * The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a quoted RFC 8941 string. Most clients
+ * The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a quoted RFC 8941 string. Most clients
  * omit the quotes, so both forms are accepted and mean the same key.
  */
 const QUOTED = /^"(?<key>[!#-[\]-~ ]{1,255})"$/;

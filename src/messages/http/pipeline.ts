@@ -11,7 +11,7 @@ const WAITING_TOTAL = 2048;
 const WAITING_SHARE = 4;
 
 /**
- * * The requests of one connection. With HTTP/1.1, a client may send many without waiting for responses (RFC 9112,
+ * The requests of one connection. With HTTP/1.1, a client may send many without waiting for responses (RFC 9112,
  * section 9.3.2). node:http would start all of them and hold every response until the client reads it. This class
  * processes a few at a time. The others wait, and while any is waiting, nothing more is read.
  */
@@ -65,7 +65,7 @@ class Pipeline {
   }
 
   /**
-   * * For a connection that has closed. Not called earlier, when the connection is cut: Node keeps its requests until
+   * For a connection that has closed. Not called earlier, when the connection is cut: Node keeps its requests until
    * it closes, and a hundred connections read in the same turn would each reuse the room that the previous one freed.
    */
   release(): void {
@@ -171,7 +171,7 @@ interface Parser {
 }
 
 /**
- * * Makes the parser stop when its connection is cut. Otherwise, it continues to the end of what was read, which may be
+ * Makes the parser stop when its connection is cut. Otherwise, it continues to the end of what was read, which may be
  * more than 2,000 requests, and allocates a few KiB for each.
  */
 export function stopParserWhenCut(socket: Socket): void {

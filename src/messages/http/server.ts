@@ -1,4 +1,4 @@
-/** * The API's server, on node:http without a framework; docs/decisions/http-layer.md says why. */
+/** The API's server, on node:http without a framework; docs/decisions/http-layer.md says why. */
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';

@@ -11,7 +11,7 @@ export function isMessageId(text: string): boolean {
 export type RandomFill = (buffer: Uint8Array) => void;
 
 /**
- * * * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time
+ * * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time
  * count within the millisecond (section 6.2, method 1). Continues after `last`, even if the clock stepped back.
  */
 export class MessageIds {

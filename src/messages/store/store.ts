@@ -1,5 +1,5 @@
 /**
- * * The interface of a message store, independent of its engine. Each method resolves once its effect is durable, and
+ * The interface of a message store, independent of its engine. Each method resolves once its effect is durable, and
  * rejects with a StoreError if it had no effect or if that is unknown. Times are milliseconds since the epoch.
  */
 

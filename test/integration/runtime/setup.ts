@@ -1,5 +1,5 @@
 /**
- * * The setup that these tests share. Importing it gives a file its own API server behind a fault proxy, and each test
+ * The setup that these tests share. Importing it gives a file its own API server behind a fault proxy, and each test
  * its own world, clients, and namespace.
  */
 import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';

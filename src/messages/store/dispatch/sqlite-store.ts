@@ -1,5 +1,5 @@
 /**
- * * The embedded store: one SQLite database on a volume, written with group commit on a separate thread. Only one
+ * The embedded store: one SQLite database on a volume, written with group commit on a separate thread. Only one
  * process may use it, but others may read and copy the database (backup.ts).
  */
 import type {Logger} from 'pino';

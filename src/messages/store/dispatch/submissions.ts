@@ -27,14 +27,14 @@ const CHUNK_OPERATIONS = 16;
 /** The weight of an operation without its message. */
 const OPERATION_BYTES = 512;
 /**
- * * The most work at the engine at a time, in rows and in bytes of new messages: two transactions' worth. The rest
+ * The most work at the engine at a time, in rows and in bytes of new messages: two transactions' worth. The rest
  * waits here, where accounts are served in turn.
  */
 const ENGINE_ROWS = 1024;
 const ENGINE_BYTES = 8 << 20;
 
 /**
- * * Unanswered operations: limited in number, and in order within an account. They are sent to the engine by the end of
+ * Unanswered operations: limited in number, and in order within an account. They are sent to the engine by the end of
  * the event loop's current turn, unless the engine has enough to do. Then accounts are served in turn, one operation
  * each, so that no account waits behind another's thousands. The engine decides what shares a commit (group-commit.ts).
  */

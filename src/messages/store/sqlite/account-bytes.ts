@@ -1,7 +1,7 @@
 import type {DatabaseSync, StatementSync} from 'node:sqlite';
 
 /**
- * * How much each account has stored. Sums stay in memory during a transaction and are written once per account. Call
+ * How much each account has stored. Sums stay in memory during a transaction and are written once per account. Call
  * `flush` before each commit, and `forget` after a rollback.
  */
 export class AccountBytes {

@@ -3,7 +3,7 @@ import {dirname} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 
 /**
- * * Copies a database, which may be in use, to `target` as of one moment: a separate database, compact, checked, and on
+ * Copies a database, which may be in use, to `target` as of one moment: a separate database, compact, checked, and on
  * disk when this resolves. Does not block writers, but the log grows meanwhile. Throws if `target` exists.
  */
 export async function backupDatabase(source: string, target: string): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * * What an account is charged for stored data: its bytes, counted once for the table and each index that contains
+ * What an account is charged for stored data: its bytes, counted once for the table and each index that contains
  * them, plus what SQLite and the other columns take. Close to the growth of the file, and never less than half of it
  * (cost.test.ts). The migration in schema.ts counts the same way.
  */

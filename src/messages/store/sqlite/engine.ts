@@ -48,7 +48,7 @@ export class Engine {
   }
 
   /**
-   * * Applies the operations in order, in as many transactions as their work needs, and yields each transaction's
+   * Applies the operations in order, in as many transactions as their work needs, and yields each transaction's
    * result once it is durable. `now` is in milliseconds since the epoch. Does not throw: failures are in the results.
    */
   *applyAll(operations: readonly Operation[], now: number): Generator<BatchResult> {

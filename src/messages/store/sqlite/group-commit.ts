@@ -5,7 +5,7 @@ const BATCH_OPERATIONS = 512;
 const BATCH_BYTES = 4 << 20;
 
 /**
- * * Collects one commit: everything that arrived during the previous one. Its size grows with the disk's latency. On an
+ * Collects one commit: everything that arrived during the previous one. Its size grows with the disk's latency. On an
  * idle disk, the first operation is committed without waiting for others.
  *
  * @param next takes the next available chunk; undefined if there is none.

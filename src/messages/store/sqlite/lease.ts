@@ -18,7 +18,7 @@ import type {Work} from './work.ts';
 export const LAPSE_ROWS = 200;
 
 /**
- * * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More
+ * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More
  * than one, so that claims catch up. The claim or nack that hid each one has paid for it.
  */
 const REVEALED_PER_CLAIMED = 2;

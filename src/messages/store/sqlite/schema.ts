@@ -7,7 +7,7 @@ import type {DatabaseSync} from 'node:sqlite';
 const APPLICATION_ID = 0x4e_50_6d_71;
 
 /**
- * * One script per version; never changed once released. `message` is the last column, so that reading other columns
+ * One script per version; never changed once released. `message` is the last column, so that reading other columns
  * never reads the overflow pages of a long message. It is stored as a JSON string literal: JSON escapes what UTF-8
  * cannot represent (lone surrogates) and what SQLite text should not contain (NUL).
  */
