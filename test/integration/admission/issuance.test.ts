@@ -86,7 +86,9 @@ describe('what cert-manager creates', () => {
   });
 
   test('a Pod of a solver, which a trusted controller cannot create from a tenant’s template', async () => {
-    await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow('Only cert-manager may create challenge solvers');
+    await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow(
+      'Only cert-manager may create challenge solvers',
+    );
   });
 
   test('a Challenge and its solver for a host that the namespace holds', async () => {
