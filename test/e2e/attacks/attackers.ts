@@ -12,7 +12,7 @@ import {client as admin, cluster, newTenant, visitor} from '../world.ts';
 
 export const EDGE = cluster.info.ingress.className;
 /** How the policies refuse what is managed, and RBAC what nobody gave. */
-export const OURS = /managed by Nameplate|Only Nameplate writes/;
+export const OURS = /managed by Nameplate|Only Nameplate may write/;
 /** On a Certificate, a request, or an annotation for an issuer that the platform does not list. */
 export const NOT_LISTED = 'Nameplate would not approve a certificate from';
 export const FORBIDDEN = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;

@@ -1,4 +1,4 @@
-/** Certificates for somebody else's host. */
+/** Certificates for another tenant's host. */
 import {expect} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
@@ -94,7 +94,7 @@ async function bypassCertificates(victim: Victim, attacker: Attacker, acme: obje
   const {host} = victim;
   const issuerRef = {name: 'mine'};
   const order = {request: await signingRequest({names: [`DNS:${host}`]}), dnsNames: [host], issuerRef};
-  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('Only cert-manager writes this');
+  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('Only cert-manager may write this');
   const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
   const listed = {name: TENANTS_ISSUER, kind: 'Issuer'};
   const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef: listed}});

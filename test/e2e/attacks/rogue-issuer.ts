@@ -1,4 +1,4 @@
-/** A tenant with an ACME server of its own, which names the victim's host in its authorizations. */
+/** A tenant with its own ACME server, which names the victim's host in its authorizations. */
 import {randomBytes} from 'node:crypto';
 import {expect} from 'vitest';
 import {CERTIFICATE, CERTIFICATE_REQUEST, INGRESS, ISSUER} from '../../../src/operator/model/kinds.ts';
@@ -61,7 +61,7 @@ async function relayBy(attacker: Attacker, own: string): Promise<void> {
   expect(await decisionOf(attacker, 'relay')).toMatch(/^Denied NotManaged: /);
 }
 
-/** An ACME server may put a challenge on any name: an address, a wildcard, the host of somebody else. */
+/** An ACME server may put a challenge on any name: an address, a wildcard, another tenant's host. */
 async function relayForNames(attacker: Attacker, own: string, victim: Victim): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
   const names = {

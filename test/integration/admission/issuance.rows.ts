@@ -132,7 +132,7 @@ export const issuanceAttacks: readonly Attack[] = [
   {
     attack: 'a Service that cert-manager would clean up before it ends a challenge',
     object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
-    says: 'Only cert-manager creates solvers of challenges',
+    says: 'Only cert-manager may create challenge solvers',
   },
   ...Object.entries({
     Certificate: manifest('Certificate', 'unlisted', {spec: {...certificate, issuerRef: PLATFORM}}),
@@ -151,7 +151,7 @@ export const issuanceAttacks: readonly Attack[] = [
   {
     attack: 'a record of the hosts that it holds',
     object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
-    says: 'Only Nameplate writes claims of hosts and keys, and HeldHosts',
+    says: 'Only Nameplate may write claims of hosts and keys, and HeldHosts',
   },
 ];
 
@@ -225,7 +225,7 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
   );
 }
 
-/** Not for a host that the namespace does not hold, whoever writes it. */
+/** Not for a host that the namespace does not hold, no matter who writes it. */
 export const unheld: readonly Deed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},

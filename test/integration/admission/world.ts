@@ -37,7 +37,7 @@ export type Who = keyof typeof WHO;
 
 export interface AdmissionWorld {
   readonly api: ApiServer;
-  /** Runs kubectl as somebody, in the tenant's namespace; rejects with its output. */
+  /** Runs kubectl as one of the users, in the tenant's namespace; rejects with its output. */
   kubectl(who: Who, args: readonly string[], input?: unknown): Promise<string>;
   /** `kubectl VERB -f -`. */
   act(who: Who, verb: string, object: unknown, ...flags: readonly string[]): Promise<string>;
