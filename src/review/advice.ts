@@ -27,6 +27,10 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   routes: trusted('For a tenant, no value allows it: list the hosts in a Project.'),
   issuers: none('No value allows it: change the Issuer, or use the platform issuer: list the hosts in a Project.'),
   'solver-annotations': trusted('For a tenant, no value allows it: remove the annotations.'),
+  certificates: {
+    values: [TENANT_HOSTS, TENANT_SERVICES],
+    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. Otherwise, list the hosts in a Project, which gets the certificates. No value allows larger keys than RSA 4096.`,
+  },
   'solver-objects': none('No value allows it: remove the label.'),
   'edge-addresses': {
     values: [TRUSTED, 'admission.statusWriters'],

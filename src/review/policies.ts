@@ -46,6 +46,7 @@ export const RULES = [
   'routes',
   'issuers',
   'solver-annotations',
+  'certificates',
   'solver-objects',
   'edge-addresses',
   'dns-names',
