@@ -4,6 +4,7 @@ import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import {COMPLETE, type KeyClaim} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
+import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {completeKeyClaims} from './apikey/complete.ts';
@@ -20,12 +21,12 @@ import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import type {CertificateRequest, DomainClaim, HeldHosts, Project} from './model/kinds.ts';
 import {listedHosts} from './model/project-hosts.ts';
-import {leavesQueue, nextInQueue} from './plan-queue.ts';
+import {leavesQueue, waitingForPlan} from './plan-queue.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
-import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {accountIn, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 
 export function addControllers(manager: Manager, operator: Operator): void {
@@ -76,28 +77,12 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const {stores, scheduler, orderSchedule, config} = operator;
   const {workers} = config.controller;
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
-  const waitingFor = (...reasons: string[]) =>
-    new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
-  const accountIn = (namespace: string) => {
-    const found = stores.namespaces.get(namespace);
-    return found && accountId(found);
-  };
-  const waitingForPlan = (account: string | undefined) =>
-    nextInQueue(
-      stores.domains
-        .byIndex(INDEX.waitsFor, 'Accepted/PlanLimitReached')
-        .filter(({metadata}) => accountIn(metadata.namespace ?? '') === account),
-    ).map(keyOf);
-  const ofHosts = (hosts: readonly string[]) =>
-    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
-  const issuers = () =>
-    waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
       ...(mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta)),
       ...(delta.type === 'deleted' || leavesQueue(delta)
-        ? waitingForPlan(accountIn(delta.object.metadata.namespace ?? ''))
+        ? waitingForPlan(stores, accountIn(stores, delta.object.metadata.namespace))
         : []),
     ])
     .watch(stores.projects, delta =>
@@ -105,21 +90,36 @@ function addDomainController(manager: Manager, operator: Operator): void {
     )
     .watch(stores.namespaces, ({type, object, old = object}) => [
       ...stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf),
-      ...(type === 'deleted' || accountId(old) !== accountId(object) ? waitingForPlan(accountId(old)) : []),
+      ...(type === 'deleted' || accountId(old) !== accountId(object) ? waitingForPlan(stores, accountId(old)) : []),
     ])
     .watch(stores.claims, delta => [
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
-      ...(isLetGo(delta) ? waitingForPlan((delta.old ?? delta.object).spec.account) : []),
+      ...(isLetGo(delta) ? waitingForPlan(stores, (delta.old ?? delta.object).spec.account) : []),
     ])
     .watch(stores.services, ({object}) =>
       stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
     )
     .watch(stores.ingressClasses, ({object}) =>
       ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
-    )
-    .watch(stores.issuers, issuers)
-    .watch(stores.clusterIssuers, issuers)
+    );
+  for (const {store} of stores.routes) {
+    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
+  }
+  watchIssuance(controller, stores);
+  scheduler.subscribe(key => controller.enqueue(key));
+  orderSchedule.subscribe(key => controller.enqueue(key));
+}
+
+/** What the certificate of a Domain depends on. */
+function watchIssuance(controller: Controller, stores: Stores): void {
+  const ofHosts = (hosts: readonly string[]) =>
+    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
+  const waiting = ['IssuerNotFound', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`);
+  const ofIssuers = () => new Set(waiting.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  controller
+    .watch(stores.issuers, ofIssuers)
+    .watch(stores.clusterIssuers, ofIssuers)
     .watch(stores.certificates, domainKeysOf)
     .watch(stores.secrets, domainKeysOf)
     .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
@@ -130,11 +130,6 @@ function addDomainController(manager: Manager, operator: Operator): void {
       isInProgress(old) && (type === 'deleted' || !isInProgress(object)) ? ofHosts([requestedHost(old) ?? '']) : [],
     );
   }
-  for (const {store} of stores.routes) {
-    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
-  }
-  scheduler.subscribe(key => controller.enqueue(key));
-  orderSchedule.subscribe(key => controller.enqueue(key));
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {

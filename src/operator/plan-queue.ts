@@ -1,12 +1,19 @@
 /** Which Domains are requeued when a slot in a plan becomes free. */
 import {findCondition} from '../api/conditions.ts';
 import type {Delta} from '../runtime/cache/store.ts';
-import type {DeepReadonly} from '../runtime/kube/object.ts';
+import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
 import type {Domain} from './model/kinds.ts';
 import {isOlder} from './state/ages.ts';
+import {accountIn, INDEX, type Stores} from './state/stores.ts';
 
 /** More than the slots that become free before the cache shows who took them. */
 const CALLED = 32;
+
+/** The keys of the account's Domains that come next when a slot in its plan becomes free. */
+export function waitingForPlan(stores: Stores, account: string | undefined): string[] {
+  const waiting = stores.domains.byIndex(INDEX.waitsFor, 'Accepted/PlanLimitReached');
+  return nextInQueue(waiting.filter(({metadata}) => accountIn(stores, metadata.namespace) === account)).map(keyOf);
+}
 
 /**
  * The oldest waiting Domains of each namespace: the others get no slot while these have none. Namespaces differ in

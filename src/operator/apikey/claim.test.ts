@@ -1,4 +1,4 @@
-/** The record of a previous key, with a cache that may lag behind the API server. */
+/** The record of a previous key, with a cache that lags behind the API server. */
 import {beforeEach, expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey} from '../../keys/apikey.ts';
@@ -55,13 +55,13 @@ test('a previous key without a record gets none: the Secret has only its hash', 
   expect([...served.keys()]).toEqual([CURRENT]);
 });
 
-test('a previous key ends in time, also if the cache does not show its record yet', async () => {
+test('a previous key ends on time even if the cache does not have its record yet', async () => {
   recorded('acme', 'u');
   expect(await claimKeys(context, KEY)).toEqual(new Set([CURRENT, PREVIOUS]));
   expect(served.get(PREVIOUS)?.spec.validUntil).toBe(KEY.previous.validUntil);
 });
 
-test('a previous key with the record of another account is left to it', async () => {
+test('a previous key that another account holds stays with that account', async () => {
   recorded('other', 'v');
   expect(await claimKeys(context, KEY)).toEqual(new Set([CURRENT]));
   expect(served.get(PREVIOUS)?.spec).toMatchObject({account: 'other', uid: 'v'});

@@ -28,7 +28,7 @@ export interface ClaimContext {
 }
 
 interface Wanted {
-  /** The Secret holds the current key. Of the previous one it has only the hash, which proves nothing. */
+  /** The Secret holds the current key, but only the hash of the previous one, which proves nothing. */
   readonly which: Holder['which'];
   readonly sha256: string;
   /** Only for the previous key. */
@@ -51,7 +51,7 @@ export async function claimKeys(context: ClaimContext, key: IssuedKey | undefine
   return held;
 }
 
-/** Records a key if it has no record yet, and changes no record: for keys that were issued before records existed. */
+/** Records a key if it has no record yet, and changes no record. For keys that were issued before records existed. */
 export async function claimUnrecorded(context: ClaimContext, key: IssuedKey, which: Holder['which']): Promise<void> {
   for (const wanted of wantedOf(context, key).filter(each => each.which === which)) {
     if (context.stores.keyClaims.get(wanted.sha256) || (await hasOlderHolder(context, wanted))) continue;
@@ -82,7 +82,7 @@ async function claimKey(context: ClaimContext, wanted: Wanted): Promise<boolean>
   const {client, signal} = context;
   const claim = await recordOf(context, wanted);
   if (!claim) {
-    // A previous key was current before and has its record, so one without a record has ended or was never ours.
+    // A previous key got its record while it was current. Without a record, it has ended or was never ours.
     if (wanted.which === 'previous' || (await hasOlderHolder(context, wanted))) return false;
     await createClaim(context, wanted);
     return true;
@@ -94,8 +94,8 @@ async function claimKey(context: ClaimContext, wanted: Wanted): Promise<boolean>
 }
 
 /**
- * The creation of a current key's record fails if the cache is behind. That of a previous key is looked for in the API
- * server, because its key must end in time.
+ * If the cache is behind, creating a current key's record fails. A previous key's record is read from the API server,
+ * because that key must end on time.
  */
 async function recordOf(
   {stores, client, signal}: ClaimContext,

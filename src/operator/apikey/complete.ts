@@ -35,7 +35,7 @@ export function completeKeyClaims(operator: Operator): Reconcile {
     const isKnown = [stores.keyClaims, stores.apiKeys, stores.namespaces].every(({state}) => state === 'synced');
     if (!isKnown) return after(1000);
     const untilMs = clock.monotonic() + TURN_MS;
-    // All current keys first: of a previous key, a Secret has only the hash, which proves nothing.
+    // All current keys first: a Secret has only the hash of its previous key, which proves nothing.
     for (const which of ['current', 'previous'] as const) {
       const waiting = [...stores.apiKeys.list()].filter(({metadata}) => !recorded[which].has(metadata.uid));
       const oldestFirst = waiting.toSorted((a, b) => createdMs(a) - createdMs(b));

@@ -55,7 +55,7 @@ export function decide(
   if (attribute !== undefined) {
     return denied(
       'SubjectNotAllowed',
-      `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject as it is. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`,
+      `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject unchanged. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`,
     );
   }
   if (requestedServices(request, namespace) && isListed(approval.tenantCertificates.services, request)) {

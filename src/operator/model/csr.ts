@@ -6,7 +6,7 @@ import {boundElements, type ElementMeter} from './der.ts';
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const COMMON_NAME = '2.5.4.3';
-/** As RFC 4514 and OpenSSL abbreviate them, for people. */
+/** The abbreviations of RFC 4514 and OpenSSL, for messages. */
 const ATTRIBUTES: Readonly<Record<string, string>> = {
   '2.5.4.5': 'serialNumber',
   '2.5.4.6': 'C',
@@ -18,7 +18,7 @@ const ATTRIBUTES: Readonly<Record<string, string>> = {
   '2.5.4.17': 'postalCode',
   '1.2.840.113549.1.9.1': 'emailAddress',
 };
-/** A host as the DNS and a URL can have it, in any case, or a wildcard for one label. */
+/** A host that is valid in DNS and in a URL, in any case, or a wildcard for one label. */
 const HOST = /^(?=.{1,253}$)(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 const MAX_OID = 64;
 const MAX_BYTES = 16_384;
@@ -30,9 +30,9 @@ const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+
 export interface RequestedNames {
   /** The hosts among the subject alternative names and common names, each once. */
   readonly dnsNames: readonly string[];
-  /** There is a name that is no host: an address, an e-mail address, a URI, or text that no host can be. */
+  /** Another name is present: an address, an e-mail address, a URI, or text that cannot be a host. */
   readonly others: boolean;
-  /** The first attribute of the subject that is not a common name. Most issuers sign the subject as it is. */
+  /** The first attribute of the subject that is not a common name. Most issuers sign the subject unchanged. */
   readonly attribute?: string;
 }
 

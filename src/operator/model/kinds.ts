@@ -27,7 +27,7 @@ export interface Service extends KubeObject {
     clusterIP?: string;
     selector?: Record<string, string>;
     ports?: ServicePort[];
-    /** Not part of the API: it has too much of selector and ports, and the cache keeps neither. */
+    /** Not part of the API: the selector and ports are too large, and the cache keeps neither. */
     isTooLarge?: boolean;
   };
 }

@@ -1,5 +1,5 @@
 /**
- * What caches keep of the objects that tenants write: a few KiB of each at most. An object may have 256 KiB of annotations
+ * What caches keep of the objects that tenants write: at most a few KiB of each. An object may have 256 KiB of annotations
  * and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must be patched,
  * never replaced.
  */
@@ -23,7 +23,7 @@ import type {
 /** Finds the EndpointSlices of a Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const LABELS: ReadonlySet<string> = new Set<string>([...Object.values(LABEL), SERVICE_NAME]);
-/** Ours, those that the edge reads from a route, and those in which cert-manager says what is in a Secret. */
+/** Ours, those of routes that the edge reads, and those in which cert-manager records the names in a Secret. */
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
   ...['entrypoints', 'tls', 'middlewares'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
@@ -82,8 +82,8 @@ function sizeOf(value: unknown): number {
 }
 
 /**
- * For what has our label. Anybody may set it, but only trusted writers use the names of a host's objects. Anything else is
- * not ours, and only its identity is kept.
+ * For objects with our label. Anyone may set it, but only trusted writers may use the names of a host's objects. Any other
+ * object is not ours, and only its identity is kept.
  */
 function slimOurs<T extends KubeObject>(object: T): T {
   return isOfHost(object) ? slimMetadata(object) : identityOf(object);
@@ -108,7 +108,7 @@ export function slimCertificate(certificate: Certificate): Certificate {
   return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
 }
 
-/** Of a route only what was applied is compared. */
+/** Only what was applied to a route is compared. */
 export function slimRoute(route: KubeObject & {status?: unknown}): KubeObject {
   const {status: _, ...applied} = slimOurs(route);
   return applied;
@@ -164,7 +164,7 @@ export function slimEndpointSlice(slice: EndpointSlice): EndpointSlice {
   return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
 }
 
-/** Of a finished request, as most are, and of one that is not ours to decide, only the conditions. */
+/** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
 export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
   const {request: text, isCA, usages, username} = request.spec;
   const {name, kind, group} = request.spec.issuerRef;

@@ -52,7 +52,7 @@ const MANY = 4000;
 const many = <T>(element: (index: number) => T): T[] => Array.from({length: MANY}, (_, index) => element(index));
 const CONDITION = {status: 'True', reason: LARGE, message: LARGE, lastTransitionTime: '2026-11-21T12:00:00Z'};
 const STATUS = {conditions: ['Ready', 'Other'].map(type => ({...CONDITION, type})), hoard: LARGE};
-/** Written by a tenant in all that a kind has, where its schema does not bound it. */
+/** What a tenant may write in each kind if its schema sets no limit. */
 const HOARDS: Readonly<Record<string, Record<string, unknown>>> = {
   Service: {
     spec: {
@@ -134,7 +134,7 @@ describe.each(rows)('the cache of each $what', ({cache}) => {
     expect(metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBe('2026-11-21T12:00:00Z');
   });
 
-  test.runIf(isForOurs(cache))('keeps nothing but the identity, unless it has the name of one of ours', () => {
+  test.runIf(isForOurs(cache))('keeps only the identity, unless it has the name of one of our objects', () => {
     const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
     expect(metadata).toEqual({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
     const content = {spec: {issuerRef: {name: 'ca'}}, status: {}, data: {}, type: ''};
@@ -161,13 +161,13 @@ describe('the text of a certificate request', () => {
     expect(kept({name: 'ca', kind: 'ClusterIssuer'})).toContain(request);
   });
 
-  test('is not kept if nothing is to be decided on a request to that kind of issuer', () => {
+  test('is not kept if Nameplate does not decide on requests to that kind of issuer', () => {
     expect(kept({name: 'ca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}).length).toBeLessThan(1024);
     expect(kept({name: LARGE, kind: LARGE, group: LARGE}).length).toBeLessThan(2048);
   });
 });
 
-test('an API key’s Secret is kept with what tells whose it is, and no other Secret that is not of a host', () => {
+test('an API key’s Secret keeps the metadata that identifies its APIKey', () => {
   const cache = cacheOf('secrets', true);
   const secret = hoarding(cache.resource, 'shop-apikey', {data: {}, spec: {}, status: {}, type: ''});
   const {labels, annotations} = secret.metadata;
@@ -200,7 +200,7 @@ test('what the operator applies is kept whole, so that it is not applied again',
   }
 });
 
-test('what cert-manager notes on the Secret of a host is kept', () => {
+test('what cert-manager records on a host’s Secret is kept', () => {
   const cache = cacheOf('secrets', true);
   const names = {
     'alt-names': 'a.test',
@@ -217,8 +217,8 @@ test('what cert-manager notes on the Secret of a host is kept', () => {
   expect(certifiedBy(kept, 'a.test')).toEqual({kind: 'others', names: 'a.test, spiffe://b'});
 });
 
-/** What is cut from a string in V8 may keep the whole string. */
-test('a value that is cut leaves the rest of it to the garbage collector', () => {
+/** In V8, a slice of a string may keep the whole string in memory. */
+test('the garbage collector frees what is cut from a value', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const used = () => {

@@ -213,6 +213,12 @@ export function isTerminating({namespaces}: Stores, namespace: string): boolean 
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
 }
 
+/** The account of a namespace; undefined if the cache does not have it. */
+export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = ''): string | undefined {
+  const object = namespaces.get(namespace);
+  return object && accountId(object);
+}
+
 /** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];

@@ -1,4 +1,4 @@
-/** What concerns all keys at once: an operator that is dead or new, an API server that is away. */
+/** Faults that affect all keys: a dead or new operator, an API server that is unreachable. */
 import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
@@ -65,8 +65,8 @@ export function disturbanceRows(world: () => World): void {
     expect(refused.flatMap(each => each.end())).toEqual([]);
   });
 
-  // As after an upgrade from 0.1, whose operator believed the annotation, and a restore without status.
-  test('a hash alone, written as that of the previous key, brings nobody a key without a record', async () => {
+  // This happens after an upgrade from 0.1, whose operator trusted the annotation, or a restore without status.
+  test('nobody gets a key without a record by writing its hash as that of a previous key', async () => {
     const [older, elder] = [await newTenant(world(), 'older', 'older'), await newTenant(world(), 'elder', 'elder')];
     const own = [await older.issued(), await elder.issued()] as const;
     const [shown, wiped] = [await newTenant(world(), 'shown', 'shown'), await newTenant(world(), 'wiped', 'wiped')];
@@ -87,7 +87,7 @@ export function disturbanceRows(world: () => World): void {
     for (const tenant of [shown, wiped]) await tenant.works();
   });
 
-  test('a rotation that an operator began is finished by the next one: both keys work', async () => {
+  test('the next operator finishes a rotation that its predecessor began: both keys work', async () => {
     const tenant = await newTenant(world(), 'halfway');
     const old = await tenant.issued();
     await world().operator().kill();
@@ -140,7 +140,7 @@ export function disturbanceRows(world: () => World): void {
     await until('the grace is over', isOver, {intervalMs: 20});
     const refusedMs = performance.now() - since;
     expect(impatient.authenticate(key)).toEqual({refused: 'unavailable'});
-    expect(impatient.problem()).toMatch(/the API server has been away for \d+ s/);
+    expect(impatient.problem()).toMatch(/the API server has been unreachable for \d+ s/);
     expect(refusedMs).toBeGreaterThan(graceMs * 0.9);
     expect(trustedMs).toBeLessThan(graceMs + 1_000);
     expect(tenant.accepts(key), 'another one trusts for a minute').toBe(true);
@@ -153,7 +153,7 @@ export function disturbanceRows(world: () => World): void {
   });
 }
 
-/** As before records existed. */
+/** Deletes all records, as if they had never existed. */
 async function forgetKeys({client, authority, keyClaims}: World): Promise<void> {
   await client.delete(KEY_CLAIM, {name: COMPLETE});
   await until('no key is judged', () => authority.problem()?.includes('not recorded all API keys yet'));

@@ -1,4 +1,4 @@
-/** A new key beside the old one, then instead of it. */
+/** A new key alongside the old one, then instead of it. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
@@ -9,7 +9,7 @@ const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
 const ACTIVE = {Active: 'Active', Ready: 'Issued'};
 
 export function rotationRows(world: () => World): void {
-  test('and the one before works on for the overlap, which is kept in the Secret', async () => {
+  test('and the previous one keeps working for the overlap, which is stored in the Secret', async () => {
     const tenant = await newTenant(world(), 'overlap');
     const old = await tenant.issued({rotation: {overlapSeconds: 3600}});
     const key = await tenant.rotated('once');
@@ -40,7 +40,7 @@ export function rotationRows(world: () => World): void {
     await tenant.until('the Secret has forgotten it', () => !annotations().includes('previous'));
   });
 
-  test('or until somebody sets the overlap to nothing', async () => {
+  test('or until the overlap is set to 0', async () => {
     const tenant = await newTenant(world(), 'cut');
     const old = await tenant.issued();
     const key = await tenant.rotated('once');
@@ -72,7 +72,7 @@ export function rotationRows(world: () => World): void {
     expect(world().authority.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
   });
 
-  test('and a hash alone, written as that of the previous key, brings nobody a key that has ended', async () => {
+  test('and nobody gets an ended key by writing its hash as that of a previous key', async () => {
     const owner = await newTenant(world(), 'ended', 'ended');
     const thief = await newTenant(world(), 'guessing', 'guessing');
     const [key, own] = [await owner.issued(), await thief.issued()];
