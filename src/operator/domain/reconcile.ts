@@ -9,7 +9,7 @@ import {certifiedBy} from '../issuance/certificate.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
-import {INDEX, isTerminating} from '../state/stores.ts';
+import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
 import type {CertificateResult} from './certificate-waits.ts';
@@ -91,10 +91,10 @@ async function dropForeignRoute(
 }
 
 /** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */
-function isAboutToChange({stores}: Operator, domain: DomainView['domain']): boolean {
+function isAboutToChange({stores, places}: Operator, domain: DomainView['domain']): boolean {
   if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
   const {namespace, name} = domain.metadata;
-  const desired = desiredDomain(domain.spec.host, stores.projects.byIndex(INDEX.host, `${namespace}/${name}`));
+  const desired = desiredDomain(domain.spec.host, places.listing(`${namespace}/${name}`));
   return !isDeepStrictEqual(desired?.spec, domain.spec);
 }
 
