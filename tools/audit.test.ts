@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(cache, {recursive: true});
 });
 
-test('the real npm asks for all that is shipped and for no tool, and what it finds fails', {
+test('the real npm checks all shipped packages and no tools, and its findings fail the check', {
   timeout: PATIENCE_MS,
 }, async () => {
   answers = true;

@@ -28,7 +28,10 @@ export const ANSWER: Record<DnsReason, Answer> = {
 const EITHER: readonly DnsReason[] = ['Propagating', 'DelegationBroken'];
 
 /** The RFCs forbid it (RFC 2181 section 10.3, an answer without authority), resolvers forgive it: no answer is wrong. */
-const FORGIVEN = ['a delegation to an alias of a name server', 'a server without authority that has the right answer'];
+const FORGIVEN = [
+  'a delegation to an alias of a name server',
+  'a server without authority that has the correct answer',
+];
 
 export interface Case {
   readonly name: string;

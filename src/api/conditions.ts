@@ -1,4 +1,4 @@
-/** Conditions as the Kubernetes API conventions and KEP-1623 have them. */
+/** Conditions according to the Kubernetes API conventions and KEP-1623. */
 export interface Condition {
   type: string;
   status: 'True' | 'False' | 'Unknown';
@@ -9,7 +9,7 @@ export interface Condition {
   lastTransitionTime: string;
 }
 
-/** A condition as a step of a reconcile decides it; its times are settled against what was there before. */
+/** A condition as decided by a step of a reconcile, before its times are set. */
 export type DecidedCondition<Type extends string = string> = Omit<
   Condition,
   'type' | 'lastTransitionTime' | 'observedGeneration'
@@ -17,7 +17,7 @@ export type DecidedCondition<Type extends string = string> = Omit<
   type: Type;
 };
 
-/** RFC 3339 in whole seconds, as metav1.Time is written. */
+/** RFC 3339 in whole seconds, like metav1.Time. */
 export function timestamp(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
@@ -29,7 +29,7 @@ export function findCondition<T extends {type: string}>(
   return conditions?.find(condition => condition.type === type);
 }
 
-/** Gives each decided condition its generation and times: lastTransitionTime moves only where the status changed. */
+/** Sets each condition's generation and times. lastTransitionTime changes only if the status changed. */
 export function settleConditions(
   previous: readonly Readonly<Condition>[] | undefined,
   decided: readonly DecidedCondition[],

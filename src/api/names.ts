@@ -7,13 +7,13 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 export const FIELD_MANAGER = 'nameplate';
 
 export const LABEL = {
-  /** On a Namespace, set by the platform: the account it belongs to. */
+  /** On a Namespace, set by the platform: the account. */
   account: `${GROUP}/account`,
   /** On a Namespace, set by the platform: the account's plan. */
   plan: `${GROUP}/plan`,
   /** On a Domain: computed from the Projects that list the host. */
   managed: `${GROUP}/managed`,
-  /** On every object of a host: the host, or its hash where it is longer than a label value may be. */
+  /** On every object of a host: the host, or its hash if it is too long for a label value. */
   host: `${GROUP}/host`,
   /** On a default host's objects: the Project. */
   project: `${GROUP}/project`,
@@ -23,23 +23,23 @@ export const LABEL = {
 } as const;
 
 export const ANNOTATION = {
-  /** On a Domain: a new value asks for a check now. */
+  /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
-  /** On a Project: when a ready endpoint first stood behind its Service. */
+  /** On a Project: when its Service first had a ready endpoint. */
   firstDeployedAt: `${GROUP}/first-deployed-at`,
   /** On a TLS Secret: when its Domain was removed. */
   retainedSince: `${GROUP}/retained-since`,
-  /** On what the operator applies: hash of the applied intent. */
+  /** On everything that the operator applies: the hash of the applied intent. */
   appliedHash: `${GROUP}/applied-hash`,
-  /** On a redirect's route: the host it leads to. */
+  /** On a redirect's route: the host that it redirects to. */
   redirectTo: `${GROUP}/redirect-to`,
-  /** On every object of a host: the host in full. */
+  /** On every object of a host: the full host. */
   host: `${GROUP}/host`,
-  /** On an APIKey: a new value asks for a new key. On its Secret: the last value for which one was made. */
+  /** On an APIKey: a new value requests a new key. On its Secret: the last value that was handled. */
   rotateRequestedAt: `${GROUP}/rotate-requested-at`,
-  /** On the Secret of an APIKey: the uid of the APIKey that it was made for. */
+  /** On the Secret of an APIKey: the uid of the APIKey. */
   apiKeyUid: `${GROUP}/apikey-uid`,
-  /** On the Secret of an APIKey: SHA-256 of the key before, and until when that works. */
+  /** On the Secret of an APIKey: SHA-256 of the previous key, and until when it works. */
   previousSha256: `${GROUP}/previous-sha256`,
   previousValidUntil: `${GROUP}/previous-valid-until`,
 } as const;

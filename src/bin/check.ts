@@ -15,19 +15,19 @@ import {
 
 const USAGE = `Usage: nameplate check HOST --target TARGET [options]
 
-Asks the name servers of HOST whether it is set up for TARGET, and says what to change.
+Queries the name servers of HOST, checks whether it is set up for TARGET, and says what to change.
 
-  --target TARGET     the name that HOST must lead to (kubectl describe domain HOST shows it)
-  --txt VALUE         the value of the TXT record _nameplate.HOST, for a host that shows only addresses
-  --issuer CA         the CA as in CAA records, such as letsencrypt.org; may be repeated
-  --mode MODE         auto (default), authoritative or recursive
+  --target TARGET     the target that HOST must point to (kubectl describe domain HOST shows it)
+  --txt VALUE         the value of the TXT record _nameplate.HOST, for a host that has only addresses
+  --issuer CA         the CA as named in CAA records, such as letsencrypt.org; may be repeated
+  --mode MODE         auto (default), authoritative, or recursive
   --resolver ADDRESS  a recursive resolver, as IP or IP:PORT; may be repeated
   --root ADDRESS      a root server to start from instead of the real ones; may be repeated
-  --allow CIDR        addresses that may be asked beside public ones; may be repeated
-  --json              the verdict as JSON
-  --help              this text
+  --allow CIDR        addresses that may be queried in addition to public ones; may be repeated
+  --json              print the verdict as JSON
+  --help              print this help
 
-Exit code: 0 right, 1 something to change, 2 wrong usage, 3 cannot be told now (propagating, servers unreachable).
+Exit codes: 0 correct, 1 something to change, 2 wrong usage, 3 unknown for now (propagating, servers unreachable).
 `;
 
 const EXIT = {right: 0, wrong: 1, usage: 2, unclear: 3} as const;
@@ -57,10 +57,10 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
   });
   if (values.help) return 'help';
   const [text, ...rest] = positionals;
-  if (text === undefined || rest.length > 0) throw new Error('exactly one HOST is needed');
+  if (text === undefined || rest.length > 0) throw new Error('give exactly one HOST');
   const {mode} = values;
   if (mode !== 'auto' && mode !== 'authoritative' && mode !== 'recursive') {
-    throw new Error('--mode is auto, authoritative or recursive');
+    throw new Error('--mode must be auto, authoritative, or recursive');
   }
   const {rootServers: _, ...defaults} = defaultDnsConfig;
   const config: DnsConfig = {
@@ -82,7 +82,7 @@ function questionOf(
 ): ProofQuestion {
   const host = parseHost(text);
   if (!host.ok) throw new Error(host.problem);
-  if (target === undefined) throw new Error('--target is needed');
+  if (target === undefined) throw new Error('--target is required');
   const parsed = parseHost(target);
   if (!parsed.ok) throw new Error(`--target: ${parsed.problem}`);
   return {

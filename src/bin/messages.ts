@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Wiring and
- * signals, nothing else.
+ * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Only
+ * wiring and signals.
  */
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
@@ -26,7 +26,7 @@ const USAGE = 'usage: messages --config FILE [--kubeconfig FILE]\n  messages bac
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
 
-/** A file of its own in the bundle too, since a thread starts from a file. */
+/** A separate file in the bundle too, because a thread starts from a file. */
 const storeWorker = import.meta.url.endsWith('.ts')
   ? new URL('../messages/store/sqlite/worker.ts', import.meta.url)
   : new URL('./messages-store.mjs', import.meta.url);
@@ -44,7 +44,7 @@ async function main(): Promise<number> {
   if (command === undefined) return serve(config, values.kubeconfig);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
   await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
-    throw new StoreError('down', `no backup was made: ${cause.message}`, {cause});
+    throw new StoreError('down', `the backup failed: ${cause.message}`, {cause});
   });
   return 0;
 }
@@ -95,7 +95,7 @@ interface KeysParts {
   readonly registry: Registry;
 }
 
-/** The APIKeys of the cluster; or, for a machine without Kubernetes, a file. */
+/** The cluster's APIKeys or, on a machine without Kubernetes, a file. */
 async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: KeysParts): Promise<Keys> {
   if (keys.file !== undefined) {
     const authenticator = createKeyTable(await loadConfig(keys.file, keyTableDefinition));

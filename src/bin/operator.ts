@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The operator: `operator --config FILE [--kubeconfig FILE]`. Wiring and signals, nothing else. */
+/** The operator: `operator --config FILE [--kubeconfig FILE]`. Only wiring and signals. */
 import {hostname} from 'node:os';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import {FIELD_MANAGER} from '../api/names.ts';
@@ -18,7 +18,7 @@ import {createKubeClient} from '../runtime/kube/http-client.ts';
 
 const USAGE = 'usage: operator --config FILE [--kubeconfig FILE]';
 const SHUTDOWN_DEADLINE_MS = 25_000;
-/** How often the delay of the event loop is sampled: by default each 10 ms, which costs an idle process half a percent of a core. */
+/** How often the event loop's delay is sampled. The default of 10 ms costs an idle process 0.5 % of a core. */
 const LOOP_DELAY_SAMPLE_MS = 50;
 
 async function main(): Promise<number> {
@@ -63,7 +63,10 @@ async function main(): Promise<number> {
   await Promise.all([server.close(), client.close()]);
   shutdown.finished();
   if (end.reason === 'shutdown') return 0;
-  logger.error({...end}, end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a part failed');
+  logger.error(
+    {...end},
+    end.reason === 'lease-lost' ? 'the lease was lost; another replica leads' : 'a component failed',
+  );
   return 1;
 }
 

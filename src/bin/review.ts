@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `nameplate review`: what exists in a cluster, judged by the rules for what is new. */
+/** `nameplate review`: checks a cluster's existing objects against the rules for new ones. */
 import {readFile} from 'node:fs/promises';
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
@@ -16,17 +16,17 @@ import {Transport} from '../runtime/kube/transport.ts';
 
 const USAGE = `Usage: nameplate review [options]
 
-Judges the objects that exist in a cluster by Nameplate's admission policies and by its rules for certificates, and says
-which values keep them working. Changes no object: it sends each one again as a dry run. Needs the rights of a cluster-admin.
+Checks a cluster's existing objects against Nameplate's admission policies and certificate rules, and says which values
+keep them working. Changes no objects: it resubmits each one as a dry run. Requires cluster-admin rights.
 
-  -n, --namespace NAME  only the objects in this namespace
+  -n, --namespace NAME  check only the objects in this namespace
   --config FILE         the operator's configuration, or the chart's ConfigMap as helm template prints it, instead of the
                         one in the cluster
   --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
-  --json                the result as JSON
-  --help                this text
+  --json                print the result as JSON
+  --help                print this help
 
-Exit code: 0 nothing found, 1 findings, 2 wrong usage, 3 could not judge everything.
+Exit codes: 0 no findings, 1 findings, 2 wrong usage, 3 could not check everything.
 `;
 const USER_AGENT = 'nameplate-review';
 
@@ -54,7 +54,7 @@ async function parseCommand(argv: readonly string[]): Promise<Command | 'help'> 
   return {namespace, config, kubeconfig, json};
 }
 
-/** Ctrl-C ends the review, and what it has created is removed. */
+/** Ctrl-C ends the review and removes what it has created. */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

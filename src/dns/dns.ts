@@ -135,10 +135,10 @@ function createMetrics(registry: Registry) {
     }),
     seconds: new Histogram({
       name: 'nameplate_dns_verdict_duration_seconds',
-      help: 'Time of one DNS verdict.',
+      help: 'Duration of a DNS verdict.',
       buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
-    inFlight: new Gauge({name: 'nameplate_dns_verdicts_in_flight', help: 'DNS verdicts being made now.', registers}),
+    inFlight: new Gauge({name: 'nameplate_dns_verdicts_in_flight', help: 'DNS verdicts in progress.', registers}),
   };
 }

@@ -15,7 +15,7 @@ export const API_KEY: ResourceType<APIKey> = {
   namespaced: true,
 };
 
-/** The hashes that an APIKey holds, as its status says. */
+/** The hashes that an APIKey holds, according to its status. */
 export function hashesOf({status}: DeepReadonly<APIKey>): string[] {
   return [status?.sha256, status?.previous?.sha256].filter(hash => hash !== undefined);
 }

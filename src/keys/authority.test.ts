@@ -67,8 +67,8 @@ describe('a key', () => {
 
   test.each([
     ['unknown', held(), UNKNOWN, undefined],
-    ['malformed', held(), KEY.slice(0, -1), 'This is not an API key of this service.'],
-    ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not an API key/],
+    ['malformed', held(), KEY.slice(0, -1), 'This is not a valid API key for this service.'],
+    ['with a wrong check, though its hash has a record', keyClaim(digestOf('npk_x')), 'npk_x', /not a valid API key/],
     ['revoked', held({revoked: true}), KEY, 'This key was revoked.'],
     ['revoked, as the previous key', replaced({revoked: true}), OLD, 'This key was revoked.'],
     ['expired', held({expiresAt: '2026-06-01T00:00:00Z'}), KEY, 'This key expired at 2026-06-01T00:00:00Z.'],
@@ -119,14 +119,14 @@ describe('while the API server is away', () => {
     expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
     expect(authority.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
     await clock.advance(1);
-    expect(authority.problem()).toMatch(/away for 30 s/);
+    expect(authority.problem()).toMatch(/unreachable for 30 s/);
     expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
     expect(authority.authenticate('garbage')).toHaveProperty('refused', 'invalid');
     given.lostSince = undefined;
     expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
   });
 
-  test('before the first list, and without the kind, nobody can be judged', () => {
+  test('before the first list, and without the kind, no key can be checked', () => {
     const {store, authority} = new Given();
     store.markMissing();
     expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
@@ -138,6 +138,6 @@ describe('while the API server is away', () => {
       graceMs: GRACE_MS,
     });
     expect(fresh.authenticate(KEY)).toEqual({refused: 'unavailable'});
-    expect(fresh.problem()).toMatch(/not been read yet/);
+    expect(fresh.problem()).toMatch(/not been loaded yet/);
   });
 });

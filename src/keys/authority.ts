@@ -26,19 +26,19 @@ export interface KeyHolder {
 
 export interface KeyRefusal {
   readonly refused: 'invalid' | 'unavailable';
-  /** A sentence for whoever sent the key. */
+  /** A sentence for the client. */
   readonly detail?: string;
 }
 
 export interface KeyAuthorityOptions {
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
-  /** Since when (monotonic milliseconds) the cache may be behind the API server; undefined while it follows. */
+  /** Since when (in monotonic milliseconds) the cache may be stale; undefined while it is current. */
   readonly lostSince: () => number | undefined;
   readonly clock: Clock;
   /**
-   * How long the last known records are trusted while the API server is unavailable; a key revoked meanwhile works
-   * until then.
+   * How long the last known records are trusted while the API server is unavailable. A key that is revoked during
+   * that time keeps working.
    */
   readonly graceMs: number;
 }
@@ -50,26 +50,26 @@ export class KeyAuthority {
     this.#options = options;
   }
 
-  /** Decides at once, from memory. */
+  /** Decides immediately, from memory. */
   authenticate(key: string): KeyHolder | KeyRefusal {
-    if (!isKey(key)) return {refused: 'invalid', detail: 'This is not an API key of this service.'};
+    if (!isKey(key)) return {refused: 'invalid', detail: 'This is not a valid API key for this service.'};
     if (this.problem() !== undefined) return {refused: 'unavailable'};
-    // By its hash, which nobody can control: the time of the lookup reveals nothing about the keys that exist.
+    // By hash, which clients cannot control, so the lookup time reveals nothing about the existing keys.
     const claim = this.#options.keyClaims.get(digestOf(key));
     return claim ? judge(claim, this.#options.clock.now()) : {refused: 'invalid'};
   }
 
-  /** Why no key can be judged now; undefined when all is well. */
+  /** Why keys cannot be checked at the moment; undefined if they can. */
   problem(): string | undefined {
     const {keyClaims, lostSince, clock, graceMs} = this.#options;
-    if (keyClaims.state === 'syncing') return 'the API keys have not been read yet';
+    if (keyClaims.state === 'syncing') return 'the API keys have not been loaded yet';
     if (keyClaims.state === 'missing') return 'the kind KeyClaim is not installed';
-    // Until then, a key without a record may be valid, and must not be refused.
+    // Until then, a key without a record may be valid and must not be rejected.
     if (!keyClaims.get(COMPLETE))
       return 'the operator has not recorded all API keys yet (KeyClaim complete does not exist)';
     const lostMs = clock.monotonic() - (lostSince() ?? clock.monotonic());
     if (lostMs <= graceMs) return undefined;
-    return `the API server has been away for ${Math.round(lostMs / 1000)} s, longer than known keys are trusted`;
+    return `the API server has been unreachable for ${Math.round(lostMs / 1000)} s, longer than known keys are trusted`;
   }
 }
 
@@ -99,12 +99,12 @@ export interface WatchKeysOptions {
   readonly graceMs: number;
 }
 
-/** An API server that swallows packets is noticed after this time, and the grace begins; bookmarks come each minute. */
+/** After this time, an API server that drops packets is noticed. Bookmarks arrive every minute. */
 const IDLE_TIMEOUT_MS = 90_000;
-/** An API server that is back should be followed again soon: a revocation may have been missed. */
+/** Reconnects soon after the API server is back, because a revocation may have been missed. */
 const BACKOFF = {initialMs: 200, maxMs: 2_000, factor: 2, jitter: 0.5};
 
-/** An authority over all keys of the cluster; `run` follows them until the signal aborts, and never rejects. */
+/** An authority over all keys in the cluster. `run` watches them until the signal aborts, and never rejects. */
 export function watchKeys({graceMs, ...options}: WatchKeysOptions): {
   readonly authority: KeyAuthority;
   run(signal: AbortSignal): Promise<void>;
@@ -121,7 +121,7 @@ export function watchKeys({graceMs, ...options}: WatchKeysOptions): {
   return {authority, run: signal => reflector.run(signal)};
 }
 
-/** What a request needs of a record. */
+/** The part of a record that a request needs. */
 function slim({apiVersion, kind, metadata: {name, uid = '', resourceVersion = ''}, spec}: KeyClaim): KeyClaim {
   return {apiVersion, kind, metadata: {name, uid, resourceVersion}, spec};
 }

@@ -1,7 +1,7 @@
 /**
- * The text of an API key: `npk_`, 30 base62 characters of randomness (178 bits), and 6 of their CRC-32, as GitHub's
- * tokens have it: what is mistyped or made up is turned away without a look-up, and scanners for leaked secrets can
- * tell a key from anything else. https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
+ * The text of an API key: `npk_`, 30 base62 characters of randomness (178 bits), and 6 of their CRC-32, like GitHub's
+ * tokens. Mistyped or invented keys are rejected without a lookup, and secret scanners can recognize a key.
+ * https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
  */
 import {hash} from 'node:crypto';
 import {crc32} from 'node:zlib';
@@ -11,7 +11,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;
 const FORM = new RegExp(`^${PREFIX}([0-9A-Za-z]{${RANDOM_LENGTH}})([0-9A-Za-z]{${CHECK_LENGTH}})$`);
-/** The largest multiple of 62 in a byte: higher bytes would favour the first characters. */
+/** The largest multiple of 62 in a byte: higher bytes would favor the first characters. */
 const UNBIASED = 256 - (256 % ALPHABET.length);
 /** Beyond `npk_`: 6 of the 30 characters leave 142 bits unseen. */
 const SHOWN = 6;
@@ -29,7 +29,7 @@ export function mintKey(randomBytes: RandomBytes): string {
   return `${PREFIX}${random}${checkOf(random)}`;
 }
 
-/** Whether it has the form of a key, its check included. Says nothing about whether the key was ever made. */
+/** Whether it has the form of a key with a correct checksum. Does not tell whether the key was ever issued. */
 export function isKey(text: string): boolean {
   const [, random, check] = FORM.exec(text) ?? [];
   return random !== undefined && checkOf(random) === check;
@@ -40,12 +40,12 @@ export function digestOf(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** The beginning by which people recognize a key. */
+/** The first characters, by which people recognize a key. */
 export function prefixOf(key: string): string {
   return key.slice(0, PREFIX.length + SHOWN);
 }
 
-/** CRC-32 (ISO-HDLC, as zlib has it) in base62, the most significant digit first. */
+/** CRC-32 (ISO-HDLC, as in zlib) in base62, most significant digit first. */
 function checkOf(random: string): string {
   let rest = crc32(random);
   let digits = '';

@@ -6,7 +6,7 @@ import type {KeyClaimSpec} from '../api/generated/keyclaim.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 import type {APIKey} from './apikey.ts';
 
-/** Why the spec wants no key of this APIKey to work; undefined where it may. A time that cannot be read is over. */
+/** Why, according to the spec, no key of this APIKey may work; undefined if one may. An invalid time counts as past. */
 export function endOf(
   {spec}: {readonly spec: Pick<DeepReadonly<APIKey>['spec'], 'revoked' | 'expiresAt'>},
   nowMs: number,
@@ -15,7 +15,7 @@ export function endOf(
   return spec.expiresAt !== undefined && isOver(spec.expiresAt, nowMs) ? 'expired' : undefined;
 }
 
-/** Whether the key before the current one has ended. An overlap that is set to nothing ends at once. */
+/** Whether the key before the current one has ended. An overlap of 0 ends it immediately. */
 export function isOverlapOver({spec}: DeepReadonly<APIKey>, validUntil: string, nowMs: number): boolean {
   return spec.rotation?.overlapSeconds === 0 || isOver(validUntil, nowMs);
 }

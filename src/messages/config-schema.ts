@@ -1,4 +1,4 @@
-/** JSON schema (draft 7) of the configuration file: the one place of its defaults, limits and descriptions. */
+/** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {MessagesConfig} from './config.ts';
 
@@ -11,84 +11,79 @@ const DAY = 86_400;
 const YEAR = 365 * DAY;
 
 const server = section('The API.', {
-  port: integer(8080, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+  port: integer(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
   maxConnections: integer(
     4096,
     1,
     1_000_000,
-    'Connections at a time. When there are more, the one that has been idle longest is closed, of the address that has most.',
+    'Maximum number of connections. Beyond it, the longest-idle connection of the address with the most is closed.',
   ),
   maxConnectionsPerAddress: integer(
     0,
     0,
     1_000_000,
-    'Connections of one address (IPv6: of one /64) at a time; 0: no limit of its own. Set it only where clients connect directly: behind a proxy or an ingress, all connections come from its addresses.',
+    'Maximum number of connections per address (IPv6: per /64). 0 means no separate limit. Set it only if clients connect directly: behind a proxy or an ingress, all connections come from its addresses.',
   ),
-  headersTimeoutSeconds: integer(10, 1, 600, 'How long the headers of a request may take.'),
-  requestTimeoutSeconds: integer(30, 1, 3600, 'How long a request may take to arrive, body included.'),
-  answerTimeoutSeconds: integer(
-    30,
-    1,
-    3600,
-    'How long a client may take to read an answer; then its connection is closed.',
-  ),
+  headersTimeoutSeconds: integer(10, 1, 600, 'Time limit for the headers of a request to arrive.'),
+  requestTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a request to arrive, including the body.'),
+  answerTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a client to read a response.'),
   keepAliveSeconds: integer(
     120,
     1,
     3600,
-    'How long an idle connection is kept. Longer than the proxy in front keeps it, so that the proxy closes first.',
+    'How long an idle connection is kept open. Choose a longer time than the proxy in front, so that the proxy closes first.',
   ),
 });
 
-const store = section('Where messages are kept.', {
+const store = section('Where messages are stored.', {
   folder: {
     type: 'string',
     minLength: 1,
     default: '/var/lib/nameplate-messages',
     title: 'the path of a folder',
-    description: 'Folder of the database, on a volume of its own. It must exist.',
+    description: 'Folder of the database, on a separate volume. It must exist.',
   },
   reserveBytes: integer(
     64 * MIB,
     0,
     1024 * GIB,
-    'New messages are refused while the volume has less than this free; the rest serves to empty the queue.',
+    'Free space to keep on the volume, for draining the queue. With less, new messages are rejected.',
   ),
-  maxWaiting: integer(10_000, 1, 1_000_000, 'Operations that may wait for the disk; more are refused as busy.'),
-  maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Bytes of messages that may wait for the disk.'),
+  maxWaiting: integer(10_000, 1, 1_000_000, 'Operations that may wait for the disk. More are rejected as store_busy.'),
+  maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Maximum bytes of messages that wait for the disk.'),
 });
 
-const retention = section('How long what is finished is kept.', {
+const retention = section('How long finished messages and idempotency keys are kept.', {
   doneSeconds: integer(7 * DAY, 0, YEAR, 'Messages that a worker has acknowledged.'),
-  deadSeconds: integer(30 * DAY, 0, 10 * YEAR, 'Messages that were given up.'),
+  deadSeconds: integer(30 * DAY, 0, 10 * YEAR, 'Messages that are dead.'),
   idempotencySeconds: integer(DAY, 1, YEAR, 'Idempotency keys.'),
 });
 
-const limits = section('What is refused.', {
-  bodyBytes: integer(256 * KIB, 1, 64 * MIB, 'Longest body of a request.'),
+const limits = section('Limits on what clients may use.', {
+  bodyBytes: integer(256 * KIB, 1, 64 * MIB, 'Maximum size of a request body.'),
   heldBytes: integer(
     64 * MIB,
     MIB,
     64 * GIB,
-    'Bytes of bodies and answers that all requests together may hold in memory. Objects of the program come on top: allow the process about four times as much. It is raised to what two accounts may hold.',
+    'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. If this is less than two accounts may hold, that amount applies.',
   ),
-  account: section('Of each account by itself.', {
-    requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests a second, in the long run.'),
-    bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies a second, in the long run.'),
-    answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of answers a second, in the long run.'),
-    burstSeconds: integer(5, 1, 3600, "How many seconds' worth may come at once. It must hold one longest body."),
-    requestsAtOnce: integer(512, 1, 1_000_000, 'Requests that may be in progress, until their answers are read.'),
+  account: section('Limits per account.', {
+    requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests per second, on average.'),
+    bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies per second, on average.'),
+    answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of responses per second, on average.'),
+    burstSeconds: integer(5, 1, 3600, 'Burst size, in seconds of the average rates. It must allow one longest body.'),
+    requestsAtOnce: integer(512, 1, 1_000_000, 'Concurrent requests. A request counts until its response is read.'),
     heldBytes: integer(
       8 * MIB,
       MIB,
       64 * GIB,
-      'Bytes of bodies and answers that these requests may hold in memory. It is raised to hold two longest bodies.',
+      'Maximum bytes of bodies and responses that these requests may hold in memory. If this is less than two bodies of the maximum size, that amount applies.',
     ),
     storedBytes: integer(
       GIB,
       1,
       1024 * GIB,
-      'Bytes that may be stored: of messages, with 512 and four times the account name for each; of idempotency keys, with 256 and twice the account name for each; and of reasons. The database takes at most twice as much.',
+      'Maximum bytes stored. Each message counts with 512 bytes plus four times the length of the account name, each idempotency key with 256 bytes plus twice the length of the account name, in addition to their text and to nack reasons. The database takes at most twice as much.',
     ),
   }),
 });
@@ -97,41 +92,41 @@ export const messagesConfigSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   ...object('Configuration of the messages API.', {
     server,
-    operations: section('The server of /healthz, /readyz and /metrics.', {
-      port: integer(8081, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+    operations: section('The server for /healthz, /readyz, and /metrics.', {
+      port: integer(8081, 0, 65_535, 'Port to listen on. 0 means any free port.'),
     }),
-    keys: section('Who may use the API: by default whoever holds the key of an APIKey of the cluster.', {
+    keys: section('Who may use the API. By default, anyone with the key of an APIKey in the cluster.', {
       file: {
         type: 'string',
         minLength: 1,
         title: 'the path of a file',
-        description: 'A file of key hashes to use instead; for a machine without Kubernetes.',
+        description: 'A file of key hashes to use instead, for a machine without Kubernetes.',
       },
       graceSeconds: integer(
         300,
         0,
         DAY,
-        'How long known keys are trusted while the API server is away; a key that is revoked meanwhile works on for as long.',
+        'How long known keys are trusted while the API server is unreachable. A key that is revoked during that time keeps working for as long.',
       ),
     }),
     store,
     queue: section('How workers get messages.', {
-      maxAttempts: integer(5, 1, 1000, 'Claims of one message before it is dead.'),
+      maxAttempts: integer(5, 1, 1000, 'How often a message can be claimed before it is dead.'),
     }),
     retention,
     limits,
-    log: section('Logs are JSON lines on standard output.', {
+    log: section('Logs are written to standard output as JSON lines.', {
       level: {
         type: 'string',
         enum: ['trace', 'debug', 'info', 'warn', 'error'],
         default: 'info',
-        description: 'The least level that is logged. Each request that succeeds is logged at debug.',
+        description: 'The lowest level that is logged. Successful requests are logged at debug.',
       },
     }),
   }),
 };
 
-/** What `loadConfig` of src/process needs to read the configuration. */
+/** What `loadConfig` in src/process needs to read the configuration. */
 export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
   schema: messagesConfigSchema,
   check: ({limits: {bodyBytes, account}}) => {
@@ -142,12 +137,12 @@ export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
   },
 };
 
-/** An object that refuses unknown keys. */
+/** An object that rejects unknown keys. */
 function object(description: string, properties: Readonly<Record<string, Schema>>) {
   return {type: 'object', description, additionalProperties: false, properties};
 }
 
-/** An object that, where it is absent, is made of the defaults of what is in it. */
+/** An object that, if absent, takes the defaults of its properties. */
 function section(description: string, properties: Readonly<Record<string, Schema>>) {
   return {...object(description, properties), default: {}};
 }

@@ -16,7 +16,7 @@ export interface MessagesConfig {
 export interface KeysConfig {
   /** A file of key hashes instead of the APIKeys of the cluster. */
   readonly file?: string;
-  /** How long known keys are trusted while the API server is away. */
+  /** How long known keys are trusted while the API server is unreachable. */
   readonly graceSeconds: number;
 }
 
@@ -45,7 +45,7 @@ export interface LimitsConfig {
   readonly account: AccountLimits;
 }
 
-/** Of each account by itself. */
+/** Limits per account. */
 export interface AccountLimits extends RateLimits {
   readonly requestsAtOnce: number;
   readonly heldBytes: number;

@@ -7,11 +7,11 @@ export interface StoreMetrics {
   observe(observation: StoreObservation): void;
 }
 
-/** No metric bears an account: there are too many of them, and they are nobody else's business. */
+/** No metric has an account label: there are too many accounts, and they are confidential. */
 export function requestMetrics(registry: Registry, holdings: {readonly bytes: number}): RequestMetrics {
   new Gauge({
     name: 'nameplate_messages_held_bytes',
-    help: 'Bytes of bodies and answers that requests in progress hold.',
+    help: 'Bytes of bodies and responses that requests in progress hold.',
     registers: [registry],
     collect() {
       this.set(holdings.bytes);
@@ -19,7 +19,7 @@ export function requestMetrics(registry: Registry, holdings: {readonly bytes: nu
   });
   const seconds = new Histogram({
     name: 'nameplate_messages_request_duration_seconds',
-    help: 'Requests by operation and status, from the end of the headers to the answer.',
+    help: 'Duration of requests by operation and status, from the end of the headers to the response.',
     labelNames: ['route', 'status'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
@@ -27,7 +27,7 @@ export function requestMetrics(registry: Registry, holdings: {readonly bytes: nu
   return {observe: (route, status, ms) => seconds.observe({route, status}, ms / 1000)};
 }
 
-/** What is watched of the store while it runs. */
+/** Metrics of the running store. */
 export interface WatchedStore {
   state(): StoreHealth;
   readonly waiting: number;
@@ -37,19 +37,19 @@ export function storeMetrics(registry: Registry, store: () => WatchedStore | und
   const registers = [registry];
   const operations = new Histogram({
     name: 'nameplate_messages_store_batch_operations',
-    help: 'Operations of one batch.',
+    help: 'Operations per batch.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
     registers,
   });
   const commit = new Histogram({
     name: 'nameplate_messages_store_commit_duration_seconds',
-    help: 'Time of one batch with writes, until durable.',
+    help: 'Duration of a batch with writes, until it is durable.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
     registers,
   });
   const lapsed = new Counter({
     name: 'nameplate_messages_leases_lapsed_total',
-    help: 'Leases that ran out before the message was acknowledged, as found by the sweep.',
+    help: 'Leases that expired before the message was acknowledged, as found by the sweep.',
     registers,
   });
   const deleted = new Counter({
@@ -67,7 +67,7 @@ export function storeMetrics(registry: Registry, store: () => WatchedStore | und
   });
   new Gauge({
     name: 'nameplate_messages_store_state',
-    help: '1 for the state that the store is in.',
+    help: '1 for the current state of the store.',
     labelNames: ['state'],
     registers,
     collect() {

@@ -1,4 +1,4 @@
-/** The messages API as one thing: store, operations and server, put together and taken down in order. */
+/** The messages API as a whole: store, operations, and server, started and stopped in order. */
 import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
@@ -19,30 +19,30 @@ import {openSqliteStore, type SqliteStore} from './store/dispatch/sqlite-store.t
 export interface ServiceOptions {
   readonly config: MessagesConfig;
   readonly authenticator: Authenticator;
-  /** The module that the database's thread starts from. */
+  /** The entry module of the database's thread. */
   readonly storeWorker: URL;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** Nothing can be stored any more: the process should end. */
+  /** The store has failed permanently: the process should exit. */
   readonly onFailed: (error: Error) => void;
 }
 
 export interface MessagesService {
-  /** Of the API. */
+  /** The port of the API. */
   readonly port: number;
   readonly liveness: readonly HealthCheck[];
   readonly readiness: readonly HealthCheck[];
-  /** Answers what has begun, at most for `graceMs`, then closes the store. */
+  /** Finishes the requests in progress, for at most `graceMs`, then closes the store. */
   close(graceMs: number): Promise<void>;
 }
 
-/** The database in the folder of the configuration. */
+/** The database in the configured folder. */
 export function databasePath(folder: string): string {
   return join(folder, 'messages.db');
 }
 
-/** Rejects when the database or the port cannot be had. */
+/** Rejects if it cannot open the database or listen on the port. */
 export async function startMessagesService(options: ServiceOptions): Promise<MessagesService> {
   const {config, authenticator, clock, logger, registry} = options;
   const store = await openStore(options);
@@ -80,10 +80,10 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   };
 }
 
-/** Requests of all accounts that may be in progress: what their objects take is bounded too. */
+/** How many requests may be in progress in total, which also limits the memory for their objects. */
 const TOTAL_REQUESTS = 8192;
 
-/** As configured, but never so little that the longest body or answer would not pass, or one account would take all. */
+/** As configured, but raised if the longest body or response would not fit, or one account could take everything. */
 export function holdLimits({bodyBytes, heldBytes, account}: LimitsConfig): HoldLimits {
   const longest = answerBytes(LIST_LIMIT.max, {bodyBytes});
   const accountBytes = Math.max(account.heldBytes, 2 * longest);
@@ -129,7 +129,7 @@ async function openStore({
   return opened;
 }
 
-/** A full store is no reason to send the traffic away: reading and processing go on, and make room. */
+/** A full store keeps its traffic: reading and processing continue and free up space. */
 function storeCheck(store: SqliteStore): HealthCheck {
   const is = (kind: 'full' | 'down') => {
     const state = store.state();

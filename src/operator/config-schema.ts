@@ -45,20 +45,20 @@ const platform = section(
       ...zone,
       examples: ['apps.example.net'],
       description:
-        "Every project is published at one label under this domain. A wildcard record *.baseDomain must lead to the cluster's ingress.",
+        "Every project is published at one label under this domain. A wildcard record *.baseDomain must point to the cluster's ingress.",
     },
     targetDomain: {
       ...zone,
       examples: ['edge.example.net'],
       description:
-        "Custom domains point at one label under this domain, another one for each account. A wildcard record *.targetDomain must lead to the cluster's ingress. Never change it while custom domains exist: each of them would have to change its DNS.",
+        "Custom domains point to a name under this domain, a different one for each account. A wildcard record *.targetDomain must point to the cluster's ingress. Never change it while custom domains exist: each of them would need a DNS change.",
     },
     reservedHosts: {
       type: 'array',
       items: {...host, examples: ['example.net']},
       default: [],
       description:
-        'Hosts that no tenant may have, each with everything beneath it. baseDomain and targetDomain are always reserved.',
+        'Hosts that no tenant may use, including everything below them. baseDomain and targetDomain are always reserved.',
     },
     keyFile: {
       type: 'string',
@@ -136,16 +136,16 @@ const certificates = section('Certificates of custom domains, issued by cert-man
     items: {...host, examples: ['letsencrypt.org']},
     default: [],
     description:
-      "The CA's domains as CAA records name them, such as letsencrypt.org. CAA records are checked before a certificate is asked for; empty: they are not.",
+      "The CA's domains as they appear in CAA records, such as letsencrypt.org. Nameplate checks CAA records before it requests a certificate. If empty, it does not check them.",
   },
   approval: section(
-    "Approval of cert-manager's certificate requests in all namespaces, in place of its own approver (disableAutoApproval in its chart). While that one is on, it approves everything first.",
+    "Approval of cert-manager's certificate requests in all namespaces, instead of cert-manager's built-in approver. Disable that one (disableAutoApproval in its chart); otherwise, it approves everything first.",
     {
       enabled: {
         type: 'boolean',
         default: true,
         description:
-          "Approve the operator's own requests, each for one host that its namespace holds, and deny all others. Off: somebody else must approve, and keep tenants from certificates for hosts that are not theirs.",
+          "Approve the operator's own requests, each for one host that its namespace holds, and deny all others. If false, another approver must decide, and must deny tenants certificates for other tenants' hosts.",
       },
       exemptNamespaces: {
         type: 'array',
@@ -166,7 +166,11 @@ const certificates = section('Certificates of custom domains, issued by cert-man
       ),
     },
   ),
-  overdueAfterSeconds: seconds(1800, 60, 'After this time without a certificate, the Domain says what may be wrong.'),
+  overdueAfterSeconds: seconds(
+    1800,
+    60,
+    'After this time without a certificate, the Domain reports what may be wrong.',
+  ),
   challenges: section(
     'How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time, and one that is never solved would occupy its slot permanently.',
     {
@@ -182,7 +186,12 @@ const certificates = section('Certificates of custom domains, issued by cert-man
         1000,
         "Requests in progress of one account. A self check can hold one of cert-manager's workers for most of a minute, so stay below their number, --concurrent-workers (5 by default).",
       ),
-      renewalReserve: count(10, 0, 1000, 'How many of inProgress are kept for renewals; less than inProgress.'),
+      renewalReserve: count(
+        10,
+        0,
+        1000,
+        'How many of inProgress are reserved for renewals. Must be less than inProgress.',
+      ),
       timeoutSeconds: seconds(
         900,
         10,
@@ -198,7 +207,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
     },
   ),
   orderBudget: section(
-    "How much is ordered from the issuer's account at the CA; while approval is enabled. Stay at or below the limits of the CA, with what else orders from the account in mind.",
+    "Limits on orders from the issuer's account at the CA, while approval is enabled. Stay at or below the CA's limits, including everything else that orders from the account.",
     {
       orders: count(
         300,
@@ -207,7 +216,12 @@ const certificates = section('Certificates of custom domains, issued by cert-man
         'Orders in the window. Of those not kept for renewals, one tenant alone gets four fifths.',
       ),
       windowSeconds: seconds(10_800, 1, 'Length of the window.'),
-      renewalReserve: count(60, 0, 1_000_000, 'How many of the orders are kept for renewals; less than orders.'),
+      renewalReserve: count(
+        60,
+        0,
+        1_000_000,
+        'How many of the orders are reserved for renewals. Must be less than orders.',
+      ),
       newHostsPerDomain: count(
         50,
         2,
@@ -220,12 +234,12 @@ const certificates = section('Certificates of custom domains, issued by cert-man
   secretRetentionSeconds: seconds(
     7 * day,
     0,
-    'How long the TLS Secret outlives its Domain, so that removing a domain and adding it again asks for no new certificate.',
+    'How long the TLS Secret outlives its Domain, so that removing and re-adding a domain needs no new certificate.',
   ),
 });
 
-const routing = section('How traffic reaches projects.', {
-  flavour: choice(['traefik'], 'traefik', 'The kind of ingress controller to write routes for.'),
+const routing = section('How traffic is routed to projects.', {
+  flavour: choice(['traefik'], 'traefik', 'The ingress controller for which routes are written.'),
   ingressClassName: {
     ...kubernetesName,
     examples: ['traefik'],
@@ -239,7 +253,7 @@ const routing = section('How traffic reaches projects.', {
       type: 'string',
       default: '',
       description:
-        'Its version, for example 3.6.12. Nameplate warns if it is too old for the promises of the threat model. Empty: unknown.',
+        'Version of Traefik, for example 3.6.12. Nameplate warns if it is too old for the promises of the threat model. If empty, the version is unknown.',
     },
   }),
 });
@@ -248,7 +262,7 @@ const dns = section('How the DNS of custom domains is checked.', {
   mode: choice(
     ['auto', 'authoritative', 'recursive'],
     defaultDnsConfig.mode,
-    "Who is asked. authoritative: the zones' own servers; recursive: the recursives below, for a cluster that cannot reach port 53 of the internet; auto: the zones' own servers, and the recursives when none of those can be reached, and to find broken DNSSEC.",
+    "Which servers are queried. authoritative: the zones' own servers. recursive: the recursives below, for a cluster that cannot reach port 53 on the internet. auto: the zones' own servers, plus the recursives if none of those can be reached and to detect broken DNSSEC.",
   ),
   recursives: {
     type: 'array',
@@ -260,13 +274,13 @@ const dns = section('How the DNS of custom domains is checked.', {
     },
     default: [...defaultDnsConfig.recursives],
     description:
-      "Recursive resolvers, as ip, ip:port or [ip]:port. Empty: those of the system's resolv.conf. In mode auto, those listed here also hold a new record back until they have it.",
+      "Recursive resolvers, as ip, ip:port or [ip]:port. If empty, those in the system's resolv.conf. In mode auto, a host is not verified until the resolvers listed here have the new record too.",
   },
   rootServers: {
     type: 'array',
     minItems: 1,
     items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['198.41.0.4']},
-    description: 'Addresses of the DNS root servers. Absent: those of the internet.',
+    description: 'Addresses of the DNS root servers. If absent, those of the internet.',
   },
   allowAddresses: {
     type: 'array',
@@ -278,29 +292,36 @@ const dns = section('How the DNS of custom domains is checked.', {
     },
     default: [...defaultDnsConfig.allowAddresses],
     description:
-      'Networks whose DNS servers may be asked beside public unicast addresses. Tenants choose the servers of their zones: open no network that is not theirs.',
+      'Networks whose DNS servers may be queried in addition to public unicast addresses. Tenants choose the servers of their zones, so do not list networks that tenants must not reach.',
   },
   checks: section('When names are checked.', {
-    soonSeconds: seconds(defaultDnsConfig.checks.soonSeconds, 1, 'First pause, after a change or a request.'),
+    soonSeconds: seconds(
+      defaultDnsConfig.checks.soonSeconds,
+      1,
+      'Pause before the first check after a change or a request.',
+    ),
     pendingMaxSeconds: seconds(
       defaultDnsConfig.checks.pendingMaxSeconds,
       1,
-      'Longest pause of a name not verified yet.',
+      'Longest pause between checks of a name that is not verified yet.',
     ),
     steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a verified name.'),
     inFlight: count(defaultDnsConfig.checks.inFlight, 1, 1000, 'Names being checked at the same time.'),
   }),
-  queryTimeoutMs: milliseconds(defaultDnsConfig.queryTimeoutMs, 'Limit of one try of one question to one server.'),
-  verdictTimeoutMs: milliseconds(defaultDnsConfig.verdictTimeoutMs, 'Limit of the whole check of a name.'),
+  queryTimeoutMs: milliseconds(
+    defaultDnsConfig.queryTimeoutMs,
+    'Time limit for one attempt of one query to one server.',
+  ),
+  verdictTimeoutMs: milliseconds(defaultDnsConfig.verdictTimeoutMs, 'Time limit for the whole check of a name.'),
   driftAfterSeconds: seconds(
     defaultDnsConfig.driftAfterSeconds,
     0,
-    "How long all servers must agree that a live domain's record is gone before it is Degraded. Traffic goes on.",
+    "How long all servers must agree that a live domain's record is gone before the Domain is Degraded. Traffic continues.",
   ),
   apexProof: choice(
     ['txt', 'address'],
     'txt',
-    'What proves a host that shows only addresses (an apex, a proxied name). txt: a TXT record too; address: the addresses alone, safe only where one tenant uses the cluster.',
+    'What proves a host that has only addresses (an apex, a proxied name). txt: the addresses and a TXT record. address: only the addresses, which is safe only if a single tenant uses the cluster.',
   ),
   propagationSeconds: seconds(
     2 * day,
@@ -309,32 +330,32 @@ const dns = section('How the DNS of custom domains is checked.', {
   ),
 });
 
-const leaderElection = section('Of several replicas one works, the others stand by.', {
-  enabled: {type: 'boolean', default: true, description: 'Off only for a single process run by hand.'},
+const leaderElection = section('With several replicas, one is the leader, and the others stand by.', {
+  enabled: {type: 'boolean', default: true, description: 'Disable it only for a single, manually started process.'},
   leaseName: {...kubernetesName, examples: ['nameplate'], default: 'nameplate', description: 'Name of the Lease.'},
   namespace: {
     ...kubernetesName,
     examples: ['nameplate-system'],
     description: "Namespace of the Lease. Absent: that of the pod's service account.",
   },
-  leaseDurationSeconds: seconds(15, 2, 'A leader that is silent for this long is replaced.'),
+  leaseDurationSeconds: seconds(15, 2, 'A leader that does not renew its Lease for this long is replaced.'),
   renewDeadlineSeconds: seconds(
     10,
     1,
-    'A leader that cannot renew for this long gives up; less than leaseDurationSeconds.',
+    'A leader that cannot renew for this long steps down. Must be less than leaseDurationSeconds.',
   ),
-  retryPeriodSeconds: seconds(2, 1, 'Pause between tries; less than renewDeadlineSeconds.'),
+  retryPeriodSeconds: seconds(2, 1, 'Pause between attempts. Must be less than renewDeadlineSeconds.'),
 });
 
 export const operatorConfigSchema: Schema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   ...object("Configuration of Nameplate's operator.", {
     platform,
-    defaultHost: section('The host at which every project is published.', {
+    defaultHost: section('The default host of every project.', {
       tls: choice(
         ['ingress-default', 'certificate'],
         'ingress-default',
-        "ingress-default: the ingress controller's own default certificate, a wildcard for *.baseDomain; certificate: one certificate per project.",
+        "ingress-default uses the ingress controller's default certificate, a wildcard for *.baseDomain. certificate requests one certificate per project.",
       ),
     }),
     plans: {
@@ -376,15 +397,15 @@ export const operatorConfigSchema: Schema = {
           'Policies that are off or only audit. The chart fills this in from admission.*; the operator reports it.',
       },
     }),
-    controller: section('How the operator works.', {
+    controller: section('Settings of the controllers.', {
       workers: count(4, 1, 64, 'Reconciles of one controller at the same time.'),
       leaderElection,
     }),
-    server: section('The server of /healthz, /readyz and /metrics.', {
-      port: count(8080, 0, 65_535, 'Port to listen on; 0 for any free one.'),
+    server: section('The server for /healthz, /readyz, and /metrics.', {
+      port: count(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
     }),
-    log: section('Logs are JSON lines on standard output.', {
-      level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The least level that is logged.'),
+    log: section('Logs are written to standard output as JSON lines.', {
+      level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The lowest level that is logged.'),
     }),
   }),
 };

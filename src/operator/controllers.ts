@@ -4,6 +4,7 @@ import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import {COMPLETE, type KeyClaim} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
+import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {completeKeyClaims} from './apikey/complete.ts';
@@ -42,7 +43,7 @@ export function addControllers(manager: Manager, operator: Operator): void {
 function addProjectController(manager: Manager, operator: Operator): void {
   const {stores, places} = operator;
   const {workers} = operator.config.controller;
-  const queue = planQueue(stores.namespaces, stores.projects);
+  const queue = planQueue(stores, stores.projects);
   const ofService = (key: string) => stores.projects.byIndex(INDEX.service, key).map(keyOf);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
@@ -81,13 +82,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const {stores, scheduler, orderSchedule, config} = operator;
   const {workers} = config.controller;
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
-  const waitingFor = (...reasons: string[]) =>
-    new Set(reasons.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
-  const queue = planQueue(stores.namespaces, stores.domains);
-  const ofHosts = (hosts: readonly string[]) =>
-    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
-  const issuers = () =>
-    waitingFor('CertificateReady/IssuerNotFound', 'CertificateReady/CertManagerMissing', 'CertificateReady/Issuing');
+  const queue = planQueue(stores, stores.domains);
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
@@ -111,9 +106,24 @@ function addDomainController(manager: Manager, operator: Operator): void {
     )
     .watch(stores.ingressClasses, ({object}) =>
       ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
-    )
-    .watch(stores.issuers, issuers)
-    .watch(stores.clusterIssuers, issuers)
+    );
+  for (const {store} of stores.routes) {
+    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
+  }
+  watchIssuance(controller, stores);
+  scheduler.subscribe(key => controller.enqueue(key));
+  orderSchedule.subscribe(key => controller.enqueue(key));
+}
+
+/** What the certificate of a Domain depends on. */
+function watchIssuance(controller: Controller, stores: Stores): void {
+  const ofHosts = (hosts: readonly string[]) =>
+    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
+  const waiting = ['IssuerNotFound', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`);
+  const ofIssuers = () => new Set(waiting.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  controller
+    .watch(stores.issuers, ofIssuers)
+    .watch(stores.clusterIssuers, ofIssuers)
     .watch(stores.certificates, domainKeysOf)
     .watch(stores.secrets, domainKeysOf)
     .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
@@ -124,11 +134,6 @@ function addDomainController(manager: Manager, operator: Operator): void {
       isInProgress(old) && (type === 'deleted' || !isInProgress(object)) ? ofHosts([requestedHost(old) ?? '']) : [],
     );
   }
-  for (const {store} of stores.routes) {
-    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
-  }
-  scheduler.subscribe(key => controller.enqueue(key));
-  orderSchedule.subscribe(key => controller.enqueue(key));
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
@@ -229,7 +234,7 @@ function self({object}: Delta<KubeObject>): string[] {
 
 /**
  * The status of a Project sums its Domains up, and changes with each of them: were it to call them all, n would call n².
- * But a Project that gets a place in its plan, or loses it, gains or loses its hosts.
+ * But when a Project gets or loses its place in the plan, it also gets or loses its hosts.
  */
 function isOwnSummary({object, old}: Delta<Project>): boolean {
   return (

@@ -37,7 +37,7 @@ function queueOf(waiting: readonly Domain[], namespaces: readonly KubeObject[] =
   for (const object of namespaces) known.upsert(object);
   const domains = new Store<Domain>({onHandlerError});
   for (const each of waiting) domains.upsert(each);
-  const queue = planQueue(known, domains);
+  const queue = planQueue({namespaces: known}, domains);
   const requeued: string[][] = [];
   domains.subscribe(delta => {
     if (!delta.initial) requeued.push(queue.behind(delta));

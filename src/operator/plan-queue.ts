@@ -4,7 +4,7 @@ import type {KubeObject} from '../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from './model/account.ts';
 import type {Domain, Project} from './model/kinds.ts';
 import {agesOf} from './state/ages.ts';
-import {INDEX} from './state/stores.ts';
+import {accountIn, INDEX, type Stores} from './state/stores.ts';
 
 type Limited = Domain | Project;
 
@@ -26,18 +26,16 @@ export interface PlanQueue<T extends Limited> {
  * beyond its plan.
  */
 export function planQueue<T extends Limited>(
-  namespaces: ReadonlyStore<KubeObject>,
+  stores: Pick<Stores, 'namespaces'>,
   limited: ReadonlyStore<T>,
 ): PlanQueue<T> {
   const waiting = agesOf(limited, waitsForPlan);
   const next = (account = '') =>
-    namespaces.byIndex(INDEX.account, account).flatMap(({metadata}) => waiting.oldest([metadata.name], CALLED));
+    stores.namespaces.byIndex(INDEX.account, account).flatMap(({metadata}) => waiting.oldest([metadata.name], CALLED));
   return {
     next,
-    behind: delta => {
-      const namespace = namespaces.get(delta.object.metadata.namespace ?? '');
-      return namespace && (delta.type === 'deleted' || leavesQueue(delta)) ? next(accountId(namespace)) : [];
-    },
+    behind: delta =>
+      delta.type === 'deleted' || leavesQueue(delta) ? next(accountIn(stores, delta.object.metadata.namespace)) : [],
     leftBy: ({type, object, old = object}) =>
       type === 'deleted' || accountId(old) !== accountId(object) ? next(accountId(old)) : [],
   };

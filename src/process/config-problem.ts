@@ -1,10 +1,10 @@
-/** Puts what ajv found into words: what was found, and what is allowed. */
+/** Turns ajv's errors into sentences: what was found, and what is allowed. */
 import type {ErrorObject} from 'ajv';
 
 /** Keys and list indexes from the root of the configuration. */
 export type ConfigPath = readonly (string | number)[];
 
-/** One thing to mend; read as a sentence whose subject is the path. */
+/** One thing to fix, as a sentence whose subject is the path. */
 export interface ConfigProblem {
   readonly path: ConfigPath;
   readonly message: string;
@@ -23,7 +23,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Needs ajv's `verbose`. Undefined where another error of the same validation says it better. */
+/** Needs ajv's `verbose`. Undefined if another error of the same validation says it better. */
 export function schemaProblem(error: ErrorObject): ConfigProblem | undefined {
   const path = parsePointer(error.instancePath);
   const schema = error.parentSchema as Schema;
@@ -46,7 +46,7 @@ export function schemaProblem(error: ErrorObject): ConfigProblem | undefined {
   }
 }
 
-/** A JSON pointer (RFC 6901) as a path; steps of digits are taken for list indexes. */
+/** A JSON pointer (RFC 6901) as a path. Numeric steps count as list indexes. */
 function parsePointer(pointer: string): ConfigPath {
   const steps = pointer.split('/').slice(1);
   return steps.map(step => {
@@ -57,7 +57,7 @@ function parsePointer(pointer: string): ConfigPath {
 
 function unknownKey(name: string, known: readonly string[]): string {
   const near = nearest(name, known);
-  return `is no option${near === undefined ? '' : `, did you mean ${near}?`}; allowed here: ${known.join(', ')}`;
+  return `is not an option${near === undefined ? '' : `, did you mean ${near}?`}; allowed here: ${known.join(', ')}`;
 }
 
 function found(value: unknown): string {
@@ -80,14 +80,14 @@ function allowed(schema: Schema): string {
       return schema.minItems === undefined ? 'a list' : `a list of ${schema.minItems} or more`;
     case 'object':
       return schema.properties === undefined
-        ? 'a mapping that is not empty'
+        ? 'a non-empty mapping'
         : `a mapping of ${Object.keys(schema.properties).join(', ')}`;
     default:
       return `${schema.title ?? 'a text'}${schema.maxLength === undefined ? '' : `, at most ${schema.maxLength} characters`}${such}`;
   }
 }
 
-/** The known key with the fewest edits, if these are few for its length. */
+/** The closest known key by edit distance, if it is close enough for its length. */
 function nearest(name: string, known: readonly string[]): string | undefined {
   let best: {key: string; edits: number} | undefined;
   for (const key of known) {

@@ -56,7 +56,7 @@ test('beyond the limit of an address, closes the longest-idle connection of that
   expect(dropped).toEqual(['b1']);
 });
 
-test('a connection is idle from its last answer on, and not while a request waits for one', () => {
+test('a connection is idle after its last response, but not while a request is waiting for one', () => {
   const {connect, begin, end, dropped} = world({total: 3});
   connect('a1', 'a2', 'a3');
   expect([begin('a1'), begin('a1'), begin('a2')]).toEqual([1, 2, 1]);

@@ -1,4 +1,4 @@
-/** Limits who may be connected to a server at a time. Unused connections block nobody else. */
+/** Limits the connections to a server. Idle connections do not block other clients. */
 import type {Server, Socket} from 'node:net';
 
 export interface ConnectionLimits {
@@ -81,7 +81,7 @@ export class Connections {
     dropped.destroy();
   }
 
-  /** The connection of an address to close in favor of another; undefined where there is none. */
+  /** The connection of an address to close in favor of another; undefined if there is none. */
   #surplus(address: Address, newcomer: Socket): Socket | undefined {
     let oldest: Socket | undefined;
     for (const socket of address) {

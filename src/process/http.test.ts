@@ -62,7 +62,7 @@ describe('health', () => {
       name: 'one throws: it has failed, the others are told all the same',
       checks: [broken, good],
       status: 503,
-      body: '[-]queue cannot be told: gone\n[+]caches ok\nnot ok\n',
+      body: '[-]queue cannot be checked: gone\n[+]caches ok\nnot ok\n',
     },
   ])('$name', async ({checks, status, body}) => {
     const live = await start({liveness: checks});
@@ -94,7 +94,7 @@ test.each([
   await expect(request(await start(), path, method)).resolves.toMatchObject({status});
 });
 
-test('a port in use is told at start', async () => {
+test('a port in use is reported at startup', async () => {
   const {port} = await start();
   await expect(start({port})).rejects.toMatchObject({code: 'EADDRINUSE'});
 });

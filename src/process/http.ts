@@ -1,4 +1,4 @@
-/** The operations endpoint: /healthz, /readyz and /metrics. */
+/** The operations endpoint: /healthz, /readyz, and /metrics. */
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
@@ -8,9 +8,9 @@ import {Connections} from './connections.ts';
 /** A named reason to be unhealthy. */
 export interface HealthCheck {
   readonly name: string;
-  /** Undefined when all is well, otherwise what is not. Must return at once: it reads state, it does no I/O. */
+  /** Undefined if healthy, otherwise what is wrong. Must return immediately: it reads state and does no I/O. */
   readonly problem: () => string | undefined;
-  /** What people should know although all is well enough; it fails nothing. */
+  /** A warning for people. It fails no check. */
   readonly warning?: () => string | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface MetricsSource {
 }
 
 export interface OperationsServerOptions {
-  /** 0: any free port. */
+  /** 0 means any free port. */
   readonly port: number;
-  /** All addresses unless given. */
+  /** Default: all addresses. */
   readonly host?: string;
   /** /healthz: a failing one gets the process restarted. */
   readonly liveness: readonly HealthCheck[];
@@ -35,7 +35,7 @@ export interface OperationsServerOptions {
 
 export interface OperationsServer {
   readonly port: number;
-  /** Stops listening and ends what is open. */
+  /** Stops listening and closes open connections. */
   close(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ const limits = {
   keepAliveTimeout: 5000,
   connectionsCheckingInterval: 500,
 };
-/** A probe must get through any number of connections; otherwise a stranger could cause a restart of the process. */
+/** A probe must get through any number of connections; otherwise, an attacker could cause a restart. */
 const connectionLimits = {total: 256, perAddress: 32, dropsBusy: true};
 /** How long a client may take to read an answer. */
 const ANSWER_TIMEOUT_MS = 5000;
@@ -58,7 +58,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Resolves once it listens; rejects when the port cannot be had. */
+/** Resolves once it listens; rejects if it cannot. */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
   const connections = new Connections(connectionLimits);
   const metrics = oneAtATime(() => options.metrics.metrics());
@@ -83,8 +83,8 @@ async function respond(
   metrics: () => Promise<string>,
 ): Promise<void> {
   const {status, contentType, body} = await answer(request, options, metrics).catch((err: unknown) => {
-    options.logger.error({err, url: request.url}, 'request to the operations endpoint failed');
-    return text(500, 'internal error; the log has it\n');
+    options.logger.error({err, url: request.url}, 'a request to the operations endpoint failed');
+    return text(500, 'internal error; see the log\n');
   });
   response.writeHead(status, {
     'content-type': contentType,
@@ -112,7 +112,7 @@ async function answer(
   options: OperationsServerOptions,
   metrics: () => Promise<string>,
 ): Promise<Answer> {
-  if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD\n');
+  if (method !== 'GET' && method !== 'HEAD') return text(405, 'only GET and HEAD are supported\n');
   switch (url.split('?', 1)[0]) {
     case '/healthz':
       return health(options.liveness);
@@ -121,7 +121,7 @@ async function answer(
     case '/metrics':
       return {status: 200, contentType: options.metrics.contentType, body: await metrics()};
     default:
-      return text(404, 'here are /healthz, /readyz and /metrics\n');
+      return text(404, 'not found; try /healthz, /readyz, or /metrics\n');
   }
 }
 
@@ -140,12 +140,12 @@ function health(checks: readonly HealthCheck[]): Answer {
   return text(healthy ? 200 : 503, [...lines, healthy ? 'ok' : 'not ok', ''].join('\n'));
 }
 
-/** A check that throws has failed; it must not take the others' answers with it. */
+/** A check that throws has failed, but the other checks are still reported. */
 function outcome(problem: HealthCheck['problem']): string | undefined {
   try {
     return problem();
   } catch (error) {
-    return `cannot be told: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot be checked: ${error instanceof Error ? error.message : String(error)}`;
   }
 }
 

@@ -25,7 +25,7 @@ test('a key that is too short is refused without being shown', async () => {
   await writeFile(path, 'hunter2');
   const refused = readKeyFile(path, 32);
   await expect(refused).rejects.toThrow(
-    `The key file ${path} cannot be used:\n  it has 7 bytes; at least 32 random bytes are needed`,
+    `The key file ${path} cannot be used:\n  it has 7 bytes; at least 32 random bytes are required`,
   );
   await expect(refused).rejects.not.toThrow('hunter2');
 });

@@ -3,8 +3,8 @@ import {readFile} from 'node:fs/promises';
 import {ConfigError} from './load-config.ts';
 
 /**
- * The bytes of the file as they are (no trimming: another length is another key). Throws a ConfigError when the file
- * cannot be read or has fewer than `minBytes` bytes; the message names the path and never the content.
+ * The exact bytes of the file (trimming would change the key). Throws a ConfigError if the file cannot be read or has
+ * fewer than `minBytes` bytes. The message names the path, never the content.
  */
 export async function readKeyFile(path: string, minBytes: number): Promise<Buffer> {
   const source = `The key file ${path}`;
@@ -12,5 +12,5 @@ export async function readKeyFile(path: string, minBytes: number): Promise<Buffe
     throw new ConfigError(source, [cause instanceof Error ? cause.message : String(cause)], {cause});
   });
   if (key.length >= minBytes) return key;
-  throw new ConfigError(source, [`it has ${key.length} bytes; at least ${minBytes} random bytes are needed`]);
+  throw new ConfigError(source, [`it has ${key.length} bytes; at least ${minBytes} random bytes are required`]);
 }

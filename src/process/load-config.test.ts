@@ -66,7 +66,7 @@ describe('a good file', () => {
   });
 });
 
-describe('a bad file is told by line, path, what was found and what is allowed', () => {
+describe('a bad file is reported by line, path, what was found, and what is allowed', () => {
   const rows: readonly {readonly name: string; readonly text: string; readonly want: readonly string[]}[] = [
     {
       name: 'empty',
@@ -126,12 +126,12 @@ describe('a bad file is told by line, path, what was found and what is allowed',
     {
       name: 'an unknown key that is nearly a known one',
       text: 'name: shop\nretry:\n  tmies: 1\n',
-      want: ['line 3, column 3: retry.tmies is no option, did you mean times?; allowed here: times, on'],
+      want: ['line 3, column 3: retry.tmies is not an option, did you mean times?; allowed here: times, on'],
     },
     {
       name: 'an unknown key',
       text: 'name: shop\nretry: {backoff: 1}',
-      want: ['line 2, column 9: retry.backoff is no option; allowed here: times, on'],
+      want: ['line 2, column 9: retry.backoff is not an option; allowed here: times, on'],
     },
     {
       name: 'a key of a free mapping',
@@ -141,7 +141,7 @@ describe('a bad file is told by line, path, what was found and what is allowed',
     {
       name: 'an empty free mapping',
       text: 'name: shop\nplans: {}',
-      want: ['line 2, column 1: plans is an empty mapping; allowed: a mapping that is not empty'],
+      want: ['line 2, column 1: plans is an empty mapping; allowed: a non-empty mapping'],
     },
     {
       name: 'two options that contradict each other',
@@ -155,7 +155,7 @@ describe('a bad file is told by line, path, what was found and what is allowed',
         'line 1, column 1: name is missing; needed: a lower-case word, such as shop',
         'line 1, column 1: verbose is 1; allowed: true or false',
         'line 2, column 9: retry.times is -1; allowed: a whole number from 0 to 9',
-        'line 3, column 1: colour is no option; allowed here: name, verbose, level, retry, plans',
+        'line 3, column 1: colour is not an option; allowed here: name, verbose, level, retry, plans',
       ],
     },
   ];

@@ -1,4 +1,4 @@
-/** Reads a YAML configuration file and says everything that is wrong with it, at once and by line. */
+/** Reads a YAML configuration file and reports all its problems together, by line. */
 import {readFile} from 'node:fs/promises';
 import {Ajv} from 'ajv';
 import {type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument} from 'yaml';
@@ -6,13 +6,13 @@ import {type ConfigPath, type ConfigProblem, schemaProblem} from './config-probl
 
 /** What a program's configuration must look like. `T` is the configuration with every default applied. */
 export interface ConfigDefinition<T> {
-  /** JSON schema, draft 7, with `default` on every option that has one; unknown keys must be refused by it. */
+  /** JSON schema, draft 7, with `default` on every option that has one. It must reject unknown keys. */
   readonly schema: object;
   /** Contradictions between options that the schema finds valid. */
   readonly check?: (config: T) => readonly ConfigProblem[];
 }
 
-/** The configuration cannot be used. `problems` has one line for each thing to mend; `message` has them all. */
+/** The configuration is not valid. `problems` has one line for each thing to fix; `message` has all of them. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
@@ -23,7 +23,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Reads and parses the file at `path`. Throws ConfigError also when it cannot be read. */
+/** Reads and parses the file at `path`. Also throws ConfigError if it cannot be read. */
 export async function loadConfig<T>(path: string, definition: ConfigDefinition<T>): Promise<T> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new ConfigError(path, [cause instanceof Error ? cause.message : String(cause)], {cause});
@@ -31,7 +31,7 @@ export async function loadConfig<T>(path: string, definition: ConfigDefinition<T
   return parseConfig(text, path, definition);
 }
 
-/** Parses configuration text; `source` is how errors call it. Throws ConfigError. */
+/** Parses configuration text; errors call it `source`. Throws ConfigError. */
 export function parseConfig<T>(text: string, source: string, definition: ConfigDefinition<T>): T {
   const lines = new LineCounter();
   const document = parseDocument(text, {lineCounter: lines, prettyErrors: false});
@@ -62,7 +62,7 @@ function place(lines: LineCounter, offset: number): string {
   return `line ${line}, column ${col}`;
 }
 
-/** Where the key (or list item) at `path` stands; where it is absent, the nearest parent that is written down. */
+/** The position of the key (or list item) at `path`, or of its nearest existing parent. */
 function offsetOf(document: Document, path: ConfigPath): number {
   let offset = 0;
   let node: unknown = document.contents;

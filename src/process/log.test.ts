@@ -42,7 +42,7 @@ test('an error has its stack and its cause', () => {
   ]);
 });
 
-test('an error alone gives its message to the line', () => {
+test('an error without a message becomes the message of the log line', () => {
   const {logger, entries} = capture();
   logger.error(new Error('boom'));
   expect(entries()).toMatchObject([{message: 'boom', err: {message: 'boom'}}]);

@@ -1,24 +1,24 @@
-/** Structured logs: one JSON object a line on standard output, secrets struck out. */
+/** Structured logs: one JSON object per line on standard output, with secrets redacted. */
 import {type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions} from 'pino';
 
 export interface LogOptions {
-  /** Least level that is written: trace, debug, info, warn, error, fatal or silent. */
+  /** The lowest level that is written: trace, debug, info, warn, error, fatal, or silent. */
   readonly level: string;
   /** The program's name, in every line as `program`. */
   readonly program: string;
-  /** Standard output unless given. */
+  /** Default: standard output. */
   readonly destination?: DestinationStream;
 }
 
-/** Fields that are never written, wherever they stand in the first three levels of a logged object. */
+/** Fields that are never written, anywhere in the first three levels of a logged object. */
 const secretFields = ['authorization', 'token', 'password', 'privateKey', 'apiKey', 'stringData'];
 
 /** The content of a Secret that is logged as a whole. */
 const secretContent = ['data["tls.key"]', 'data["platform.key"]', 'data.key'];
 
 /**
- * Levels are words, times ISO 8601 in UTC, errors (under `err`) with stack and causes. Errors are logged as
- * they are: whoever throws must not put a secret into a message.
+ * Levels are words, times ISO 8601 in UTC, errors (under `err`) with stack and causes. Errors are not redacted, so
+ * never put a secret into an error message.
  */
 export function createLogger({level, program, destination}: LogOptions): Logger {
   const options = {

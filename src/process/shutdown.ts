@@ -1,15 +1,15 @@
-/** Turns SIGTERM and SIGINT into one AbortSignal, and makes sure that the process ends. */
+/** Turns SIGTERM and SIGINT into one AbortSignal, and ensures that the process exits. */
 import type {Logger} from 'pino';
 
 export interface ShutdownOptions {
   readonly logger: Logger;
-  /** Once the shutdown has begun, the process has this long to end by itself; then it exits with code 1. */
+  /** How long the process may take to exit after the shutdown began. After that, it exits with code 1. */
   readonly deadlineMs: number;
-  /** `node:process` unless given. */
+  /** Default: `node:process`. */
   readonly process?: ShutdownProcess;
 }
 
-/** What is used of `node:process`. */
+/** The part of `node:process` that is used. */
 export interface ShutdownProcess {
   on(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
@@ -21,11 +21,11 @@ export interface Shutdown {
   readonly signal: AbortSignal;
   /** Begins the shutdown from inside, for example because the lease was lost. Only the first reason counts. */
   begin(reason: string): void;
-  /** The work has ended: the deadline and the signal handlers are taken away. */
+  /** The work has ended: removes the deadline and the signal handlers. */
   finished(): void;
 }
 
-/** The first signal begins the shutdown, the second ends the process at once with 128 + its number, as a shell would say. */
+/** The first signal begins the shutdown. The second one exits immediately with 128 + its number, as shells do. */
 export function handleShutdown({logger, deadlineMs, process: target = process}: ShutdownOptions): Shutdown {
   const controller = new AbortController();
   let deadline: NodeJS.Timeout | undefined;
@@ -34,10 +34,10 @@ export function handleShutdown({logger, deadlineMs, process: target = process}: 
     if (controller.signal.aborted) return;
     logger.info({reason, deadlineMs}, 'shutting down');
     deadline = setTimeout(() => {
-      logger.error({reason, deadlineMs}, 'not ended in time, exiting');
+      logger.error({reason, deadlineMs}, 'shutdown did not finish in time, exiting');
       target.exit(1);
     }, deadlineMs);
-    // What is left to do keeps the process alive, not the deadline.
+    // The deadline alone does not keep the process alive.
     deadline.unref();
     controller.abort(new Error(`shutting down: ${reason}`));
   }
@@ -47,7 +47,7 @@ export function handleShutdown({logger, deadlineMs, process: target = process}: 
       begin(signal);
       return;
     }
-    logger.warn({signal}, 'second signal, exiting at once');
+    logger.warn({signal}, 'second signal, exiting immediately');
     target.exit(signal === 'SIGINT' ? 130 : 143);
   }
 

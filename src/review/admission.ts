@@ -1,6 +1,6 @@
 /**
- * Judges existing objects by the admission policies: the review sends each object again, as a dry run, in the name of a
- * user without Nameplate's trust. The policies themselves judge it, so there is no second copy of their rules.
+ * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
+ * without Nameplate's trust. The policies themselves decide, so there is no second copy of their rules.
  */
 import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
@@ -14,7 +14,7 @@ import {isByNameplate, isTrusted, type TrustedObjects} from './own.ts';
 import type {Policy, Rule} from './policies.ts';
 import {type DryRunVerdict, type PolicyRefusal, resendable, verdictOf} from './resend.ts';
 
-/** In whose name, and by which policies. */
+/** The user to impersonate, and the policies to check. */
 export interface DryRun {
   readonly user: string;
   readonly policies: readonly Policy[];
@@ -22,11 +22,11 @@ export interface DryRun {
   readonly edgeClass: string | undefined;
 }
 
-/** As many as the client has connections. */
+/** Equals the client's number of connections. */
 const CONCURRENCY = 8;
 const RETRIES = 5;
 const RETRY_MS = 250;
-/** How long an API server may take until it knows of a new right or policy. */
+/** How long an API server may take to notice a new right or policy. */
 const SETTLE_MS = 15_000;
 
 export async function judgeByPolicies(
@@ -112,7 +112,7 @@ async function judge(
   }
 }
 
-/** Somebody removed the right of this review: another review, as a rule. */
+/** This review's right was removed, usually by another review. */
 export class RightsLostError extends Error {
   override readonly name = 'RightsLostError';
 }
@@ -140,7 +140,7 @@ async function dryRun(
   }
 }
 
-/** What each of these policies must refuse, whatever the configuration is. */
+/** What each of these policies must reject, whatever the configuration. */
 const CANARIES: readonly {readonly rule: Rule; readonly resource: ResourceType; readonly content: object}[] = [
   {
     rule: 'routes',
@@ -155,14 +155,14 @@ const CANARIES: readonly {readonly rule: Rule; readonly resource: ResourceType; 
 ];
 const CANARY = 'nameplate-review-canary';
 
-/** The policies let pass what they must refuse, so their silence means nothing. */
+/** The policies allow what they must reject, so the absence of findings means nothing. */
 export class DeafError extends Error {
   override readonly name = 'DeafError';
 }
 
 /**
- * Makes sure that the policies refuse what they must; throws DeafError if they do not. Returns why that cannot be known,
- * if something else refuses first.
+ * Verifies that the policies reject what they must; throws DeafError if they do not. Returns why this is unknown if
+ * something else rejects first.
  */
 export async function findDeafness(desk: Desk, run: DryRun, namespace: string): Promise<string | undefined> {
   let unsure: string | undefined;
@@ -183,4 +183,4 @@ export async function findDeafness(desk: Desk, run: DryRun, namespace: string): 
 }
 
 const DEAF =
-  'The policies let pass what they must refuse. Either every user has Nameplate\'s trust (a ClusterRoleBinding grants `manage` on routes.nameplate.dev to system:authenticated), or a proxy between here and the API server drops the header "Warning".';
+  'The policies allow what they must reject. Either every user has Nameplate\'s trust (a ClusterRoleBinding grants `manage` on routes.nameplate.dev to system:authenticated), or a proxy between here and the API server drops the header "Warning".';

@@ -1,4 +1,4 @@
-/** What a finding asks of the platform team: the value that keeps the object as it is, or that there is none. */
+/** What the platform team can do about a finding: the value that allows the object, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
 import {issuerOf} from '../operator/model/ca-account.ts';
 import {requestedServices} from '../operator/model/certificate-request.ts';
@@ -25,18 +25,22 @@ const trusted = (otherwise: string): Advice => ({
 
 const POLICIES: Readonly<Record<Rule, Advice>> = {
   routes: trusted('For a tenant, no value allows it: list the hosts in a Project.'),
-  issuers: none('No value allows it: change the Issuer, or use the platform issuer by a Project.'),
+  issuers: none('No value allows it: change the Issuer, or use the platform issuer: list the hosts in a Project.'),
   'solver-annotations': trusted('For a tenant, no value allows it: remove the annotations.'),
+  certificates: {
+    values: [TENANT_HOSTS, TENANT_SERVICES],
+    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. Otherwise, list the hosts in a Project, which gets the certificates. No value allows larger keys than RSA 4096.`,
+  },
   'solver-objects': none('No value allows it: remove the label.'),
   'edge-addresses': {
     values: [TRUSTED, 'admission.statusWriters'],
-    advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters; another program of the platform, in ${TRUSTED}. For a tenant, no value allows it: remove the address.`,
+    advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters. List another program of the platform in ${TRUSTED}. For a tenant, no value allows it: remove the address.`,
   },
   'dns-names': trusted('For a tenant, no value allows it: remove the host.'),
-  'managed-objects': none('No value allows it: choose another name, because those that begin with np- are reserved.'),
+  'managed-objects': none('No value allows it: choose another name, because names that start with np- are reserved.'),
   challenges: {
     values: [EXEMPT],
-    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no value allows it: remove the label of a solver.`,
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no value allows it: remove the solver label.`,
   },
 };
 
@@ -65,11 +69,11 @@ function specialAdvice(
   if (rule !== 'routes' || object.kind !== 'Ingress' || edgeClass === undefined || !isFurther) return undefined;
   return {
     values: ['admission.edgeClasses', TRUSTED],
-    advice: `If another ingress controller than the edge serves class ${ingressClass}, remove the class from admission.edgeClasses. ${POLICIES.routes.advice}`,
+    advice: `If an ingress controller other than the edge serves class ${ingressClass}, remove the class from admission.edgeClasses. ${POLICIES.routes.advice}`,
   };
 }
 
-/** `servers`: as the policy joins them. */
+/** `servers`: as joined by the policy. */
 function serverAdvice(servers: string): Advice {
   const list = servers.split(', ').map(url => `{url: '${url}'}`);
   return {values: [SERVERS], advice: `If you trust this server, list it in ${SERVERS}: ${list.join(', ')}.`};
@@ -104,12 +108,12 @@ function approvalAdvice(
   const platform = `If only the platform writes in namespace ${namespace}, list the namespace in ${EXEMPT}.`;
   const tenant =
     reason === 'HostNotHeld'
-      ? 'For a tenant, no value allows it: list the host in a Project of the namespace, and Nameplate requests the certificate.'
+      ? 'For a tenant, no value allows it: list the host in a Project in the namespace. Nameplate then requests the certificate.'
       : 'For a tenant, no value allows it: list the hosts in a Project, or use one Certificate for each host that the namespace holds.';
   return {values: [EXEMPT], advice: `${platform} ${tenant}`};
 }
 
-/** `problem`: as `issuerProblem` words it; undefined: the Issuer does not exist. */
+/** `problem`: the text of `issuerProblem`; undefined if the Issuer does not exist. */
 export function issuerAdvice(problem: string | undefined): Advice {
   const [, server] = /does not list: \S+ is (.+)$/.exec(problem ?? '') ?? [];
   if (server !== undefined) return serverAdvice(server);
@@ -119,7 +123,7 @@ export function issuerAdvice(problem: string | undefined): Advice {
   return POLICIES.issuers;
 }
 
-/** As the values list it. */
+/** As written in the values. */
 function inline({spec}: DeepReadonly<CertificateRequest>): string {
   const {name, kind, group} = issuerOf(spec.issuerRef);
   return `{name: ${name}, kind: ${kind}, group: ${group}}`;

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 30_000;
 
 export interface ApiAnswer {
   readonly status: number;
-  /** Of a refusal: `AlreadyExists`, `Forbidden`, ...; '' otherwise. */
+  /** Of a rejection: `AlreadyExists`, `Forbidden`, ...; '' otherwise. */
   readonly reason: string;
   readonly message: string;
   readonly warnings: readonly string[];
@@ -85,8 +85,8 @@ export function warningsIn(header: string): string[] {
 }
 
 /**
- * All pages, read before anything is judged: the API server forgets where a list was after a few minutes. Empty if the
- * kind is not installed.
+ * All pages, read before anything is checked, because a continue token expires after a few minutes. Empty if the kind
+ * is not installed.
  */
 export async function listAll<T extends KubeObject>(
   client: KubeClient,
@@ -102,7 +102,7 @@ export async function listAll<T extends KubeObject>(
   return items;
 }
 
-/** The objects as the operator's caches hold them. */
+/** The objects in the form of the operator's caches. */
 export function storeOf<T extends KubeObject>(objects: readonly T[]): Store<T> {
   const store = new Store<T>({
     onHandlerError: error => {

@@ -1,5 +1,5 @@
 /**
- * Judges the Certificates, certificate requests, and Issuers that exist, by the code with which the operator approves
+ * Checks existing Certificates, certificate requests, and Issuers with the code with which the operator approves
  * requests.
  */
 import {LABEL} from '../api/names.ts';
@@ -64,7 +64,7 @@ export async function judgeByApprover(
   const findings = [
     ...certificates.flatMap(certificate => {
       if (!(certificate.spec as CertificateSpec).literalSubject) return judgeCertificate(basis, certificate);
-      unjudged.push({what: `Certificate ${keyOf(certificate)}`, why: 'spec.literalSubject may contain further hosts.'});
+      unjudged.push({what: `Certificate ${keyOf(certificate)}`, why: 'spec.literalSubject may contain other hosts.'});
       return [];
     }),
     ...requests.flatMap(request => findingOf(request, judgeRequest(basis, request))),
@@ -78,7 +78,7 @@ function judgeCertificate(basis: DecisionBasis, certificate: DeepReadonly<Certif
   return findingOf(certificate, judgeRequest(basis, nextRequest(certificate, certManagerUser)));
 }
 
-/** What the approver would say to the request; undefined if it would approve it. */
+/** Why the approver would not approve the request; undefined if it would. */
 export function judgeRequest(basis: DecisionBasis, request: DeepReadonly<CertificateRequest>): Reason | undefined {
   if (!isOurs(basis.config, request)) return notOurs(request);
   const decision = decide(basis, request);
@@ -93,7 +93,7 @@ function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
     rule: 'approval/OtherIssuerKind',
     message: `Nameplate neither approves nor denies requests to the kind ${kind} of ${group}, and cert-manager's own approver must be off.`,
     values: [],
-    advice: `No value allows it: let another approver, such as approver-policy, decide about the signers of ${group}.`,
+    advice: `No value allows it: let another approver, such as approver-policy, decide on the signers of ${group}.`,
   };
 }
 

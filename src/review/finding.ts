@@ -1,4 +1,4 @@
-/** What the parts of a review work with, and what they say about each object. */
+/** The inputs that the parts of a review share, and their findings about each object. */
 import type {Clock} from '../base/clock.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
@@ -7,9 +7,9 @@ import type {Call} from './api.ts';
 export interface Reason {
   /** The policy without the name of the release (`routes`), or the approver's reason (`approval/HostNotHeld`). */
   readonly rule: string;
-  /** In the words of the policy or of the approver. */
+  /** The text of the policy or the approver. */
   readonly message: string;
-  /** Chart values that can keep the object as it is; empty: there is none. */
+  /** Chart values that would allow the object; empty if there is none. */
   readonly values: readonly string[];
   readonly advice: string;
 }
@@ -21,12 +21,12 @@ export interface Subject {
 }
 
 export interface Finding extends Subject {
-  /** The field manager that wrote last, as it calls itself; no proof of who it was. */
+  /** The name of the last field manager, which proves nothing about who it was. */
   readonly writer?: string;
   readonly reasons: readonly Reason[];
 }
 
-/** An object, a kind, or the whole cluster that the review could not judge. */
+/** An object, a kind, or the whole cluster that the review could not check. */
 export interface Unjudged {
   readonly what: string;
   readonly why: string;
@@ -42,7 +42,7 @@ export function subjectOf({kind, metadata}: DeepReadonly<KubeObject>): Subject {
   return {kind, namespace: metadata.namespace ?? '', name: metadata.name};
 }
 
-/** Who wrote the object last, leaving out writes to its status. */
+/** Who wrote the object last, except for its status. */
 export function lastWriter(object: DeepReadonly<KubeObject>): string | undefined {
   const {managedFields = []} = object.metadata as {readonly managedFields?: readonly ManagedField[]};
   const writes = managedFields.filter(({subresource}) => !subresource);
@@ -54,7 +54,7 @@ export interface Desk {
   readonly call: Call;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Only this one; undefined: all. */
+  /** Only this namespace; undefined means all. */
   readonly namespace: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Which kinds the review reads: those of which the policies judge creations, as far as the API server has them. */
+/** The kinds that the review reads: those whose creation the policies check and that the API server has. */
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {resourceName} from '../runtime/kube/object.ts';
 import type {ApiAnswer, Call} from './api.ts';
@@ -18,8 +18,8 @@ interface ResourceList {
 }
 
 /**
- * Whose legitimate writer is never a tenant, so that a tenant's dry run says nothing about them. Orders and Challenges
- * follow from Certificates, which the review judges.
+ * Kinds that tenants never write legitimately, so a tenant's dry run says nothing about them. Orders and Challenges
+ * follow from Certificates, which the review checks.
  */
 const WRITTEN_BY_PROGRAMS: ReadonlySet<string> = new Set(['nameplate.dev', 'acme.cert-manager.io']);
 
@@ -55,11 +55,11 @@ function bodyOf<T>({status, message, body}: ApiAnswer, path: string): T {
   return body as T;
 }
 
-/** What stands for the content of an object whose content the policies do not read. */
+/** A placeholder for the content of an object whose content the policies do not read. */
 export interface Content {
   readonly labelSelector?: string;
   readonly stub: object;
-  /** Whether the policies can have anything to say about it. */
+  /** Whether the policies could match it. */
   readonly isMeant: (object: KubeObject) => boolean;
 }
 
@@ -67,7 +67,7 @@ const isReserved = (name = '') => name.startsWith('np-');
 const everything = () => true;
 const restricted = {allowPrivilegeEscalation: false, capabilities: {drop: ['ALL']}};
 
-/** By `resourceName`. Of these the review reads only the metadata: no Secret, and nothing of the many objects of programs. */
+/** By `resourceName`. The review reads only the metadata of these kinds, so it never reads a Secret's content. */
 export const METADATA_ONLY: Readonly<Record<string, Content>> = {
   secrets: {stub: {type: 'Opaque'}, isMeant: ({metadata}) => isReserved(metadata.name)},
   endpoints: {stub: {}, isMeant: ({metadata}) => isReserved(metadata.name)},

@@ -1,4 +1,4 @@
-/** Which objects the review does not judge as a tenant's, because a trusted program wrote them. */
+/** Objects that the review skips because a trusted program wrote them, not a tenant. */
 import {ANNOTATION, LABEL} from '../api/names.ts';
 import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
@@ -12,7 +12,7 @@ export interface TrustedObjects {
   readonly challenges: ReadonlyMap<string, string>;
 }
 
-/** The label alone proves nothing, since a tenant could set it: the name must be the one of the host, too. */
+/** A tenant could set the label, so the name must match the host too. */
 export function isByNameplate({metadata}: DeepReadonly<KubeObject>): boolean {
   const {namespace = '', name, labels, annotations} = metadata;
   const host = annotations?.[ANNOTATION.host] ?? '';
@@ -38,7 +38,7 @@ interface Rules {
   readonly defaultBackend?: unknown;
 }
 
-/** cert-manager's, for a Challenge that exists, and for no other host. */
+/** cert-manager's solver, for an existing Challenge and no other host. */
 function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects): boolean {
   const {labels, ownerReferences = []} = object.metadata;
   if (labels?.[SOLVER_LABEL] === undefined) return false;
@@ -48,7 +48,7 @@ function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects
   return defaultBackend === undefined && rules.every(rule => rule.host === host);
 }
 
-/** What cert-manager creates from a Certificate, which is judged itself. */
+/** Objects that cert-manager creates from a Certificate, which is checked itself. */
 function isRequest({kind, metadata}: DeepReadonly<KubeObject>): boolean {
   return kind === 'CertificateRequest' && isFromCertificate(metadata.ownerReferences ?? []);
 }

@@ -41,11 +41,12 @@ const CONFIG_MAP: ResourceType<ConfigMap> = {
   namespaced: true,
 };
 
-/** The chart's names of policies end in these. Only these judge the creation of an object by a tenant. */
+/** The endings of the chart's policy names. Only these policies check objects that a tenant creates. */
 export const RULES = [
   'routes',
   'issuers',
   'solver-annotations',
+  'certificates',
   'solver-objects',
   'edge-addresses',
   'dns-names',
@@ -59,11 +60,11 @@ export interface Policy {
   readonly rule: Rule;
   /** `silent`: neither the writer nor the review learns what the policy says. */
   readonly mode: 'enforce' | 'audit' | 'silent';
-  /** The resources whose creations it judges, as the policy names them: a star means all. */
+  /** The resources whose creation it checks, as the policy names them. A star means all. */
   readonly matches: readonly {readonly group: string; readonly resource: string}[];
 }
 
-/** Of the chart, whatever the release is called. */
+/** The chart's, whatever the name of the release. */
 function isOfChart({metadata}: DeepReadonly<KubeObject>): boolean {
   return /^nameplate-\d/.test(metadata.labels?.['helm.sh/chart'] ?? '');
 }

@@ -18,7 +18,7 @@ test.each([
   {what: 'nothing', review: clean, code: 0},
   {what: 'a finding', review: {...clean, findings: [finding('a')]}, code: 1},
   {what: 'what only the platform writes', review: {...clean, ofPlatform: [finding('a')]}, code: 0},
-  {what: 'what could not be judged', review: {...clean, unjudged}, code: 3},
+  {what: 'what could not be checked', review: {...clean, unjudged}, code: 3},
   {what: 'both', review: {...clean, findings: [finding('a')], unjudged}, code: 3},
 ])('the exit code for $what is $code', ({review, code}) => {
   expect(exitCode(review)).toBe(code);
@@ -43,7 +43,7 @@ Ingress shop/b
 
 Note: A note.
 
-Judged 12 objects by the admission policies, 3 by the rules of approval: 2 findings, 1 not judged.
+Judged 12 objects by the admission policies, 3 by the approval rules: 2 findings, 1 not judged.
   routes               2  admission.trusted
   managed-objects      1  no value
 `);

@@ -1,4 +1,4 @@
-/** The review as people and programs read it. */
+/** Prints the review, as text or JSON. */
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 
@@ -22,7 +22,7 @@ export function printed(review: Review): string {
 }
 
 const OF_PLATFORM =
-  'In the namespaces of the platform (config.certificates.approval.exemptNamespaces), these pass only if cluster-admins or programs in admission.trusted write them:';
+  'In the platform namespaces (config.certificates.approval.exemptNamespaces), only cluster-admins and programs in admission.trusted may write these:';
 
 function block({kind, namespace, name, writer, reasons}: Finding): string {
   const lines = reasons.map(({rule, message}) => `  ${rule}: ${message}\n`);
@@ -47,11 +47,11 @@ function summary({objects, findings, unjudged}: Review): string {
     ([rule, {count, values}]) =>
       `  ${rule.padEnd(width)}  ${`${count}`.padStart(5)}  ${values.size > 0 ? [...values].join(', ') : 'no value'}\n`,
   );
-  const judged = `${objects.byPolicies} objects by the admission policies, ${objects.byApprover} by the rules of approval`;
+  const judged = `${objects.byPolicies} objects by the admission policies, ${objects.byApprover} by the approval rules`;
   return [`Judged ${judged}: ${findings.length} findings, ${unjudged.length} not judged.\n`, ...lines].join('');
 }
 
-/** Tenants choose most of what is printed: nothing of it may control the terminal. */
+/** Tenants choose most of the output, so it must not be able to control the terminal. */
 function safe(text: string | false): string {
   return `${text}`.replace(/[^\P{C}\n]/gu, '\ufffd');
 }

@@ -1,4 +1,4 @@
-/** An object as a tenant would create it again, and what the API server's answer to that says about the policies. */
+/** Turns an object into one that a tenant would create, and interprets the API server's response. */
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 import type {ApiAnswer} from './api.ts';
 import type {Policy, Rule} from './policies.ts';
@@ -11,7 +11,7 @@ interface ServiceSpec {
 
 const CLASS = 'kubernetes.io/ingress.class';
 
-/** Without what the API server assigns, and would refuse or find taken. */
+/** Without the fields that the API server assigns. */
 export function resendable(object: DeepReadonly<KubeObject>): KubeObject {
   const {apiVersion, kind, metadata, status: _, ...content} = object as DeepReadonly<KubeObject> & {status?: unknown};
   const {name, namespace = '', labels = {}, annotations = {}} = metadata;
@@ -41,15 +41,15 @@ export interface PolicyRefusal {
   readonly rule: Rule;
   readonly message: string;
 }
-/** `refusals` is empty if the policies let the object pass. */
+/** `refusals` is empty if the policies allow the object. */
 export type DryRunVerdict = {readonly refusals: readonly PolicyRefusal[]} | {readonly unjudged: string};
 
 const WARNING = /^Validation failed for ValidatingAdmissionPolicy '([^']+)' with binding '[^']+': (.*)$/s;
 const DENIAL = /ValidatingAdmissionPolicy '([^']+)' with binding '[^']+' denied request: (.*)$/s;
 
 /**
- * The API server asks the policies before it finds that the name exists, so `AlreadyExists` means that they were asked.
- * Quotas come after them, too. Any other refusal may have come before them.
+ * The API server evaluates the policies before it checks whether the name exists, so `AlreadyExists` means that they
+ * were evaluated. Quotas also come after them. Any other rejection may have come first.
  */
 export function verdictOf({status, reason, message, warnings}: ApiAnswer, policies: readonly Policy[]): DryRunVerdict {
   const denial = status < 300 ? null : DENIAL.exec(message);
@@ -59,7 +59,7 @@ export function verdictOf({status, reason, message, warnings}: ApiAnswer, polici
     return policy ? [{rule: policy.rule, message: text.trim()}] : [];
   });
   if (refusals.length > 0) return {refusals: unique(refusals)};
-  // All policies are asked together. One of somebody else that denies would hide the denial of one of ours, but no warning.
+  // If several policies deny, only one is reported: a foreign one may hide ours, but it does not hide warnings.
   const wasHidden = denial !== null && policies.some(({mode}) => mode === 'enforce');
   const wereAsked =
     status < 300 ||

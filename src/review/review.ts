@@ -1,4 +1,4 @@
-/** Judges what exists in a cluster by the rules by which Nameplate judges new writes and certificate requests. */
+/** Checks a cluster's existing objects against the rules for new writes and certificate requests. */
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {NAMESPACE} from '../operator/model/kinds.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
@@ -19,11 +19,11 @@ export interface Review {
   readonly notes: readonly string[];
 }
 
-/** `given`: the configuration to judge by, instead of the one that is installed. */
+/** `given`: the configuration to use instead of the installed one. */
 export async function review(desk: Desk, given: OperatorConfig | undefined): Promise<Review> {
   const namespaces = await listAll(desk.client, NAMESPACE, {signal: desk.signal});
   if (desk.namespace !== undefined && !namespaces.some(({metadata}) => metadata.name === desk.namespace)) {
-    throw new Error(`there is no namespace ${desk.namespace}`);
+    throw new Error(`namespace ${desk.namespace} does not exist`);
   }
   const policies = await findPolicies(desk.client, desk.signal);
   const config = given ?? (await findConfig(desk.client, desk.signal));
@@ -72,7 +72,7 @@ async function judgePolicies(
 function missing(policies: readonly Policy[], config: OperatorConfig | undefined): readonly Unjudged[] {
   const noPolicies = {
     what: 'Everything that the admission policies judge',
-    why: 'No admission policy of Nameplate is installed. Install the chart, version 0.2 or later, with admission.mode=audit: the policies then refuse nothing.',
+    why: 'No admission policy of Nameplate is installed. Install the chart, version 0.2 or later, with admission.mode=audit: in this mode, the policies reject nothing.',
   };
   const noConfig = {
     what: 'Certificates, certificate requests, and Issuers',
@@ -81,7 +81,10 @@ function missing(policies: readonly Policy[], config: OperatorConfig | undefined
   const silent = policies.filter(({mode}) => mode === 'silent');
   return [
     ...(policies.length === 0 ? [noPolicies] : []),
-    ...silent.map(({name}) => ({what: `By policy ${name}`, why: 'Its binding neither denies nor warns.'})),
+    ...silent.map(({name}) => ({
+      what: `By policy ${name}`,
+      why: 'The binding of this policy neither denies nor warns.',
+    })),
     ...(config ? [] : [noConfig]),
   ];
 }
@@ -92,10 +95,10 @@ function notesOn(policies: readonly Policy[], config: OperatorConfig | undefined
   return [
     ...(off.length > 0 ? [`These policies are off, so the review does not apply them: ${off.join(', ')}.`] : []),
     ...(enforced
-      ? ['In enforce mode the API server reports one reason per object. Fix it, then run the review again.']
+      ? ['In enforce mode, the API server reports one reason per object. Fix it, then run the review again.']
       : []),
     ...(config && !config.certificates.approval.enabled
-      ? ['config.certificates.approval.enabled is false. The review judges Certificates as if it were true.']
+      ? ['config.certificates.approval.enabled is false. The review checks Certificates as if it were true.']
       : []),
   ];
 }

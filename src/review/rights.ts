@@ -1,8 +1,8 @@
 /**
- * Lends the rights that a dry run needs. The API server checks RBAC before it asks the policies, so the user in whose name
- * the review writes must be allowed to create the kinds, and must not have Nameplate's trust. The review creates such a
- * user for itself: a name that nobody can guess and for which no credentials exist, with the single verb `create`, bound
- * only as long as the review runs. A review that was killed leaves the right to an unknown name; the next one removes it.
+ * Creates the temporary rights for dry runs. The API server checks RBAC before it evaluates the policies, so the
+ * review must write as a user who may create the kinds but does not have Nameplate's trust. The review creates such a
+ * user for itself: a name that nobody can guess and that has no credentials, with the single verb `create`, bound only
+ * while the review runs. A killed review leaves a right for an unknown name behind; the next one removes it.
  */
 import {randomBytes} from 'node:crypto';
 import type {KubeClient} from '../runtime/kube/client.ts';
@@ -19,7 +19,7 @@ const CLUSTER_BINDING: ResourceType = {
 };
 const BINDING: ResourceType = {...RBAC, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true};
 
-/** On everything that the review creates. */
+/** A label on everything that the review creates. */
 const MARK = {'app.kubernetes.io/managed-by': 'nameplate-review'};
 const CLEANUP_MS = 30_000;
 
@@ -56,8 +56,8 @@ function rulesOf(kinds: readonly ResourceType[]): readonly object[] {
 }
 
 /**
- * Removes what this review or any other has created. Not bound to the signal of the review, which may have aborted. Throws
- * an error that says how to do it by hand.
+ * Removes what this or any other review has created. Does not use the review's signal, which may have aborted. On
+ * failure, throws an error that says how to do it manually.
  */
 export async function removeRights(client: KubeClient): Promise<void> {
   try {
@@ -65,7 +65,7 @@ export async function removeRights(client: KubeClient): Promise<void> {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const command = 'kubectl delete clusterrolebindings,clusterroles -l app.kubernetes.io/managed-by=nameplate-review';
-    throw new Error(`a right to create objects may be left, because: ${why}. Remove it with: ${command}`, {cause});
+    throw new Error(`a temporary right to create objects may remain: ${why}. Remove it with: ${command}`, {cause});
   }
 }
 

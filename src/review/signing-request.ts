@@ -1,4 +1,4 @@
-/** The request that cert-manager would derive from a Certificate, with its names; nobody signs it. */
+/** The request that cert-manager would derive from a Certificate, with its names. It is never signed. */
 import {CertificationRequest, CertificationRequestInfo} from '@peculiar/asn1-csr';
 import {AsnConvert, OctetString} from '@peculiar/asn1-schema';
 import {
@@ -20,7 +20,7 @@ import type {DeepReadonly} from '../runtime/kube/object.ts';
 
 const COMMON_NAME = '2.5.4.3';
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
-/** Of key and signature, which nobody verifies here. */
+/** Placeholders for key and signature, which are not verified here. */
 const ANY_ALGORITHM = new AlgorithmIdentifier({algorithm: '1.2.3'});
 const NOTHING = new Uint8Array(1).buffer;
 
@@ -38,7 +38,7 @@ export interface CertificateSpec {
   readonly usages?: readonly string[];
 }
 
-/** The next request of the Certificate, as `username`, cert-manager's, creates it. */
+/** The Certificate's next request, as created by `username`, cert-manager's user. */
 export function nextRequest(certificate: DeepReadonly<Certificate>, username: string): CertificateRequest {
   const {apiVersion, kind, metadata, spec} = certificate;
   const {name, namespace = '', uid = ''} = metadata;

@@ -39,7 +39,7 @@ test('a zone file that was written reads back the same', () => {
   expect(parseZone(formatZone(zone))).toEqual(zone);
 });
 
-test('the root has names of its own', () => {
+test('the root is named separately', () => {
   const root = {zone: '', primary: 'a.root-servers.test', serial: 1, records: []};
   expect(formatZone(root)).toMatch(/^\. 1 IN SOA a\.root-servers\.test\. /);
   expect(parseZone(formatZone(root))).toEqual(root);

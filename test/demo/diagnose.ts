@@ -1,4 +1,4 @@
-/** What somebody needs who was not there when it broke. */
+/** Prints what is needed to diagnose a failure later. */
 import {run} from '../cluster/children.ts';
 import {RELEASE} from '../support/install.ts';
 import {print} from './terminal.ts';

@@ -23,7 +23,7 @@ export async function apex(terminal: Terminal, {info}: Cluster): Promise<void> {
   await terminal.type(dns('set', APEX, 'A', info.ingress.address), {shows: 'the ALIAS record, as the world sees it'});
   await terminal.type(waitForReason('globex', APEX, 'ProofMissing'), {shows: 'ProofMissing'});
   await terminal.type(message('globex', APEX), {
-    shows: 'the TXT record is asked for',
+    shows: 'the TXT record is required',
     matching: [/_nameplate\.example\.net/],
   });
   const {text} = await terminal.type(requiredRecords('globex', APEX), {
@@ -49,7 +49,7 @@ export async function removal(terminal: Terminal): Promise<number> {
   });
   const retained = "jsonpath='{.metadata.annotations.nameplate\\.dev/retained-since}'";
   await terminal.type(`kubectl -n globex wait secret -l nameplate.dev/host=${APEX} --for=${retained} --timeout=30s`, {
-    shows: 'the certificate is kept for 7 days: to add the host again costs no new one',
+    shows: 'the certificate is kept for 7 days: adding the host again needs no new one',
   });
   return seconds;
 }

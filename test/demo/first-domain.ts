@@ -36,7 +36,7 @@ export async function wrongValue(terminal: Terminal, target: string): Promise<vo
   });
   await terminal.type(waitForReason('acme', HOST, 'RecordMismatch'), {shows: 'RecordMismatch'});
   await terminal.type(message('acme', HOST), {
-    shows: 'what was found and what is wanted',
+    shows: 'what was found and what is required',
     matching: [/shops\.hosting\.example\.net/, new RegExp(target)],
   });
 }
@@ -44,7 +44,7 @@ export async function wrongValue(terminal: Terminal, target: string): Promise<vo
 export async function addressInTheWay(terminal: Terminal): Promise<void> {
   terminal.heading('An A record in the way');
   await terminal.type([dns('remove', HOST, 'CNAME'), dns('set', HOST, 'A', '198.51.100.7')], {
-    shows: 'an A record of an earlier hosting stands where the CNAME must go',
+    shows: 'an A record from earlier hosting is where the CNAME must go',
   });
   await terminal.type(waitForReason('acme', HOST, 'ConflictingRecord'), {shows: 'ConflictingRecord'});
   await terminal.type(message('acme', HOST), {
@@ -91,7 +91,7 @@ export async function https(terminal: Terminal): Promise<void> {
     matching: [/issuer:.*Pebble/, /SSL certificate verify ok/, /path=\/hello pod=shop-/],
   });
   await terminal.type(`curl -sSL -w 'redirects: %{num_redirects}\\n' 'http://${HOST}/cart?item=7'`, {
-    shows: 'http leads to https in one redirect; path and query survive',
+    shows: 'http redirects to https once; path and query survive',
     matching: [/path=\/cart\?item=7 /, /redirects: 1$/m],
   });
 }

@@ -1,4 +1,4 @@
-/** The messages API beside the operator: installed, a key, a message from accepted to processed, and the key's end. */
+/** The messages API: installation, a key, a message from accepted to processed, and the end of the key. */
 import {ADDRESSES} from '../cluster/state.ts';
 import {MESSAGES_HOST, RELEASE} from '../support/install.ts';
 import {apply, dns} from './commands.ts';
@@ -15,7 +15,7 @@ export async function installMessages(terminal: Terminal): Promise<void> {
   await terminal.type(dns('set', MESSAGES_HOST, 'A', ADDRESSES.ingress), {shows: 'the platform’s DNS'});
   const settings = `--set messages.enabled=true --set messages.host=${MESSAGES_HOST}`;
   await terminal.type(`helm upgrade ${name} ${chart} --namespace ${namespace} --reuse-values ${settings} --wait`, {
-    shows: 'installed beside the operator: one pod with a volume',
+    shows: 'installed alongside the operator: one pod with a volume',
     matching: [/STATUS: deployed/],
     lines: 7,
   });
@@ -30,7 +30,7 @@ export async function messageProcessed(terminal: Terminal): Promise<void> {
   await terminal.type(apply(apiKey('acme', 'shop')), {shows: 'the tenant asks for a key'});
   await terminal.type('kubectl -n acme wait apikey/shop --for=condition=Ready --timeout=30s', {shows: 'made'});
   await terminal.type('kubectl -n acme get apikey shop', {
-    shows: 'what anybody may see of it',
+    shows: 'what anyone may see of it',
     matching: [/shop +npk_\w+ +True +Active/],
   });
   // The shell of each command is a new one, and the key is not to be printed.

@@ -52,7 +52,7 @@ export async function defaultHost(terminal: Terminal): Promise<void> {
     {shows: 'its web server runs'},
   );
   await terminal.type(apply(shop()), {
-    shows: 'a project: what serves it, and nothing else',
+    shows: 'a project: only the Service that serves it',
     matching: [/shop created/],
   });
   await terminal.type('kubectl -n acme wait project/shop --for=condition=Ready --timeout=60s', {shows: 'published'});
@@ -74,12 +74,12 @@ export async function freePlan(terminal: Terminal): Promise<void> {
     {shows: 'PlanRequired'},
   );
   await terminal.type(message('acme', 'shop.example.com'), {
-    shows: 'the tenant is told which plan it takes',
+    shows: 'the tenant sees which plan is required',
     matching: [/need a paid plan \(pro\).*on plan free/],
   });
   await terminal.type('kubectl label namespace acme nameplate.dev/plan=pro', {shows: 'the platform sells an upgrade'});
   await terminal.type(waitForCondition('acme', 'shop.example.com', 'Accepted'), {
-    shows: 'and the domain goes on by itself',
+    shows: 'and the domain continues automatically',
   });
 }
 
@@ -95,7 +95,7 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
     {shows: 'NoSuccessfulDeploy'},
   );
   await terminal.type(message('acme', 'blog.example.com'), {
-    shows: 'the tenant is told what is missing',
+    shows: 'the tenant sees what is missing',
     matching: [/Service blog has never had a ready endpoint/],
   });
   await terminal.type('kubectl -n acme create deployment blog --image=localhost/nameplate/web:test --port=8080', {

@@ -49,10 +49,10 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
     matching: [/refused/, /next attempt is made at/, /verify-requested-at/],
   });
   await terminal.type([dns('remove', SECURE, '--server', 'ca'), verifyNow('acme', SECURE)], {
-    shows: 'mended; verify now',
+    shows: 'fixed; verify now',
   });
   await terminal.type(waitForCondition('acme', SECURE, 'Ready'), {
-    shows: 'a fresh attempt at once, not in an hour: live',
+    shows: 'a new attempt now, not in an hour: live',
   });
   await terminal.type(untilServed(`https://${SECURE}/`), {
     shows: 'served',
@@ -104,7 +104,7 @@ export async function movedHost(terminal: Terminal, target: string): Promise<voi
     matching: [/No resources found/],
   });
   await terminal.type(message('acme', PROMO), {
-    shows: 'the former holder is told',
+    shows: 'the former holder is notified',
     matching: [/Another account holds/],
   });
 }

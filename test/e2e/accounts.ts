@@ -4,7 +4,7 @@ import type {Tenant} from '../support/tenant.ts';
 import {cluster, newTenant, visitor} from './world.ts';
 
 export function racing(): void {
-  it('of two namespaces that add a host at once, the one that its CNAME names has it, whoever came first', async () => {
+  it('if two namespaces add a host together, the one that its CNAME names gets it, whichever came first', async () => {
     const [loser, winner] = await Promise.all([newTenant('race-a'), newTenant('race-b')]);
     const host = loser.host('shop');
     await Promise.all([loser.applyProject({primary: host}), winner.applyProject({primary: host})]);
@@ -16,7 +16,7 @@ export function racing(): void {
     expect(await loser.certificate(host)).toBeUndefined();
   });
 
-  it('of two namespaces whose proofs for an apex stand side by side, exactly one has it', async () => {
+  it('if two namespaces both have a proof for an apex, exactly one holds it', async () => {
     const tenants = await Promise.all([newTenant('both-a'), newTenant('both-b')]);
     const host = tenants[0].zone;
     await Promise.all(tenants.map(tenant => tenant.applyProject({primary: host})));

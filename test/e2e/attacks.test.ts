@@ -14,17 +14,18 @@ import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
 import {misleadVerifier, squat} from './attacks/shared.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
-  'a route of the edge: no Ingress, with or without a class, and nothing of Traefik': writeRoutes,
-  'a certificate for the host of another: every request is denied, and nothing is ordered': askForCertificates,
-  'an ACME server of its own: no path on the edge, and no order, however its Issuer was created': relayChallenges,
-  'what is managed in its own namespace can be neither changed, nor kept, nor deleted': changeWhatIsManaged,
+  'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,
+  "a certificate for another tenant's host: every request is denied, and nothing is ordered": askForCertificates,
+  'its own ACME server: no path on the edge, and no order, however its Issuer was created': relayChallenges,
+  'managed objects in its own namespace cannot be changed, kept, or deleted': changeWhatIsManaged,
   'the rights and the labels that the platform gives cannot be taken': takeRights,
-  'a Service that leads elsewhere leads its host nowhere else': leadElsewhere,
+  'a Service that points elsewhere does not move its host': leadElsewhere,
   'a default host can neither be collided with nor listed': collide,
-  'a redirect leads to no host but its own, whatever is written for one': redirectAway,
-  'a key that is copied into another account works for its owner alone': copyKey,
-  'hosts that nobody has proved yet cannot be kept from their owner, be there ever so many': squat,
-  'name servers within the cluster are not asked, and answers that turn are told now and then': misleadVerifier,
+  'a redirect points only to its own host, whatever is written for one': redirectAway,
+  'a key that is copied into another account works only for its owner': copyKey,
+  'hosts that nobody has proved yet cannot be kept from their owner, however many there are': squat,
+  'name servers within the cluster are not queried, and rotating answers are reported only now and then':
+    misleadVerifier,
 };
 
 describe.concurrent('attacks', () => {

@@ -17,7 +17,7 @@ import {settings} from './setup.ts';
 import {client as admin, cluster, newTenant} from './world.ts';
 
 const ISSUER = {kind: 'ClusterIssuer', name: cluster.info.issuers.acme, group: 'cert-manager.io'};
-/** What new hosts may have beside what was ordered before; one tenant alone gets three of the four. */
+/** Orders for new hosts in addition to earlier ones. A single tenant gets three of the four. */
 const FREE = 4;
 const RESERVE = 2;
 
@@ -47,7 +47,7 @@ afterAll(async () => {
   expect(await victim.strangeAnswers()).toEqual([]);
 });
 
-it('who orders for many hosts, and by hand as well, gets its share, and leaves the first host of the next tenant its own', async () => {
+it("a tenant that orders for many hosts, manually as well, gets its share and leaves room for the next tenant's first host", async () => {
   const [greedy, modest] = await Promise.all([
     newAttacker('attack-orders', {issuer: 'none'}),
     newTenant('modest', {issuer: 'none'}),

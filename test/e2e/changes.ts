@@ -1,4 +1,4 @@
-/** Changes of what a tenant wants: hosts that move, swap, go and come back, while somebody asks for them all the time. */
+/** Changes that a tenant makes: hosts that move, swap, go, and come back while a visitor requests them all the time. */
 import {expect, it} from 'vitest';
 import {failuresOf, type Observation} from '../support/http.ts';
 import {newTenant, visitor} from './world.ts';
@@ -40,7 +40,7 @@ export function changing(): void {
     expect(statusesOf(observation)).toEqual([200, 301]);
   });
 
-  it('of two Projects that list a host the older has it, and when that is deleted the other goes on without a gap', async () => {
+  it('if two Projects list a host, the older one has it; when that is deleted, the other takes over without a gap', async () => {
     const tenant = await newTenant('heir');
     const host = tenant.host('shop');
     await tenant.deploy('heir');
@@ -83,7 +83,7 @@ export function changing(): void {
     expect(failuresOf(await observed.stop())).toEqual([]);
   });
 
-  it('Project and hand-made Domain deleted together leave nothing', async () => {
+  it('a Project and a manually created Domain that are deleted together leave nothing behind', async () => {
     const tenant = await newTenant('together');
     const [listed, made] = [tenant.host('listed'), tenant.host('made')];
     await tenant.goLive({primary: listed});

@@ -1,4 +1,4 @@
-/** After a failure: what somebody needs who was not there when it happened. Run inside the cluster. */
+/** After a failure, prints what is needed to diagnose it later. Run inside the cluster. */
 import {run} from '../cluster/children.ts';
 import {RELEASE} from '../support/install.ts';
 

@@ -1,4 +1,7 @@
-/** What befalls everybody: operators killed, the operator gone for a while, DNS down. One after another, beside no other test. */
+/**
+ * Faults that affect all tenants: killed operators, an operator outage, DNS down. Run one after another, without other
+ * tests.
+ */
 import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
 import {NAMESPACE} from '../../src/operator/model/kinds.ts';
@@ -19,7 +22,7 @@ afterEach(async () => {
   await Promise.all([scale(client, OPERATOR, 2), ...DNS.map(server => scale(client, server, 1))]);
 });
 
-it('operators are killed while domains go live: all get live, and nothing is made twice', async () => {
+it('operators are killed while domains go live: all become live, and nothing is created twice', async () => {
   const tenants = await Promise.all([
     newTenant('kill-a', {issuer: 'acme'}),
     ...['kill-b', 'kill-c', 'kill-d'].map(name => newTenant(name)),
@@ -73,7 +76,7 @@ async function killOperator(which: 'leader' | 'any'): Promise<void> {
   await kill(client, pod);
 }
 
-it('while the operator is gone a namespace can go too; what happened meanwhile is made good once it is back', async () => {
+it('a namespace can be deleted while the operator is down; once it is back, it catches up', async () => {
   const [gone, wiped, orphaned, kept] = await Promise.all([
     newTenant('down-gone'),
     newTenant('down-wiped', {issuer: 'acme'}),
@@ -108,7 +111,7 @@ it('while the operator is gone a namespace can go too; what happened meanwhile i
   await attempts.stop();
 });
 
-it('DNS is down for longer than drift takes: nothing live is demoted, what is new waits and goes on by itself', async () => {
+it('DNS is down for longer than drift takes: no live domain is demoted, and new ones wait and continue automatically', async () => {
   const tenant = await newTenant('outage');
   const [host, young] = [tenant.host('shop'), tenant.host('young')];
   await tenant.goLive({primary: host});

@@ -12,7 +12,7 @@ interface WrongRecord {
 
 const WRONG_RECORDS: readonly WrongRecord[] = [
   {
-    name: 'the CNAME of somebody else',
+    name: "another account's CNAME",
     type: 'CNAME',
     value: 'aaaaaaaaaaaaaaaaaaaa.edge.nameplate.test',
     reason: 'RecordMismatch',
@@ -59,7 +59,7 @@ export function certificateNotProvisioning(): void {
     await tenant.sees(host, {state: 'Live'});
   });
 
-  it('a CAA record that forbids is named, nothing is ordered, and re-verify goes on once it is gone', async () => {
+  it('a CAA record that forbids issuance is named, nothing is ordered, and a verify request continues once it is gone', async () => {
     const tenant = await newTenant('caa');
     const host = tenant.host('shop');
     await cluster.zones.set(tenant.zone, 'CAA', '0 issue "other-ca.test"');

@@ -15,7 +15,7 @@ import {client, newTenant, visitor} from './world.ts';
 const URL = `https://${MESSAGES_HOST}/messages`;
 
 export function sendingMessages(): void {
-  it('what was answered 202 outlives the pod, is processed once, and no other account sees it', async () => {
+  it('a message answered with 202 outlives the pod, is processed once, and is invisible to other accounts', async () => {
     const [mine, theirs] = await Promise.all([newKey('messages-a'), newKey('messages-b')]);
     const text = `hello ${randomUUID()}`;
     const accepted = await mine.until('', {status: 202}, post({message: text}));

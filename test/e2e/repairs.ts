@@ -5,7 +5,7 @@ import {failuresOf} from '../support/http.ts';
 import {client, newTenant, visitor} from './world.ts';
 
 export function repairing(): void {
-  it('an Ingress that is edited by hand is put back, one that is deleted is made again', async () => {
+  it('an edited Ingress is reverted, and a deleted one is recreated', async () => {
     const tenant = await newTenant('edited');
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});

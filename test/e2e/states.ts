@@ -29,7 +29,7 @@ export function adding(): void {
     await tenant.sees(host, {state: 'Unverified', Accepted: 'Accepted'});
   });
 
-  it('a plan that the platform does not have counts as the default one, and says so', async () => {
+  it('an unknown plan counts as the default one, and the message says so', async () => {
     const tenant = await newTenant('plan', {plan: 'gold'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
@@ -41,7 +41,7 @@ export function adding(): void {
 }
 
 export function goingLive(): void {
-  it('a right record leads over verified to live: https by the ACME CA, http redirected once', async () => {
+  it('a correct record makes the host verified, then live: https from the ACME CA, http redirected once', async () => {
     const tenant = await newTenant('live', {issuer: 'acme'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
@@ -71,7 +71,7 @@ export function goingLive(): void {
 }
 
 export function staying(): void {
-  it('re-verify of a healthy live domain answers and asks for no certificate', async () => {
+  it('a verify request for a healthy live domain is answered and requests no certificate', async () => {
     const tenant = await newTenant('again');
     const host = tenant.host('shop');
     const attempts = tenant.recordAttempts();
@@ -83,7 +83,7 @@ export function staying(): void {
     await attempts.stop();
   });
 
-  it('re-verify of a live domain whose renewal fails starts a fresh attempt, and traffic never stops', async () => {
+  it('a verify request for a live domain whose renewal fails starts a new attempt, and traffic never stops', async () => {
     const tenant = await newTenant('renewal', {issuer: 'acme'});
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});

@@ -1,4 +1,4 @@
-/** Tenants beside each other on one cluster. All rows run at the same time, each with a namespace and a zone of its own. */
+/** Tenants on one shared cluster. All rows run at the same time, each with its own namespace and zone. */
 import {describe} from 'vitest';
 import {racing} from './accounts.ts';
 import {changing} from './changes.ts';

@@ -9,7 +9,7 @@ export const cluster = await connect();
 export const client = createTestClient(cluster.info.kubeconfig);
 export const visitor = await createVisitor(cluster.info);
 
-/** The CA finds no address for the host, whatever the authoritative servers say: its attempts fail at once. */
+/** The CA finds no address for the host, whatever the authoritative servers say: its attempts fail immediately. */
 export function hideFromCa(host: string): Promise<void> {
   return cluster.zones.set(host, 'TXT', 'nothing else here', {server: 'ca'});
 }

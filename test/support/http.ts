@@ -1,4 +1,7 @@
-/** Requests as visitors make them: each on a connection of its own, TLS verified against the CA's root, redirects only seen. */
+/**
+ * Requests as visitors send them: each on a separate connection, with TLS verified against the CA's root; redirects are
+ * not followed.
+ */
 import {readFile} from 'node:fs/promises';
 import {type IncomingMessage, request as requestHttp} from 'node:http';
 import {request as requestHttps} from 'node:https';
@@ -52,7 +55,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 3;
 const OBSERVE_PAUSE_MS = 100;
 
-/** A visitor whose every connection goes to the ingress, whatever DNS says, so that what was removed can be asked for. */
+/** A visitor whose connections all go to the ingress, whatever DNS says, so that removed hosts can be requested. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
   const ca = await readFile(roots, 'utf8');
   const request = (url: string, options: RequestOptions = {}) =>

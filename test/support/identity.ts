@@ -1,4 +1,4 @@
-/** Acts as a tenant does: a service account that is admin of its own namespace, by a token of the TokenRequest API. */
+/** Acts as a tenant: a service account with the role admin in its namespace, with a token from the TokenRequest API. */
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -19,8 +19,9 @@ export const ROLE_BINDING = kindOf(GROUP, 'RoleBinding');
 const CLUSTER_ROLE: ResourceType = {...kindOf(GROUP, 'ClusterRole'), namespaced: false};
 
 /**
- * What a platform may have given away on top of `admin`, for its namespaces alone: Traefik's kinds (its chart can add
- * them to `admin`), what Kubernetes and cert-manager have taken out of the role over the years, and the own namespace.
+ * What a platform may have granted in addition to `admin`, only in the tenant's namespaces: Traefik's kinds (its chart
+ * can add them to `admin`), what Kubernetes and cert-manager have taken out of the role over the years, and the own
+ * namespace.
  */
 const EXTRAS = {
   apiVersion: `${GROUP}/v1`,
@@ -57,7 +58,7 @@ function binding(namespace: string, role: string) {
   };
 }
 
-/** The cluster of the kubeconfig, with the token in place of whoever it speaks for. */
+/** The cluster of the kubeconfig, with the token instead of its user. */
 async function clientOf(kubeconfig: string, token: string): Promise<KubeClient> {
   const config = parse(await readFile(kubeconfig, 'utf8')) as {users: {name: string}[]};
   const users = config.users.map(({name}) => ({name, user: {token}}));

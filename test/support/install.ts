@@ -12,7 +12,7 @@ export const RELEASE = {
   values: 'test/support/values.yaml',
 } as const;
 
-/** Of the messages API, where it is installed. */
+/** Of the messages API, if it is installed. */
 export const MESSAGES_HOST = 'api.nameplate.test';
 
 const NAMESPACE = `
@@ -39,5 +39,5 @@ export async function installOperator({apply, helm}: Cluster, settings: readonly
 export async function leaderPod({kubectl}: Pick<Cluster, 'kubectl'>): Promise<string> {
   const {name, namespace} = RELEASE;
   const holder = await kubectl('-n', namespace, 'get', 'lease', name, '-o', 'jsonpath={.spec.holderIdentity}');
-  return holder.replace(/_.*/, ''); // what follows tells a restarted container from its former self
+  return holder.replace(/_.*/, ''); // the rest distinguishes a restarted container from the previous one
 }

@@ -15,7 +15,10 @@ interface Applied {
   readonly object: KubeObject;
 }
 
-/** `acme`: the platform's ACME CA, with an account of the tenant's own. `fast`: the cluster's CA, which signs at once. */
+/**
+ * `acme`: the platform's ACME CA, with an account of the tenant's own. `fast`: the cluster's CA, which signs
+ * immediately.
+ */
 export function issuerObjects(
   client: KubeClient,
   {issuers}: ClusterInfo,

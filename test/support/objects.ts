@@ -18,7 +18,7 @@ export function namespace(name: string, {plan, account}: NamespaceOptions = {}):
   return {apiVersion: 'v1', kind: 'Namespace', metadata: {name, labels}};
 }
 
-/** A Project served by the Service of its own name. */
+/** A Project served by the Service with the same name. */
 export function project(
   inNamespace: string,
   name: string,
@@ -29,7 +29,7 @@ export function project(
   return {apiVersion: API_VERSION, kind: 'Project', metadata: {name, namespace: inNamespace}, spec};
 }
 
-/** A Domain as somebody applies it by hand. */
+/** A manually applied Domain. */
 export function domain(
   inNamespace: string,
   host: string,

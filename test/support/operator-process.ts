@@ -1,4 +1,4 @@
-/** The operator as its users run it: a process of its own, started from the source with a configuration file. */
+/** The operator as users run it: a separate process, started from the source with a configuration file. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {type Child, failOnExit, startChild} from '../cluster/children.ts';

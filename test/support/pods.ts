@@ -8,7 +8,7 @@ import {DEPLOYMENT, POD, type Pod} from './workload.ts';
 
 const WAIT = {timeoutMs: 90_000, intervalMs: 200};
 
-/** Resolves when so many pods are ready, and no other is left. */
+/** Resolves when this many pods are ready and no others are left. */
 export async function scale(
   client: KubeClient,
   deployment: {readonly namespace: string; readonly name: string},

@@ -1,4 +1,4 @@
-/** A tenant of the platform in the e2e tests: a namespace with an account, a zone of its own, and what runs in it. */
+/** A tenant of the platform in the e2e tests: a namespace with an account, its own zone, and what runs in it. */
 import {randomBytes} from 'node:crypto';
 import {findCondition} from '../../src/api/conditions.ts';
 import type {ProjectSpec} from '../../src/api/generated/project.ts';
@@ -24,7 +24,7 @@ export type IssuerKind = 'acme' | 'fast' | 'none';
 export interface TenantOptions {
   /** Label of the namespace; '' for none. Default: pro. */
   readonly plan?: string;
-  /** The tenant's own Issuer: by ACME from Pebble, or at once by a CA in the cluster. Default: fast. */
+  /** The tenant's own Issuer: with ACME from Pebble, or immediately from a CA in the cluster. Default: fast. */
   readonly issuer?: IssuerKind;
   /** Whether Service `web` runs from the start. Default: true. */
   readonly deployed?: boolean;
@@ -109,7 +109,7 @@ export class Tenant {
     await this.#client.apply(kinds.PROJECT, project(this.namespace, name, domains, {name: service, port: 'http'}));
   }
 
-  /** A Domain made by hand. */
+  /** A manually created Domain. */
   async applyDomain(host: string, projectName = 'shop'): Promise<void> {
     await this.#client.apply(kinds.DOMAIN, domain(this.namespace, host, projectName));
   }
@@ -132,7 +132,7 @@ export class Tenant {
     return this.#client.get(kinds.DOMAIN_CLAIM, {name: host});
   }
 
-  /** Waits until the Domain is as expected, and speaks of its present spec; fails with what it was instead. */
+  /** Waits until the Domain is as expected for its current spec; fails with what it was instead. */
   async sees(host: string, expected: ExpectedDomain): Promise<kinds.Domain> {
     const complaint = (domain: kinds.Domain | undefined) => {
       if (domain && isAs(domain, expected)) return undefined;
@@ -252,7 +252,7 @@ export class Tenant {
     await until(`${this.namespace}: the routes of ${host} are as expected`, probe, WAIT);
   }
 
-  /** Which route objects stand, by uid: the same ones only as long as nobody deleted one. */
+  /** The existing route objects by uid, which stay the same unless one was deleted. */
   async routeUids(...hosts: string[]): Promise<string[]> {
     const routes = await Promise.all(hosts.map(host => this.routes(host)));
     return routes.flat().map(({kind, metadata}) => `${kind} ${metadata.name} ${metadata.uid}`);

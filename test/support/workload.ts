@@ -1,4 +1,4 @@
-/** What really runs for a tenant in the e2e tests, beside the objects of objects.ts; and kinds that the operator does not know. */
+/** A tenant's real workloads in the e2e tests, in addition to objects.ts, and kinds that the operator does not know. */
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 
 export interface Deployment extends KubeObject {

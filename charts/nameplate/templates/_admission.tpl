@@ -2,9 +2,9 @@
 What the admission policies share. All of them are ValidatingAdmissionPolicies: the API server evaluates them itself.
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 
-Each policy first checks the object, and queries RBAC about the writer only where it would refuse the write: CEL
-evaluates a variable only where it is used, so a write that passes anyway costs no query. CEL counts one RBAC query as a
-third of what an expression may cost, so each query is a separate variable.
+Each policy first checks the object, and queries RBAC about the writer only if it would reject the write: CEL evaluates
+a variable only when it is used, so a write that passes anyway costs no query. CEL counts one RBAC query as a third of
+what an expression may cost, so each query is a separate variable.
 */}}
 
 {{/* The head of a policy. Takes a dict: root, name. */}}
@@ -17,7 +17,7 @@ metadata:
     {{- include "nameplate.labels" .root | nindent 4 }}
 {{- end }}
 
-{{/* Takes a dict: root, name. In audit mode the API server refuses nothing: it warns the writer and annotates its audit
+{{/* Takes a dict: root, name. In audit mode, the API server rejects nothing: it warns the writer and annotates its audit
 log. */}}
 {{- define "nameplate.admissionPolicyBinding" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -57,7 +57,7 @@ tenant never may. Takes a dict: group, resource (both CEL).
 {{- end }}
 
 {{/*
-Variables of a policy that judges more than a status: a legitimate writer writes the status and nothing else. For
+Variables of a policy that checks more than a status: a legitimate writer writes the status and nothing else. For
 Kubernetes' own kinds, a write to the status can also change labels, annotations, and finalizers, and annotations decide
 where a route points.
 */}}
@@ -74,7 +74,7 @@ where a route points.
   expression: variables.writesOnlyStatus && (variables.writesStatusEverywhere || variables.isStatusWriter)
 {{- end }}
 
-{{/* The list as CEL writes it. */}}
+{{/* The list as a CEL literal. */}}
 {{- define "nameplate.admission.celList" -}}
 {{- toJson . | replace "\"" "'" }}
 {{- end }}

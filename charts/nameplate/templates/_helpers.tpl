@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* Base name of every object: the release's, with the chart's name unless the release bears it already. */}}
+{{/* Base name of all objects: the release's name, followed by the chart's name unless the release's name contains it. */}}
 {{- define "nameplate.fullname" -}}
 {{- $name := include "nameplate.name" . }}
 {{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
@@ -22,7 +22,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* Of the messages API: short enough that its StatefulSet's pods, and their revision labels, have valid names. */}}
+{{/* Base name for the messages API, short enough for valid names of StatefulSet pods and revision labels. */}}
 {{- define "nameplate.messages.fullname" -}}
 {{- printf "%s-messages" (include "nameplate.fullname" . | trunc 43 | trimSuffix "-") }}
 {{- end }}
@@ -41,9 +41,9 @@ app.kubernetes.io/component: messages
 {{- .Values.messages.certificate.existingSecret | default (printf "%s-tls" (include "nameplate.messages.fullname" .)) }}
 {{- end }}
 
-{{/* The configuration file of the messages API: .Values.messages.config, and what only the chart knows. */}}
+{{/* The configuration file of the messages API: .Values.messages.config, and the options that the chart sets. */}}
 {{- define "nameplate.messages.config" -}}
-{{- $_ := required "messages.host is needed where messages.enabled is true: the host of the API, for example api.example.net" .Values.messages.host }}
+{{- $_ := required "messages.host is required when messages.enabled is true. Set it to the API's host, for example api.example.net" .Values.messages.host }}
 {{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" (dict "folder" "/var/lib/nameplate-messages") }}
 {{- mergeOverwrite (deepCopy .Values.messages.config) $own | toYaml }}
 {{- end }}
@@ -52,7 +52,7 @@ app.kubernetes.io/component: messages
 {{- if .Values.serviceAccount.create }}
 {{- .Values.serviceAccount.name | default (include "nameplate.fullname" .) }}
 {{- else }}
-{{- required "serviceAccount.name is needed where serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- required "serviceAccount.name is required when serviceAccount.create is false" .Values.serviceAccount.name }}
 {{- end }}
 {{- end }}
 
@@ -65,14 +65,14 @@ app.kubernetes.io/component: messages
 {{- .Values.platformKey.existingSecret | default (printf "%s-platform-key" (include "nameplate.fullname" .)) }}
 {{- end }}
 
-{{/* The operator's configuration file: .Values.config, and what only the chart knows. */}}
+{{/* The operator's configuration file: .Values.config, and the options that the chart sets. */}}
 {{- define "nameplate.config" -}}
 {{- $config := deepCopy .Values.config }}
-{{- $_ := required "config.platform.baseDomain is needed: projects are published under it, for example apps.example.net" $config.platform.baseDomain }}
-{{- $_ := required "config.platform.targetDomain is needed: custom domains point below it, for example edge.example.net" $config.platform.targetDomain }}
-{{- $_ := required "config.certificates.issuerRef.name is needed: the cert-manager issuer of custom domains, for example letsencrypt" $config.certificates.issuerRef.name }}
+{{- $_ := required "config.platform.baseDomain is required. Projects are published under it; example: apps.example.net" $config.platform.baseDomain }}
+{{- $_ := required "config.platform.targetDomain is required. Custom domains point to names below it; example: edge.example.net" $config.platform.targetDomain }}
+{{- $_ := required "config.certificates.issuerRef.name is required. It names the cert-manager issuer for custom domains; example: letsencrypt" $config.certificates.issuerRef.name }}
 {{- $_ := set $config.platform "keyFile" (printf "/etc/nameplate/key/%s" .Values.platformKey.secretKey) }}
-{{- /* The platform's own certificates here, such as that of the messages API, are nobody's host. */}}
+{{- /* The platform's own certificates here, such as that of the messages API, are not for a tenant's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
 {{- $notEnforced := list }}
 {{- range $name := list "routes" "issuance" "edgeAddresses" "dnsNames" "managedObjects" "namespaceLabels" "ownKinds" }}
@@ -85,7 +85,7 @@ app.kubernetes.io/component: messages
 {{- $_ := set $config.controller.leaderElection "leaseName" (include "nameplate.fullname" .) }}
 {{- $_ := set $config.controller.leaderElection "namespace" .Release.Namespace }}
 {{- if and (gt (int .Values.replicas) 1) (not $config.controller.leaderElection.enabled) }}
-{{- fail "config.controller.leaderElection.enabled is false, so replicas must be 1: two operators would write against each other" }}
+{{- fail "config.controller.leaderElection.enabled is false, so replicas must be 1: several operators would overwrite each other's changes" }}
 {{- end }}
 {{- if .Values.messages.enabled }}
 {{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
@@ -93,7 +93,7 @@ app.kubernetes.io/component: messages
 {{- toYaml $config }}
 {{- end }}
 
-{{/* Peers of a NetworkPolicy. Without peers a rule would admit everybody; here it admits the release's own namespace. */}}
+{{/* Peers of a NetworkPolicy. A rule without peers would allow everyone; this helper allows the release's own namespace. */}}
 {{- define "nameplate.networkPolicy.from" -}}
 {{- . | default (list (dict "podSelector" dict)) | toYaml }}
 {{- end }}

@@ -1,7 +1,7 @@
 // Generated from crds/ by tools/generate-types.ts; do not edit.
 
 /**
- * What is wanted.
+ * The desired state.
  */
 export interface APIKeySpec {
   /**
@@ -14,38 +14,38 @@ export interface APIKeySpec {
     ...('messages:write' | 'messages:read' | 'messages:process')[]
   ];
   /**
-   * Name of the Secret that the operator makes; NAME-apikey where absent. A Secret that exists already is left alone. Cannot be changed.
+   * Name of the Secret that the operator creates. Defaults to NAME-apikey. The operator does not touch an existing Secret. Immutable.
    */
   secretName?: string;
   /**
-   * When the key ends to work, in RFC 3339. Absent, it does not expire.
+   * When the key expires, in RFC 3339 format. If absent, the key does not expire.
    */
   expiresAt?: string;
   /**
-   * True ends the key at once and for good.
+   * If true, the key is revoked immediately and permanently.
    */
   revoked?: boolean;
   /**
-   * How a key is replaced by a new one.
+   * How the key is rotated.
    */
   rotation?: {
     /**
-     * How long the key before goes on working beside the new one; a day where absent.
+     * How long the previous key keeps working after a rotation. Defaults to a day.
      */
     overlapSeconds?: number;
   };
 }
 
 /**
- * What the operator found and did.
+ * The observed state.
  */
 export interface APIKeyStatus {
   /**
-   * The generation of the spec that the status speaks of; -1 before the operator has seen it.
+   * The generation of the spec that this status describes; -1 until the operator has seen the object.
    */
   observedGeneration?: number;
   /**
-   * The account whose key this is, the namespace's label nameplate.dev/account or else its UID.
+   * The account that the key belongs to: the namespace's label nameplate.dev/account, or else its UID.
    */
   account?: string;
   /**
@@ -53,32 +53,32 @@ export interface APIKeyStatus {
    */
   secretName?: string;
   /**
-   * How the key begins, to recognize it by.
+   * The first characters of the key, so that people can recognize it.
    */
   prefix?: string;
   /**
-   * SHA-256 of the key in hexadecimal, the name of its KeyClaim. The messages API reads only KeyClaims.
+   * SHA-256 of the key in hexadecimal; also the name of its KeyClaim. The messages API reads only KeyClaims.
    */
   sha256?: string;
   /**
-   * The key before, while it still works.
+   * The previous key, while it still works.
    */
   previous?: {
     /**
-     * SHA-256 of the key before, in hexadecimal.
+     * SHA-256 of the previous key, in hexadecimal.
      */
     sha256: string;
     /**
-     * When the key before ends to work.
+     * When the previous key stops working.
      */
     validUntil: string;
   };
   /**
-   * The value of the annotation nameplate.dev/rotate-requested-at for which the key was last replaced.
+   * The value of the annotation nameplate.dev/rotate-requested-at that last caused a rotation.
    */
   lastHandledRotateRequest?: string;
   /**
-   * Active says whether the key works. Ready says whether the operator has done what the spec wants; it stays True for a key that was revoked or has expired.
+   * Active says whether the key works. Ready says whether the operator has applied the spec; it stays True for a key that was revoked or has expired.
    */
   conditions?: {
     /**
@@ -86,11 +86,11 @@ export interface APIKeyStatus {
      */
     type: string;
     /**
-     * True, False or Unknown.
+     * True, False, or Unknown.
      */
     status: 'True' | 'False' | 'Unknown';
     /**
-     * The generation of the spec that the condition speaks of.
+     * The generation of the spec that this condition describes.
      */
     observedGeneration?: number;
     /**
@@ -98,11 +98,11 @@ export interface APIKeyStatus {
      */
     lastTransitionTime: string;
     /**
-     * One CamelCase word for programs.
+     * A CamelCase word for programs.
      */
     reason: string;
     /**
-     * What was found, and who must do what next.
+     * What the operator found, and what to do next.
      */
     message: string;
   }[];

@@ -1,15 +1,15 @@
 // Generated from crds/ by tools/generate-types.ts; do not edit.
 
 /**
- * What is wanted.
+ * The desired state.
  */
 export interface DomainSpec {
   /**
-   * The host name, lower case, internationalized names in A-label form (xn--…), without scheme, port or trailing dot. Equal to metadata.name.
+   * The host name in lower case, without scheme, port, or trailing dot. Internationalized names must be in A-label form (xn--…). Must equal metadata.name.
    */
   host: string;
   /**
-   * The Project, in the same namespace, that the host belongs to.
+   * The Project that the host belongs to, in the same namespace.
    */
   projectRef: {
     /**
@@ -18,34 +18,34 @@ export interface DomainSpec {
     name: string;
   };
   /**
-   * Redirect to another host of the project instead of serving it. Path and query are kept; a visitor takes one hop however redirects are chained. Absent, the host serves the project.
+   * Redirect to another host of the project instead of serving the project. Path and query are kept. Even if redirects are chained, visitors are redirected only once. If absent, the host serves the project.
    */
   redirect?: {
     /**
-     * The host that visitors are sent to, always by https; it must be a host of the same project.
+     * The host that visitors are redirected to, always over HTTPS. It must be a host of the same project.
      */
     to: string;
     /**
-     * HTTP status of the redirect, 301 where absent. What the cluster's ingress cannot answer exactly is refused with the reason RedirectStatusUnsupported.
+     * HTTP status of the redirect. Defaults to 301. If the cluster's ingress does not support a status exactly, it is rejected with the reason RedirectStatusUnsupported.
      */
     status?: 301 | 302 | 307 | 308;
   };
 }
 
 /**
- * What the operator found and did.
+ * The observed state.
  */
 export interface DomainStatus {
   /**
-   * The generation of the spec that the status speaks of; -1 before the operator has seen it.
+   * The generation of the spec that this status describes; -1 until the operator has seen the object.
    */
   observedGeneration?: number;
   /**
-   * One word for people. Blocked: cannot start; Unverified: waits for DNS; Verified: the certificate is being issued; Live: served over HTTPS; Degraded: served, but DNS has drifted or renewal is failing. Programs read the conditions.
+   * A one-word summary for people. Blocked: cannot start. Unverified: waiting for DNS. Verified: the certificate is being issued. Live: served over HTTPS. Degraded: served, but DNS has drifted or renewal is failing. Programs should read the conditions.
    */
   state?: 'Blocked' | 'Unverified' | 'Verified' | 'Live' | 'Degraded';
   /**
-   * The DNS records that are needed and those that were found.
+   * The required DNS records, and the records that were found.
    */
   dns?: {
     /**
@@ -53,7 +53,7 @@ export interface DomainStatus {
      */
     required?: {
       /**
-       * CNAME; ALIAS at an apex (called ALIAS, ANAME or CNAME flattening by providers); TXT for the proof.
+       * CNAME; ALIAS at an apex (providers call it ALIAS, ANAME, or CNAME flattening); TXT for the proof.
        */
       type: string;
       /**
@@ -61,7 +61,7 @@ export interface DomainStatus {
        */
       name: string;
       /**
-       * What to type into the name field of a DNS form; '@' stands for the domain itself.
+       * What to enter in the name field of a DNS form; '@' means the domain itself.
        */
       label: string;
       /**
@@ -74,7 +74,7 @@ export interface DomainStatus {
       ttl: number;
     }[];
     /**
-     * The last evidence, where it says something; written only when it changes.
+     * The last relevant evidence; written only when it changes.
      */
     observed?: {
       /**
@@ -86,7 +86,7 @@ export interface DomainStatus {
        */
       name: string;
       /**
-       * What was found, escaped and cut.
+       * The value that was found, escaped and truncated.
        */
       value: string;
       /**
@@ -94,7 +94,7 @@ export interface DomainStatus {
        */
       ttl?: number;
       /**
-       * The server that said so.
+       * The name server that returned the record.
        */
       server: string;
     }[];
@@ -112,16 +112,16 @@ export interface DomainStatus {
      */
     renewalTime?: string;
     /**
-     * After a failure, and while an order waits for its turn, the earliest time of the next attempt.
+     * The earliest time of the next attempt, after a failure or while the order is waiting.
      */
     nextAttemptAt?: string;
   };
   /**
-   * The value of the annotation nameplate.dev/verify-requested-at that was handled last.
+   * The last handled value of the annotation nameplate.dev/verify-requested-at.
    */
   lastHandledVerifyRequest?: string;
   /**
-   * The conditions, in the order of the reconcile; each says who must do what next.
+   * The conditions, in the order of the reconcile. Each one says what to do next.
    */
   conditions?: {
     /**
@@ -129,11 +129,11 @@ export interface DomainStatus {
      */
     type: string;
     /**
-     * True, False or Unknown.
+     * True, False, or Unknown.
      */
     status: 'True' | 'False' | 'Unknown';
     /**
-     * The generation of the spec that the condition speaks of.
+     * The generation of the spec that this condition describes.
      */
     observedGeneration?: number;
     /**
@@ -141,11 +141,11 @@ export interface DomainStatus {
      */
     lastTransitionTime: string;
     /**
-     * One CamelCase word for programs.
+     * A CamelCase word for programs.
      */
     reason: string;
     /**
-     * What was found, and who must do what next.
+     * What the operator found, and what to do next.
      */
     message: string;
   }[];

@@ -5,39 +5,43 @@
  */
 export interface DomainClaimSpec {
   /**
-   * The account that holds the host, the namespace's label nameplate.dev/account or else its UID.
+   * The account that holds the host: the namespace's label nameplate.dev/account, or else its UID.
    */
   account: string;
   /**
-   * The namespace whose Domain holds it.
+   * The namespace whose Domain holds the host.
    */
   namespace: string;
   /**
-   * When the account's proof first held.
+   * When the account's proof was first valid.
    */
   since: string;
+  /**
+   * Since when no other account has held it. Earlier failures do not delay this account's first attempt.
+   */
+  accountSince?: string;
   /**
    * When the Domain was removed. A released claim blocks nobody and is deleted after a day, or when its orders no longer count.
    */
   releasedAt?: string;
   /**
-   * Times of the host's last failed certificate attempts, oldest first; the budget against the CA's limit.
+   * When the host's last certificate attempts failed, oldest first. They count against the failure budget.
    */
   failures?: string[];
   /**
-   * The certificates last ordered for the host, oldest first; the budget of the CA account.
+   * The last certificate orders for the host, oldest first. They count against the order budget of the CA account.
    */
   orders?: {
     /**
-     * When the order was let through.
+     * When the order was approved.
      */
     at: string;
     /**
-     * UID of the CertificateRequest; an operator that dies on the way counts it once.
+     * UID of the CertificateRequest, so that an operator that crashes and restarts counts the order only once.
      */
     request?: string;
     /**
-     * It was to replace a certificate that was due for renewal.
+     * True if the order renews a certificate that was due for renewal.
      */
     renewal?: boolean;
   }[];

@@ -11,20 +11,20 @@ export interface HeldHostsSpec {
     [k: string]: string;
   };
   /**
-   * For each default host, the certificates last ordered for it, oldest first; the budget of the CA account. Those of other hosts are on their DomainClaims.
+   * For each default host, its last certificate orders, oldest first. They count against the order budget of the CA account. Orders for other hosts are on their DomainClaims.
    */
   orders?: {
     [k: string]: {
       /**
-       * When the order was let through.
+       * When the order was approved.
        */
       at: string;
       /**
-       * UID of the CertificateRequest; an operator that dies on the way counts it once.
+       * UID of the CertificateRequest, so that an operator that crashes and restarts counts the order only once.
        */
       request?: string;
       /**
-       * It was to replace a certificate that was due for renewal.
+       * True if the order renews a certificate that was due for renewal.
        */
       renewal?: boolean;
     }[];

@@ -5,7 +5,7 @@
  */
 export interface KeyClaimSpec {
   /**
-   * The account that holds the key, from the namespace's label nameplate.dev/account, or else its UID.
+   * The account that holds the key: the namespace's label nameplate.dev/account, or else its UID.
    */
   account?: string;
   /**
@@ -30,7 +30,7 @@ export interface KeyClaimSpec {
     ...('messages:write' | 'messages:read' | 'messages:process')[]
   ];
   /**
-   * When the key expires, as spec.expiresAt of the APIKey says.
+   * When the key expires, from spec.expiresAt of the APIKey.
    */
   expiresAt?: string;
   /**
@@ -38,11 +38,11 @@ export interface KeyClaimSpec {
    */
   revoked?: boolean;
   /**
-   * When this key ends, because a newer key replaced it.
+   * When this key stops working, because a newer key replaced it.
    */
   validUntil?: string;
   /**
-   * When the APIKey was deleted or lost the key. A released key works for nobody. Nameplate keeps its record for a day, during which no other account can take the key, and at most the last thousand per account.
+   * When the APIKey was deleted or lost the key. A released key does not work. Nameplate keeps its record for a day, during which no other account can take the key, and at most the last thousand per account.
    */
   releasedAt?: string;
 }

@@ -1,11 +1,11 @@
 // Generated from crds/ by tools/generate-types.ts; do not edit.
 
 /**
- * What is wanted.
+ * The desired state.
  */
 export interface ProjectSpec {
   /**
-   * What serves the project, a Service in the same namespace.
+   * The Service that serves the project, in the same namespace.
    */
   service: {
     /**
@@ -18,19 +18,19 @@ export interface ProjectSpec {
     port: number | string;
   };
   /**
-   * The custom domains of the project. They need a plan that has custom domains.
+   * The custom domains of the project. They require a plan that allows custom domains.
    */
   domains?: {
     /**
-     * The main host of the project, lower case, internationalized names in A-label form (xn--…).
+     * The main host of the project, in lower case. Internationalized names must be in A-label form (xn--…).
      */
     primary?: string;
     /**
-     * Further hosts that serve the project itself.
+     * Additional hosts that serve the project.
      */
     aliases?: string[];
     /**
-     * Hosts that redirect to another host of the project, path and query kept.
+     * Hosts that redirect to another host of the project. Path and query are kept.
      */
     redirects?: {
       /**
@@ -38,11 +38,11 @@ export interface ProjectSpec {
        */
       from: string;
       /**
-       * The host that visitors are sent to, a host of this project; the primary where absent.
+       * The host that visitors are redirected to. It must be a host of this project. Defaults to the primary.
        */
       to?: string;
       /**
-       * HTTP status of the redirect, 301 where absent.
+       * HTTP status of the redirect. Defaults to 301.
        */
       status?: 301 | 302 | 307 | 308;
     }[];
@@ -50,23 +50,23 @@ export interface ProjectSpec {
 }
 
 /**
- * What the operator found and did.
+ * The observed state.
  */
 export interface ProjectStatus {
   /**
-   * The generation of the spec that the status speaks of; -1 before the operator has seen it.
+   * The generation of the spec that this status describes; -1 until the operator has seen the object.
    */
   observedGeneration?: number;
   /**
-   * The host under the platform's base domain at which the project is always published.
+   * The host under the platform's base domain. The project is always published there.
    */
   defaultHost?: string;
   /**
-   * Where to find the project now; the primary host once it is live, else the default host.
+   * The current URL of the project: the primary host if it is live, otherwise the default host.
    */
   url?: string;
   /**
-   * Every custom host of the project with its state; kubectl describe domain HOST says more.
+   * All custom hosts of the project and their states. For details, run kubectl describe domain HOST.
    */
   domains?: {
     /**
@@ -74,7 +74,7 @@ export interface ProjectStatus {
      */
     host: string;
     /**
-     * Primary, Alias or Redirect.
+     * Primary, Alias, or Redirect.
      */
     role: 'Primary' | 'Alias' | 'Redirect';
     /**
@@ -83,7 +83,7 @@ export interface ProjectStatus {
     state?: 'Blocked' | 'Unverified' | 'Verified' | 'Live' | 'Degraded';
   }[];
   /**
-   * Ready speaks of what the platform does (default host routed, Domains made); DomainsReady sums up the Domains, which wait for their owners' DNS.
+   * Ready covers the platform's part (default host routed, Domains created). DomainsReady summarizes the Domains, which wait for their owners' DNS.
    */
   conditions?: {
     /**
@@ -91,11 +91,11 @@ export interface ProjectStatus {
      */
     type: string;
     /**
-     * True, False or Unknown.
+     * True, False, or Unknown.
      */
     status: 'True' | 'False' | 'Unknown';
     /**
-     * The generation of the spec that the condition speaks of.
+     * The generation of the spec that this condition describes.
      */
     observedGeneration?: number;
     /**
@@ -103,11 +103,11 @@ export interface ProjectStatus {
      */
     lastTransitionTime: string;
     /**
-     * One CamelCase word for programs.
+     * A CamelCase word for programs.
      */
     reason: string;
     /**
-     * What was found, and who must do what next.
+     * What the operator found, and what to do next.
      */
     message: string;
   }[];

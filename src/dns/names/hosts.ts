@@ -24,9 +24,9 @@ function problemOfHost(host: string): string | undefined {
     return `${host} is an IP address: a certificate and a CNAME record need a domain name`;
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//.test(host) || /[/:?#@]/.test(host)) {
-    return 'write the host alone, such as shop.example.com: no scheme, port or path';
+    return 'write only the host, such as shop.example.com, without scheme, port, or path';
   }
-  if (host.startsWith('*.')) return 'wildcards are not supported: list each host on its own';
+  if (host.startsWith('*.')) return 'wildcards are not supported: list each host separately';
   if (/[^\x20-\x7e]/.test(host)) return problemOfUnicode(host);
   if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters`;
   for (const label of host.split('.')) {
@@ -40,29 +40,29 @@ function problemOfUnicode(host: string): string {
   const ascii = domainToASCII(host);
   const usable = ascii !== '' && ascii.split('.').every(label => problemOfLabel(label) === undefined);
   return usable
-    ? `internationalised names are written as A-labels: write ${ascii}`
-    : 'the host has characters that no domain name can have';
+    ? `internationalized names must be A-labels: write ${ascii}`
+    : 'the host has characters that are not allowed in a domain name';
 }
 
 function problemOfLabel(label: string): string | undefined {
   if (label === '') return 'the host has an empty label: two dots in a row, or a dot at its start';
   if (label.length > MAX_LABEL) return `the label ${label.slice(0, 20)}... is longer than ${MAX_LABEL} characters`;
   if (label.includes('_'))
-    return `the label ${label} has an underscore: host names have letters, digits and hyphens only`;
-  if (!/^[a-z0-9-]+$/.test(label)) return `the label ${label} may have letters, digits and hyphens only`;
+    return `the label ${label} has an underscore: host names have only letters, digits, and hyphens`;
+  if (!/^[a-z0-9-]+$/.test(label)) return `the label ${label} may have only letters, digits, and hyphens`;
   if (label.startsWith('-') || label.endsWith('-')) return `the label ${label} starts or ends with a hyphen`;
   if (label.slice(2, 4) !== '--') return undefined;
-  if (!label.startsWith('xn--')) return `the label ${label} has hyphens in places 3 and 4: CAs refuse such names`;
+  if (!label.startsWith('xn--')) return `the label ${label} has hyphens in positions 3 and 4: CAs reject such names`;
   const unicode = domainToUnicode(label);
   const valid = unicode !== '' && unicode !== label && domainToASCII(unicode) === label;
-  return valid ? undefined : `the label ${label} is not a valid internationalised label`;
+  return valid ? undefined : `the label ${label} is not a valid internationalized label`;
 }
 
 function problemOfSuffix(host: string): string | undefined {
   if (!host.includes('.')) return `${host} has no dot: write the full name, such as ${host}.example.com`;
   if (/(?:^|\.)\d+$/.test(host)) return `${host} ends in a number: no such top-level domain exists`;
   if (registrableDomain(host) === undefined) {
-    return `${host} is a public suffix: nobody owns it as a whole; use a name below it`;
+    return `${host} is a public suffix, which nobody can own: use a name below it`;
   }
   return undefined;
 }

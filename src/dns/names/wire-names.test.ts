@@ -89,5 +89,5 @@ describe('escapeText', () => {
     ['\u4e00', '\\228\\184\\128'],
   ])('%j becomes %s', (given, want) => expect(escapeText(given)).toBe(want));
 
-  test('cuts what is too long', () => expect(escapeText('x'.repeat(300), 10)).toBe('xxxxxxx...'));
+  test('truncates what is too long', () => expect(escapeText('x'.repeat(300), 10)).toBe('xxxxxxx...'));
 });

@@ -85,13 +85,11 @@ function addressEnd(at: string, ipv4: readonly ServerAnswer[], ipv6: readonly Se
 
 function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {
   const unasked = answers.length > 0 && answers.every(answer => !answer.ok && answer.noAnswer === 'budget');
-  const why = unasked
-    ? 'which was not asked for: too many questions for one check'
-    : 'whose name servers do not answer';
+  const why = unasked ? 'which was not queried: too many queries for one check' : 'whose name servers do not answer';
   return {kind: 'unknown', at, why};
 }
 
-/** Servers that were skipped to save queries do not count: those that were queried speak for them. */
+/** Servers that were skipped to save queries do not count: those that were queried represent them. */
 function isPartial(answers: readonly ServerAnswer[]): boolean {
   const answered = new Set(onlyAnswered(answers).map(({serverName}) => serverName));
   return answers.some(answer => !answer.ok && answer.noAnswer !== 'budget' && !answered.has(answer.serverName));

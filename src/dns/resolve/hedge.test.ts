@@ -16,13 +16,13 @@ describe('hedged', () => {
     return {result: await result, asked};
   }
 
-  test('asks no second one when the first answers', async () => {
+  test('tries no second one if the first answers', async () => {
     expect(await run(['one', 'two'])).toEqual({result: 'one', asked: ['one']});
   });
-  test('goes on at once after a failure', async () => {
+  test('continues immediately after a failure', async () => {
     expect(await run(['fails', 'two'])).toEqual({result: 'two', asked: ['fails', 'two']});
   });
-  test('goes on after the pause while one hangs', async () => {
+  test('continues after the pause while one hangs', async () => {
     expect(await run(['hangs', 'two'], 300)).toEqual({result: 'two', asked: ['hangs', 'two']});
   });
   test('has no result when all fail', async () => {

@@ -74,7 +74,7 @@ function notQueried(server: NameServer): ServerNoAnswer {
   const common = {ok: false, server: server.name, serverName: server.name} as const;
   return server.endpoints.length === 0
     ? {...common, ...noAnswerWithoutAddress(server)}
-    : {...common, noAnswer: 'budget', detail: 'not asked: too many servers for one check'};
+    : {...common, noAnswer: 'budget', detail: 'not queried: too many servers for one check'};
 }
 
 async function queryServer(

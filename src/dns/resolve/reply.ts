@@ -11,7 +11,7 @@ export type NoAnswer = QueryFailure | 'servfail' | 'refused' | 'lame' | 'no-addr
 /** For a server without an address: the delegation has a fault, or the servers of its name do not answer. */
 export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): {noAnswer: NoAnswer; detail: string} {
   return server.unresolved
-    ? {noAnswer: 'timeout', detail: 'no answer to the question for its address'}
+    ? {noAnswer: 'timeout', detail: 'no answer to the query for its address'}
     : {noAnswer: 'no-address', detail: 'has no address'};
 }
 

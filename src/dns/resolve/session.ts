@@ -61,7 +61,7 @@ export class Session {
     flags = {recursionDesired: false, checkingDisabled: false},
   ): Promise<Reply> {
     if (this.#remaining <= 0)
-      return {ok: false, failure: 'budget', detail: 'not asked: too many questions for one check'};
+      return {ok: false, failure: 'budget', detail: 'not queried: too many queries for one check'};
     this.#remaining--;
     const reply = await this.#transport.query({endpoint, name, type, ...flags}, this.signal);
     if (reply.ok) this.#answered = true;

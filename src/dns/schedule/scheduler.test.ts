@@ -72,7 +72,7 @@ describe('a pending name', () => {
     expect(asked.length).toBeLessThan(25);
   });
 
-  test('tells of its first verdict and of changes, not of the same one again', async () => {
+  test('reports its first verdict and changes, but not the same verdict again', async () => {
     const {clock, told, state, scheduler} = setUp();
     scheduler.watch('k', watched());
     await clock.advance(MINUTE);
@@ -105,7 +105,7 @@ describe('a pending name', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('with a changed question forgets its verdict and is checked at once', async () => {
+  test('with a changed question forgets its verdict and is checked immediately', async () => {
     const {clock, asked, scheduler} = setUp();
     scheduler.watch('k', watched());
     await clock.advance(5 * SECOND);
@@ -223,7 +223,7 @@ describe('a request', () => {
 });
 
 describe('the run of agreed negative verdicts', () => {
-  test('starts with the first one, and is broken by silence as by a right answer', async () => {
+  test('starts with the first one, and ends with a missing or a correct answer', async () => {
     const {clock, state, scheduler} = setUp();
     scheduler.watch('k', watched());
     await clock.advance(5 * SECOND);
@@ -241,7 +241,7 @@ describe('the run of agreed negative verdicts', () => {
     expect(scheduler.get('k')?.agreedSince).toBeUndefined();
   });
 
-  test('tells once when it has lasted long enough to be drift', async () => {
+  test('reports once when it has lasted long enough to be drift', async () => {
     const {clock, told, scheduler} = setUp();
     scheduler.watch('k', watched());
     await clock.advance(8 * MINUTE);
@@ -267,7 +267,7 @@ test('checks that take long, in all places of an account, are not queued again w
 });
 
 describe('fairness', () => {
-  test('the requests of an account with a thousand names do not keep that of another one waiting', async () => {
+  test("the requests of an account with a thousand names do not delay another's", async () => {
     const {clock, asked, scheduler} = setUp();
     const greedy = Array.from({length: 1000}, (_, n) => `a${n}`);
     for (const key of greedy) scheduler.watch(key, watched({account: 'a', urgency: 'steady'}, `${key}.example.com`));
@@ -280,7 +280,7 @@ describe('fairness', () => {
     expect(asked.length).toBeLessThan(20);
   });
 
-  test('an account with a thousand names on servers that hang does not keep another one waiting', async () => {
+  test('an account with a thousand names on hanging servers does not delay another', async () => {
     const {clock, asked, scheduler} = setUp(true);
     for (let n = 0; n < 1000; n++) scheduler.watch(`a${n}`, watched({account: 'a'}, `h${n}.example.com`));
     await clock.advance(5 * SECOND);
@@ -291,7 +291,7 @@ describe('fairness', () => {
   });
 });
 
-test('stops when it is told to, after the checks in flight', async () => {
+test('stops on request, after the checks in flight', async () => {
   const {clock, asked, scheduler, waiting, stop, done} = setUp(true);
   scheduler.watch('k', watched());
   await clock.advance(5 * SECOND);

@@ -51,7 +51,7 @@ describe('a CA named ca.example, with http-01 and the account https://ca.example
   const identity = {caaIdentities: ['ca.example'], caaAccountUri: 'https://ca.example/acct/1'};
 });
 
-test('an account is not judged where ours is not known', () => {
+test('an account is not checked if ours is unknown', () => {
   const records = [caa('ca.example; accounturi=https://ca.example/acct/2')];
   expect(judgeCaa(HOST, records, {caaIdentities: ['ca.example']})).toMatchObject({outcome: 'allowed'});
 });

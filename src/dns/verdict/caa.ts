@@ -33,7 +33,7 @@ export function parseIssueValue(text: string): IssueValue | undefined {
   return {issuer: issuer.toLowerCase(), parameters};
 }
 
-/** Not a regular expression: `[ \t]+$` tries again from each blank that is not at the end. */
+/** Not a regular expression: `[ \t]+$` retries from each blank that is not at the end. */
 function withoutBlanks(text: string): string {
   let [start, end] = [0, text.length];
   while (isBlank(text[start])) start++;
@@ -96,7 +96,7 @@ function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
   const record = formatRecord(critical);
   return {
     outcome: 'forbidden',
-    message: `The CAA record ${record} is critical and of an unknown kind, so no CA may issue for ${host}. Delete it.`,
+    message: `The CAA record ${record} is critical and has an unknown tag, so no CA may issue for ${host}. Delete it.`,
     record,
   };
 }
@@ -109,7 +109,7 @@ function forbidden(host: string, offending: CaaRecord, obstacle: Obstacle, ident
     'other-issuer': `does not allow ${ca}`,
     'other-account': 'is limited to another ACME account',
     'other-method': `does not allow the validation method ${methods}`,
-    malformed: 'is malformed and allows nobody',
+    malformed: 'is malformed and allows no CA',
   };
   const add = `${offending.name}. CAA 0 issue "${ca}"`;
   return {

@@ -48,7 +48,7 @@ function classifyChain(
     case 'unsettled':
       return {kind: 'unsettled', answer, cname, at: end.at};
     case 'unknown':
-      return {kind: 'unknown', answer, detail: `it leads to ${end.at}, ${end.why}`};
+      return {kind: 'unknown', answer, detail: `it points to ${end.at}, ${end.why}`};
     case 'addresses': {
       const {targetAddresses} = evidence;
       const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));

@@ -1,6 +1,6 @@
 /**
- * What a tenant reads: what was found, at which server, and the one thing to do, with the exact record. Everything that
- * comes from a stranger is escaped and cut, here (`quoteName`, `escapeText`) or before.
+ * The messages for tenants: what was found at which server, and what to do, with the exact record. Untrusted text is
+ * escaped and truncated, here (`quoteName`, `escapeText`) or earlier.
  */
 import {formLabel} from '../names/hosts.ts';
 import {escapeText, parentOf} from '../names/wire-names.ts';
@@ -16,12 +16,12 @@ import type {ProofQuestion, Verdict} from './verdict.ts';
 const MAX_LISTED = 4;
 const MAX_NAME = 100;
 
-/** A stranger's name, cut. A canonical name is printable ASCII already. */
+/** An untrusted name, truncated. A canonical name is already printable ASCII. */
 function quoteName(name: string): string {
   return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 3)}...`;
 }
 
-/** A record as a zone file has it, without TTL and class. */
+/** A record in zone file notation, without TTL and class. */
 export function formatRecord(record: ResourceRecord): string {
   return `${quoteName(record.name)}. ${record.type} ${formatValue(record)}`;
 }
@@ -58,7 +58,7 @@ function silentList(silent: readonly SilentServer[]): string {
   return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
 }
 
-/** The record to create, and what to type into a provider's form. */
+/** The record to create, and what to enter in a provider's form. */
 function wantedCname({host, target}: ProofQuestion): string {
   return `${host}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(host)}", value "${target}")`;
 }
@@ -78,14 +78,14 @@ function wanted({question, evidence}: Case): string {
   return question.apexProof === 'txt' ? `${alias}, and the record ${wantedTxt(question)}` : alias;
 }
 
-const WAIT = 'No need to do anything: it is checked again by itself.';
+const WAIT = 'No action needed; Nameplate will check again.';
 
 export function verified({question, classifications, silent}: Case, proof: NonNullable<Verdict['proof']>): string {
   const {host, target, txtName} = question;
   const servers = serversOf(classifications.map(({answer}) => answer));
   const found = {
-    cname: `${host} leads to ${target} at ${servers}`,
-    'address-txt': `${host} has the addresses of ${target}, and ${txtName} the TXT record, at ${servers}`,
+    cname: `${host} points to ${target} at ${servers}`,
+    'address-txt': `${host} has the addresses of ${target}, and ${txtName} has the TXT record, at ${servers}`,
     address: `${host} has the addresses of ${target} at ${servers}`,
   };
   const passed = silent.length > 0 ? ` No answer from ${silentList(silent)}.` : '';
@@ -101,7 +101,7 @@ export function missing(given: Case): string {
 export function notDelegated({question, evidence}: Case): string {
   const servers = evidence.zone === '.' ? 'the root servers' : `the name servers of ${evidence.zone}`;
   return (
-    `${question.host} does not exist: ${servers} know of no such domain. ` +
+    `${question.host} does not exist: ${servers} do not know this domain. ` +
     `Check the spelling, register the domain, or set its name servers at your registrar.`
   );
 }
@@ -110,7 +110,7 @@ export function mismatch(given: Case, {answer, cname, end}: Extract<Classificati
   const {question} = given;
   const hint = given.evidence.apex ? '' : missingDotHint(cname, question);
   return (
-    `${quoteName(answer.server)} answers ${question.host}. CNAME ${quoteName(cname)}.${describeEnd(end)}. ` +
+    `${quoteName(answer.server)} returns ${question.host}. CNAME ${quoteName(cname)}.${describeEnd(end)}. ` +
     `${hint}Change it to ${wanted(given)}.`
   );
 }
@@ -118,31 +118,31 @@ export function mismatch(given: Case, {answer, cname, end}: Extract<Classificati
 function describeEnd(end: ChainEnd): string {
   switch (end.kind) {
     case 'nothing':
-      return `, which leads to ${quoteName(end.at)}, where there is no address`;
+      return `, which points to ${quoteName(end.at)}, which has no address`;
     case 'loop':
-      return ', which leads round in a circle';
+      return ', which is part of a CNAME loop';
     case 'too-long':
-      return ', which goes over too many names to be followed';
+      return ', which starts a CNAME chain that is too long to follow';
     default:
-      return ', which leads elsewhere';
+      return ', which points elsewhere';
   }
 }
 
 /** The most common mistake: a form treats a value without a final dot as relative to the zone. */
 function missingDotHint(cname: string, {host, target}: ProofQuestion): string {
   const relative = cname.startsWith(`${target}.`) && parentOf(host).endsWith(cname.slice(target.length + 1));
-  return relative ? 'Your provider has added your own domain to the value: end the value with a dot. ' : '';
+  return relative ? 'Your provider appended your own domain to the value: end the value with a dot. ' : '';
 }
 
 export function mismatchAtApex(given: Case, {answer, foreign}: Extract<Classification, {kind: 'foreign'}>): string {
   const {question, evidence} = given;
   const nowhere =
     evidence.targetAddresses?.known && evidence.targetAddresses.addresses.size === 0
-      ? ` (The target itself has no address: tell the platform team.)`
+      ? ` (The target itself has no address: inform the platform team.)`
       : '';
   return (
-    `${quoteName(answer.server)} answers ${list(foreign.map(formatRecord))}, which is no address of ${question.target}.${nowhere} ` +
-    `Replace it by ${wanted(given)}.`
+    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, which is not an address of ${question.target}.${nowhere} ` +
+    `Replace it with ${wanted(given)}.`
   );
 }
 
@@ -153,23 +153,23 @@ export function conflict(given: Case, classification: Classification): string {
   switch (classification.kind) {
     case 'many-cnames': {
       const values = cnamesIn(answer.records).map(quoteName);
-      return `${at} answers several CNAME records for ${question.host}: ${list(values)}. Delete all but ${question.target}.`;
+      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. Delete all but ${question.target}.`;
     }
     case 'mixed':
       return (
-        `${at} answers ${list(foreignOf(classification))} beside the addresses of ${question.target}: some visitors go there. ` +
+        `${at} returns ${list(foreignOf(classification))} next to the addresses of ${question.target}: some visitors go there. ` +
         `Delete ${deletion(classification)}.`
       );
     case 'beside': {
       const right = cnamesIn(answer.records).includes(question.target);
       const then = right ? ' and keep the CNAME record' : `, then change the CNAME record to ${wantedCname(question)}`;
-      return `${at} answers ${list(foreignOf(classification))} beside a CNAME record. Delete ${deletion(classification)}${then}.`;
+      return `${at} returns ${list(foreignOf(classification))} next to a CNAME record. Delete ${deletion(classification)}${then}.`;
     }
     default:
       return (
-        `${at} answers ${list(foreignOf(classification))}, where only the CNAME record may stand. ` +
+        `${at} returns ${list(foreignOf(classification))}, but this name may have only the CNAME record. ` +
         `Delete ${deletion(classification)}, then create ${wanted(given)}. ` +
-        `If your provider proxies or flattens this name, switch that off ("DNS only").`
+        `If your provider proxies or flattens this name, turn that off ("DNS only").`
       );
   }
 }
@@ -186,9 +186,9 @@ function deletion(classification: Classification): string {
 export function propagating(given: Case, right: readonly Classification[], wrong: readonly Classification[]): string {
   const answers = wrong.map(({answer}) => answer);
   return (
-    `The right record is at ${serversOf(right.map(({answer}) => answer))}, but ` +
-    `${serversOf(answers)} still answers ${describeAnswers(answers)}. ` +
-    `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
+    `The correct record is at ${serversOf(right.map(({answer}) => answer))}, but the answer at ` +
+    `${serversOf(answers)} is still ${describeAnswers(answers)}. ` +
+    `${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
   );
 }
 
@@ -199,13 +199,13 @@ function describeAnswers(answers: readonly ServerRecords[]): string {
 
 export function unsettled({question}: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
   return (
-    `${quoteName(answer.server)} answers ${question.host}. CNAME ${quoteName(cname)}., but the name servers of ` +
-    `${quoteName(at)} disagree about where that leads. ${WAIT} Or change it to ${wantedCname(question)}.`
+    `${quoteName(answer.server)} returns ${question.host}. CNAME ${quoteName(cname)}., but the name servers of ` +
+    `${quoteName(at)} disagree about where that points. ${WAIT} Or change it to ${wantedCname(question)}.`
   );
 }
 
 export function unknown({question}: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
-  const found = `${quoteName(answer.server)} answers ${list(answer.records.map(formatRecord))}`;
+  const found = `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}`;
   const change = cnamesIn(answer.records).length > 0 ? ` Or change it to ${wantedCname(question)}.` : '';
   return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
 }
@@ -215,9 +215,9 @@ export function proofMissing({question, evidence}: Case): string {
   const values = answers.flatMap(textsIn).map(text => `"${escapeText(text, 80)}"`);
   const found = values.length > 0 ? `only ${list(values)}` : 'nothing';
   return (
-    `${question.host} has the addresses of ${question.target}, which shows where it leads but not that it is yours; ` +
-    `the TXT record that does is not there: ${question.txtName} has ${found} at ${serversOf(answers)}. ` +
-    `Create ${wantedTxt(question)}${evidence.apex ? '' : `; or replace the addresses by ${wantedCname(question)}`}.`
+    `${question.host} has the addresses of ${question.target}, which shows where it points, but not that it is yours. ` +
+    `The TXT record that proves ownership is missing: ${question.txtName} has ${found} at ${serversOf(answers)}. ` +
+    `Create ${wantedTxt(question)}${evidence.apex ? '' : `; or replace the addresses with ${wantedCname(question)}`}.`
   );
 }
 
@@ -235,37 +235,37 @@ export function proofPropagating(
 ): string {
   return (
     `The TXT record of ${question.txtName} is at ${serversOf(having)}, but not yet at ${serversOf(lacking)}. ` +
-    `${WAIT} If this stays for hours, tell your DNS provider that its name servers disagree.`
+    `${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree.`
   );
 }
 
 export function txtUnreachable({question}: Case): string {
-  return `${question.host} has the addresses of ${question.target}, but no name server answered about ${question.txtName}. ${WAIT}`;
+  return `${question.host} has the addresses of ${question.target}, but no name server answered the query for ${question.txtName}. ${WAIT}`;
 }
 
 export function unreachable(zone: string, silent: readonly SilentServer[]): string {
   const whose = zone === '.' ? 'No resolver' : `No name server of ${quoteName(zone)}`;
-  return `${whose} gave an answer (${silentList(silent)}). ${WAIT} If this stays, ask your DNS provider about these servers.`;
+  return `${whose} answered (${silentList(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
 }
 
 export function delegationBroken(zone: string, silent: readonly SilentServer[]): string {
   return (
     `${quoteName(zone)} is delegated to name servers that do not serve it (${silentList(silent)}). ` +
-    `Create the zone ${quoteName(zone)} at that provider, or set the right name servers at your registrar.`
+    `Create the zone ${quoteName(zone)} at that provider, or set the correct name servers at your registrar.`
   );
 }
 
 export function noEgress(host: string): string {
   return (
-    `${host} could not be checked: no name server at all answers the platform, not even the root servers'. ` +
-    `${WAIT} For the platform team: allow egress to port 53, or set dns.mode to recursive.`
+    `${host} could not be checked: no name server answers the platform, not even the root servers. ` +
+    `${WAIT} Platform team: allow egress to port 53, or set dns.mode to recursive.`
   );
 }
 
 export function bogus({question, silent}: Case): string {
   return (
     `DNSSEC validation of ${question.host} fails at ${serversOf(silent)}, so certificate authorities and many visitors ` +
-    `cannot resolve it. Mend the DS record at your registrar, or the signatures at your DNS provider.`
+    `cannot resolve it. Fix the DS record at your registrar, or the signatures at your DNS provider.`
   );
 }
 
@@ -274,5 +274,5 @@ export function cachedElsewhere(question: ProofQuestion, answers: readonly Serve
   const wait = seconds === undefined ? '' : `, for about ${seconds} s more`;
   const addresses = answers.flatMap(answer => addressesIn(answer.records));
   const old = addresses.length > 0 ? `the old answer ${list(addresses)}` : 'the old answer';
-  return `The name servers of ${question.host} have the right record; the resolver ${serversOf(answers)} still has ${old}${wait}. ${WAIT}`;
+  return `The name servers of ${question.host} have the correct record, but the resolver ${serversOf(answers)} still has ${old}${wait}. ${WAIT}`;
 }

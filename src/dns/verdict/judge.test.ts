@@ -49,7 +49,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   {
-    case: 'an address of a server that is dead while its other one answers',
+    case: 'a server with one dead address and one that answers',
     answers: [says('ns1 (1)', RIGHT), silent('ns1 (2)'), says('ns2 (3)', RIGHT)],
     want: {reason: 'Verified', agreed: true},
   },
@@ -64,19 +64,19 @@ const rows: readonly Row[] = [
     want: {reason: 'Verified', agreed: false},
   },
   {
-    case: 'an address beside the right CNAME at one server',
+    case: 'an address next to the correct CNAME at one server',
     answers: [says('ns1', RIGHT), says('ns2', RIGHT, a('192.0.2.7'))],
     want: {reason: 'ConflictingRecord', agreed: false},
     says: ['ns2', 'Delete the A record 192.0.2.7 of shop.example.com', 'keep the CNAME'],
   },
   {
-    case: 'an address beside a wrong CNAME',
+    case: 'an address next to a wrong CNAME',
     answers: [says('ns1', cname('other.test'), a('192.0.2.7'))],
     want: {reason: 'ConflictingRecord', agreed: true},
     says: ['change the CNAME record to shop.example.com. CNAME acct.edge.example.net.'],
   },
   {
-    case: 'even the target its own address beside the CNAME',
+    case: "even the target's own address next to the CNAME",
     answers: [says('ns1', RIGHT, a('192.0.2.10'))],
     want: {reason: 'ConflictingRecord', agreed: true},
   },
@@ -93,7 +93,7 @@ const rows: readonly Row[] = [
     want: {reason: 'Verified', proof: 'address-txt', agreed: true},
   },
   {
-    case: 'a foreign AAAA beside a right A, at a server of two',
+    case: 'a foreign AAAA next to a correct A, at one of two servers',
     answers: [says('ns1', a('192.0.2.10')), says('ns2', a('192.0.2.10'), aaaa('2001:db8::66'))],
     more: {targetAddresses, txt: {answers: [says('ns1', txt('token'))], wildcard: false}},
     want: {reason: 'ConflictingRecord', agreed: false, addressesOnly: true},
@@ -148,7 +148,7 @@ const rows: readonly Row[] = [
     answers: [says('ns1', cname('a.test'))],
     more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', why: 'which is silent'}]])},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['it leads to b.test, which is silent'],
+    says: ['it points to b.test, which is silent'],
   },
   {
     case: 'a chain to nowhere, by the word of all on the way',
@@ -163,20 +163,20 @@ const rows: readonly Row[] = [
     want: {reason: 'RecordMismatch', agreed: false},
   },
   {
-    case: 'the right CNAME at a server that fails when it is asked for addresses',
+    case: 'the correct CNAME at a server that fails address queries',
     answers: [fails('ns1', RIGHT), says('ns2', RIGHT)],
     want: {reason: 'Verified', agreed: false},
     says: ['No answer from ns1: servfail'],
   },
   {
-    case: 'a circle, for which servers fail',
+    case: 'a CNAME loop, for which servers fail',
     answers: [fails('ns1', cname(HOST)), fails('ns2', cname(HOST))],
     more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', partial: false}]])},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle'],
+    says: ['CNAME loop'],
   },
   {
-    case: 'several wrong answers: the one that stands in the way',
+    case: 'several wrong answers: the one that conflicts',
     answers: [says('ns1'), says('ns2', a('192.0.2.7'))],
     more: {targetAddresses},
     want: {reason: 'ConflictingRecord', agreed: true},

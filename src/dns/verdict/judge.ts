@@ -38,7 +38,7 @@ export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
 
 type Fold = Omit<Judgment, 'addressesOnly'>;
 
-/** Answers that somebody must fix, the most specific first. */
+/** Answers that need a fix, the most specific first. */
 const WRONG = ['beside', 'many-cnames', 'mixed', 'foreign', 'elsewhere', 'missing'] as const;
 
 function judgeClassifications(given: Case): Fold {

@@ -16,7 +16,7 @@ test('the order of servers and records does not matter', () => {
   expect(observe(evidence([one, two]))).toEqual(observe(evidence([two, one])));
 });
 
-test('what strangers send is escaped and cut', () => {
+test('untrusted text is escaped and truncated', () => {
   const flood = Array.from({length: 500}, (_, n): ResourceRecord => {
     return {type: 'TXT', name: `_nameplate.${HOST}`, ttl: 60, text: `\u001b[31m${n}${'\u00ff'.repeat(1000)}`};
   });
@@ -29,7 +29,7 @@ test('what strangers send is escaped and cut', () => {
   expect(Math.max(...txtValues.map(value => value.length))).toBeLessThanOrEqual(255);
 });
 
-test('the TTL of a cached answer, which counts down, is no evidence', () => {
+test('the TTL of a cached answer, which counts down, does not count as a change', () => {
   const record: ResourceRecord = {type: 'A', name: HOST, ttl: 60, address: '192.0.2.1'};
   expect(observe(evidence([record])).observed[0]).toHaveProperty('ttl', 60);
   expect(observe(evidence([record], {recursive: true})).observed[0]).not.toHaveProperty('ttl');

@@ -124,7 +124,7 @@ describe('a validating resolver that fails', () => {
     expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified'});
   });
 
-  test('and is silent when it is asked once more has found nothing', async () => {
+  test('and does not answer the second query: finds nothing', async () => {
     let failures = 0;
     const failing = (query: Query): Reply =>
       failures++ === 0 ? message(query, {rcode: 2}) : {ok: false, failure: 'timeout', detail: 'no answer'};
@@ -160,7 +160,7 @@ test('a resolver is asked once for the CAA set of a registry, and not for the en
   expect(asked).toEqual([question.host, 'evil.test', 'test', 'shop.bad.test', 'bad.test']);
 });
 
-test('a closed way to the authoritative servers is not tried again at once', async () => {
+test('a blocked path to the authoritative servers is not retried immediately', async () => {
   const closed = counting(() => ({ok: false, failure: 'unreachable', detail: 'no route'}));
   const open = counting(query => {
     return message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]});
@@ -174,7 +174,7 @@ test('a closed way to the authoritative servers is not tried again at once', asy
   expect(closed.asked).toHaveLength(1);
 });
 
-test('a server that holds parent and child, and gives no glue, is asked where the child is', async () => {
+test('a server that holds parent and child but gives no glue is queried for the child', async () => {
   const alone = counting(query => {
     const {name, type} = query;
     if (type === 'NS' && ['test', 'evil.test'].includes(name))
@@ -214,7 +214,7 @@ test('an abort rejects', async () => {
   await expect(verifyQuestion(question, authoritativeOver(transport), stopped)).rejects.toThrow('stopped');
 });
 
-test('names are compared in canonical form, however they are asked for', async () => {
+test('names are compared in canonical form, however they were given', async () => {
   const transport = counting(query =>
     message(query, {answers: [{type: 'CNAME', name: query.name, ttl: 60, target: question.target}]}),
   );

@@ -3,7 +3,7 @@ import {canonicalAddress} from './codec.ts';
 
 /**
  * The IANA special-purpose addresses that are not public unicast: all of IPv4, and of IPv6 those within 2000::/3
- * (Teredo and its neighbors, documentation, 6to4: each can carry an IPv4 address that leads to a private network).
+ * (Teredo and its neighbors, documentation, 6to4: each can embed an IPv4 address in a private network).
  */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',

@@ -24,7 +24,7 @@ describe('a server that answers nobody', () => {
     expect(dead.isDead('192.0.2.54', 'shop.other.com')).toBe(false);
   });
 
-  test('is asked again after ten seconds', () => {
+  test('is queried again after ten seconds', () => {
     unanswered(8, 'shop.example.com');
     now += 9_999;
     expect(dead.isDead(SERVER, 'shop.example.com')).toBe(true);
@@ -43,7 +43,7 @@ describe('a server that answers nobody', () => {
 describe('a server that answers others', () => {
   beforeEach(() => dead.answered(SERVER, 'shop.victim.com'));
 
-  test('is asked about them on, whatever a tenant has delegated to it', () => {
+  test('is still queried about them, whatever a tenant has delegated to it', () => {
     unanswered(100, 'shop.attacker.com');
     expect(dead.isDead(SERVER, 'www.attacker.com')).toBe(true);
     expect(dead.isDead(SERVER, 'shop.victim.com')).toBe(false);

@@ -264,7 +264,7 @@ describe('there is no answer', () => {
   });
 });
 
-test('one server is asked no more than its share at a time', async () => {
+test('one server gets no more than its share of queries at a time', async () => {
   let asked = 0;
   const query = await serve(() => {
     asked++;
@@ -295,12 +295,12 @@ describe('a server that has left eight questions in a row unanswered', () => {
     return {ask: () => brief.query(query, never), count: () => count};
   };
 
-  test('is left alone for ten seconds, and then asked again', async () => {
+  test('is skipped for ten seconds, and then queried again', async () => {
     let well = false;
     const {ask, count} = await asked(() => well);
     for (let n = 0; n < 8; n++) expect(await inVain(ask())).toMatchObject({failure: 'timeout', detail: 'no answer'});
     const before = count();
-    expect(await ask()).toMatchObject({failure: 'timeout', detail: expect.stringContaining('not asked again')});
+    expect(await ask()).toMatchObject({failure: 'timeout', detail: expect.stringContaining('not queried again')});
     expect(count()).toBe(before);
     now += 10_000;
     well = true;

@@ -65,7 +65,7 @@ export function createTransport(options: TransportOptions): DnsTransport {
 
   async function queryUnlessDead(server: string, query: Query, signal: AbortSignal): Promise<Reply> {
     if (dead.isDead(server, query.name)) {
-      return failed('timeout', 'no answer to others just now, so not asked again');
+      return failed('timeout', 'did not answer other queries recently, so not queried again');
     }
     try {
       const reply = await exchange(query, options.timeoutMs, signal);

@@ -15,7 +15,7 @@ function waitFor(hold: Hold, bytes: number, name: string, order: string[]): void
   void hold.room(bytes).then(() => order.push(name));
 }
 
-test('an account has so many requests at once; one that is released makes room', () => {
+test('an account has a limit of concurrent requests; releasing one makes room', () => {
   const holdings = new Holdings(limits);
   const holds = Array.from({length: 5}, () => enter(holdings, 'a'));
   expect(holdings.enter('a')).toBe('account');
@@ -24,13 +24,13 @@ test('an account has so many requests at once; one that is released makes room',
   expect(typeof holdings.enter('a')).toBe('object');
 });
 
-test('all accounts together have so many requests at once', () => {
+test('concurrent requests are limited for all accounts together', () => {
   const holdings = new Holdings(limits);
   for (let n = 0; n < 20; n++) enter(holdings, `account ${n}`);
   expect(holdings.enter('one more')).toBe('total');
 });
 
-test('bytes are bounded for the account, then in total; what is refused is not held', () => {
+test('bytes are limited per account, then in total; rejected bytes are not held', () => {
   const holdings = new Holdings(limits);
   const a = enter(holdings, 'a');
   expect(a.grow(400)).toBeUndefined();
@@ -44,7 +44,7 @@ test('bytes are bounded for the account, then in total; what is refused is not h
   expect(holdings.bytes).toBe(700);
 });
 
-test('those that wait for room get it in turns of their accounts, as others give back', async () => {
+test('those that wait for room get it in turn by account, as others release theirs', async () => {
   const holdings = new Holdings({...limits, totalBytes: 400});
   const first = enter(holdings, 'a');
   first.grow(400);
@@ -58,7 +58,7 @@ test('those that wait for room get it in turns of their accounts, as others give
   expect(holdings.bytes).toBe(400);
 });
 
-test('an account at its own bound keeps nobody else waiting', async () => {
+test('an account at its own limit keeps nobody else waiting', async () => {
   const holdings = new Holdings(limits);
   enter(holdings, 'a').grow(400);
   const other = enter(holdings, 'c');

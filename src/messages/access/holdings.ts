@@ -1,4 +1,4 @@
-/** What requests hold of the service while they are in progress: bounded in total and for each account. */
+/** What requests hold while they are in progress: limited in total and per account. */
 
 export interface HoldLimits {
   /** Of all accounts together. */
@@ -9,7 +9,7 @@ export interface HoldLimits {
   readonly accountRequests: number;
 }
 
-/** Whose bound was met. */
+/** Whose limit was reached. */
 export type Bound = 'account' | 'total';
 
 interface Waiter {
@@ -24,16 +24,16 @@ interface Account {
   readonly waiting: Waiter[];
 }
 
-/** One request's share. Every hold must be released once, when its answer has left or its client has gone. */
+/** One request's share. Release every hold exactly once, when its response was sent or its client is gone. */
 export interface Hold {
-  /** Takes so many more bytes; returns the bound that stands against it, and then takes nothing. */
+  /** Takes this many more bytes, or takes nothing and returns the limit that prevents it. */
   grow(bytes: number): Bound | undefined;
   /**
-   * Takes so many bytes as soon as there is room. Accounts take turns. Only for a hold that has none, and at most what an
-   * account may hold: else those that wait might wait for each other.
+   * Takes this many bytes as soon as there is room. Accounts are served in turn. The hold must be empty, and the
+   * bytes at most what an account may hold; otherwise, waiting holds could deadlock.
    */
   room(bytes: number): Promise<void>;
-  /** Holds so many bytes from now on. */
+  /** Changes the hold to this many bytes. */
   keep(bytes: number): void;
   release(): void;
 }
@@ -41,7 +41,7 @@ export interface Hold {
 export class Holdings {
   readonly #limits: HoldLimits;
   readonly #accounts = new Map<string, Account>();
-  /** Accounts with requests that wait for room, in the order of their turns. */
+  /** Accounts with requests that wait for room, in the order in which they are served. */
   readonly #queue = new Set<Account>();
   #bytes = 0;
   #requests = 0;
@@ -50,17 +50,17 @@ export class Holdings {
     this.#limits = limits;
   }
 
-  /** Held by all accounts now. */
+  /** Bytes that all accounts hold now. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Accounts that hold anything now. */
+  /** The number of accounts that hold anything now. */
   get accounts(): number {
     return this.#accounts.size;
   }
 
-  /** The bound that stands against one more request, where there is one. */
+  /** The limit that prevents one more request, if any. */
   enter(name: string): Hold | Bound {
     const account = this.#accounts.get(name) ?? {name, requests: 0, bytes: 0, waiting: []};
     if (account.requests >= this.#limits.accountRequests) return 'account';
@@ -71,7 +71,7 @@ export class Holdings {
     return new Held(this, account);
   }
 
-  /** The account's own bound first: it is the one that its owner can do something about. */
+  /** Checks the account's own limit first, because its owner can act on that one. */
   boundOf(account: Account, bytes: number): Bound | undefined {
     const {accountBytes, totalBytes} = this.#limits;
     if (account.bytes + bytes > accountBytes) return 'account';
@@ -103,11 +103,11 @@ export class Holdings {
     for (const account of this.#queue) {
       const [waiter] = account.waiting;
       const bound = waiter && this.boundOf(account, waiter.bytes);
-      if (bound === 'total') return; // Nobody overtakes, else a large answer would wait for ever.
+      if (bound === 'total') return; // No overtaking, or a large response could wait forever.
       if (bound === 'account') continue;
       account.waiting.shift();
       this.#queue.delete(account);
-      if (account.waiting.length > 0) this.#queue.add(account); // Its next turn comes after all others'.
+      if (account.waiting.length > 0) this.#queue.add(account); // Back to the end of the queue.
       waiter?.grant();
     }
   }

@@ -38,7 +38,7 @@ test('an answer passes whatever its length; requests after it wait', () => {
   expect(limiter.take('a', 0, 3000)).toEqual({ok: true});
 });
 
-test('a refusal says when to come back, and then it passes', () => {
+test('a rejection says when to retry, and the retry succeeds', () => {
   const limiter = new AccountLimiter(limits);
   passing(limiter, 'a', 20, 0, 0);
   expect(limiter.take('a', 0, 30)).toEqual({ok: false, limit: 'requests', perSecond: 10, retryAfterMs: 70});

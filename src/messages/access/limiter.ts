@@ -9,30 +9,30 @@ export interface RateLimits {
 /** bytes: of request bodies. */
 export type Limit = 'requests' | 'bytes' | 'answer bytes';
 
-/** The request may go on, or when to come back. */
+/** Whether the request is allowed, or when to retry. */
 export type Allowance =
   | {readonly ok: true}
   | {
       readonly ok: false;
       readonly limit: Limit;
-      /** Of the limit, each second. */
+      /** The limit, per second. */
       readonly perSecond: number;
       readonly retryAfterMs: number;
     };
 
-/** When each bucket would be full again, in milliseconds: all that GCRA has to remember of an account. */
+/** When each bucket would be full again, in milliseconds: the only state that GCRA needs per account. */
 interface Buckets {
   requests: number;
   bytes: number;
   answers: number;
 }
 
-/** Above this number of accounts, those whose buckets are full are forgotten. */
+/** Above this number of accounts, those with full buckets are dropped. */
 const FORGET_ABOVE = 10_000;
 
 /**
- * Requests and bytes that an account may send, and bytes that it may be sent, as leaky buckets (GCRA, as in ATM Forum
- * TM 4.1): so many a second, and a burst of some seconds' worth. In memory and of this process.
+ * Limits the requests and bytes that an account sends and the bytes that it receives, with leaky buckets (GCRA, as in
+ * ATM Forum TM 4.1): a rate per second and a burst of a few seconds' worth. In memory, per process.
  */
 export class AccountLimiter {
   readonly #limits: RateLimits;
@@ -43,7 +43,7 @@ export class AccountLimiter {
     this.#limits = limits;
   }
 
-  /** A request with a body of so many bytes. `now` in milliseconds, monotonic. What is refused counts for nothing. */
+  /** A request with a body of this many bytes. `now` is monotonic, in ms. A rejected request does not count. */
   take(account: string, bytes: number, now: number): Allowance {
     const {requestsPerSecond, bytesPerSecond, answerBytesPerSecond, burstSeconds} = this.#limits;
     const buckets = this.#bucketsOf(account, now);
@@ -60,7 +60,7 @@ export class AccountLimiter {
     return {ok: true};
   }
 
-  /** More bytes of a body whose request was taken, and whose length nobody knew then. */
+  /** More bytes of a body whose request was accepted before its length was known. */
   takeBytes(account: string, bytes: number, now: number): Allowance {
     const {bytesPerSecond, burstSeconds} = this.#limits;
     const buckets = this.#bucketsOf(account, now);
@@ -71,7 +71,7 @@ export class AccountLimiter {
     return {ok: true};
   }
 
-  /** An answer of so many bytes. Nobody knows its length before, so it counts against the requests that come later. */
+  /** A response of this many bytes. Its length is unknown before, so it counts against later requests. */
   answered(account: string, bytes: number, now: number): void {
     const buckets = this.#bucketsOf(account, now);
     buckets.answers = Math.max(buckets.answers, now) + (1000 * bytes) / this.#limits.answerBytesPerSecond;
@@ -86,7 +86,7 @@ export class AccountLimiter {
     return buckets;
   }
 
-  /** Not again before a burst has passed, after which every bucket of now is full. */
+  /** At most once per burst period, after which every bucket of now is full. */
   #forget(now: number): void {
     this.#forgetAt = now + 1000 * this.#limits.burstSeconds;
     for (const [account, {requests, bytes, answers}] of this.#accounts) {

@@ -1,4 +1,4 @@
-/** What is sent back: a status, headers and JSON. Errors are problem details, RFC 9457. */
+/** Responses: a status, headers, and JSON. Errors are problem details (RFC 9457). */
 import {STATUS_CODES} from 'node:http';
 
 export interface Answer {
@@ -6,11 +6,11 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType: 'application/json' | 'application/problem+json';
   readonly body: object;
-  /** The body as JSON, where it is the same for everybody. */
+  /** The body as JSON, if it is the same for every client. */
   readonly text?: string;
 }
 
-/** Every `code` of a problem: what programs tell errors apart by. Part of the contract; see openapi.ts. */
+/** Every `code` of a problem. Clients distinguish errors by it. Part of the contract; see openapi.ts. */
 export const PROBLEM_CODES = [
   'unauthorized',
   'insufficient_scope',
@@ -38,7 +38,7 @@ export const PROBLEM_CODES = [
 ] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** Where the fault lies: a JSON pointer into the body, a query parameter or a header. */
+/** Where the fault is: a JSON pointer into the body, a query parameter, or a header. */
 export interface Fault {
   readonly detail: string;
   readonly pointer?: string;
@@ -55,7 +55,7 @@ export function json(status: number, body: object, headers?: Readonly<Record<str
   return {status, contentType: 'application/json', body, ...(headers && {headers})};
 }
 
-/** `detail` says in a sentence what is wrong and what to do; it never quotes what was sent. */
+/** `detail` says in a sentence what is wrong and what to do. It never quotes the request. */
 export function problem(status: number, code: ProblemCode, detail: string, options: ProblemOptions = {}): Answer {
   const {headers, errors} = options;
   const body = {title: STATUS_CODES[status] ?? 'Error', status, code, detail, ...(errors && {errors})};

@@ -1,4 +1,4 @@
-/** From a request to its answer: request id, route, key, scope, operation; and what all of them share. */
+/** From request to response: request id, route, key, scope, operation, and what they share. */
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
@@ -29,22 +29,22 @@ export interface AppOptions {
   readonly logger: Logger;
 }
 
-/** What is known of a request when it ends, for log and metrics. */
+/** What is known about a request when it ends, for log and metrics. */
 interface Trace {
   readonly requestId: string;
   readonly startMs: number;
   route?: Route;
   principal?: Principal;
-  /** What the request holds of the memory: from its key's check until its answer has left. */
+  /** The memory that the request holds, from the check of its key until its response was sent. */
   hold?: Hold;
   isDone?: boolean;
   hasLeft?: boolean;
 }
 
 export interface App {
-  /** Resolves when the request has been answered, or its client has gone. Never rejects. */
+  /** Resolves when the request was answered or its client is gone. Never rejects. */
   handle(request: IncomingMessage, response: ServerResponse, sendContinue: () => void): Promise<void>;
-  /** To be called once for each request that is handled: its answer has left, or its connection has been closed. */
+  /** Call this once per request, when its response was sent or its connection was closed. */
   left(response: ServerResponse): void;
 }
 
@@ -79,7 +79,7 @@ export function createApp(options: AppOptions): App {
   return {handle, left};
 }
 
-/** Until the answer has left it is charged to its account; and what nobody has a key for, to all who have none. */
+/** A response is charged to its account until it is sent, or to a shared budget if there is no valid key. */
 function account(
   response: ServerResponse,
   bytes: number,
@@ -101,10 +101,10 @@ async function answerTo(
 ): Promise<Answer | undefined> {
   const [path = '', query = ''] = split(request.url ?? '');
   const match = matchPath(path);
-  if (match === undefined) return problem(404, 'not_found', 'There is nothing here; /openapi.json says what there is.');
+  if (match === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
   const route = routeOf(match, request.method);
   if (route === undefined) {
-    return problem(405, 'method_not_allowed', 'The path does not have this method.', {
+    return problem(405, 'method_not_allowed', 'The path does not support this method.', {
       headers: {allow: allowed(match)},
     });
   }
@@ -128,14 +128,16 @@ function describe({description}: AppOptions, text: string): Answer {
 function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Authenticator): Principal | Answer {
   const key = bearerKey(headers.authorization);
   if (key === undefined) {
-    return problem(401, 'unauthorized', 'Send a key, as Authorization: Bearer <API_KEY>.', {
+    return problem(401, 'unauthorized', 'Send an API key in the header: Authorization: Bearer <API_KEY>.', {
       headers: {'www-authenticate': 'Bearer'},
     });
   }
   const found = authenticator.authenticate(key);
   if (!('refused' in found)) return found.scopes.has(scope) ? found : outOfScope(scope);
   if (found.refused === 'unavailable') {
-    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now.', {headers: {'retry-after': '5'}});
+    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now. Retry later.', {
+      headers: {'retry-after': '5'},
+    });
   }
   return problem(401, 'unauthorized', found.detail ?? 'The key is not valid.', {
     headers: {'www-authenticate': 'Bearer error="invalid_token"'},
@@ -143,7 +145,7 @@ function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Auth
 }
 
 function outOfScope(scope: Scope): Answer {
-  return problem(403, 'insufficient_scope', `The key needs the scope ${scope}.`, {
+  return problem(403, 'insufficient_scope', `The key does not have the scope ${scope}.`, {
     headers: {'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"`},
   });
 }
@@ -151,24 +153,26 @@ function outOfScope(scope: Scope): Answer {
 function failed(error: unknown, {requestId, route}: Trace, {logger}: AppOptions): Answer {
   if (error instanceof StoreError) return storeProblem(error);
   logger.error({err: error, requestId, route: route?.name}, 'request failed');
-  return problem(500, 'internal_error', 'Something is wrong on our side; the log has it under the request id.');
+  return problem(500, 'internal_error', 'Internal error. The details are in the log under the request id.');
 }
 
-/** What the store says of its disk is for the log, not for strangers. */
+/** Details about the store's disk go to the log, not to clients. */
 function storeProblem({refusal}: StoreError): Answer {
   switch (refusal) {
     case 'full':
-      return problem(503, 'store_full', 'No room for new messages now.', {headers: {'retry-after': '30'}});
+      return problem(503, 'store_full', 'The store is full. Retry later.', {headers: {'retry-after': '30'}});
     case 'busy':
-      return problem(503, 'store_busy', 'More is waiting to be stored than can be taken in.', {
+      return problem(503, 'store_busy', 'Too many operations are waiting to be stored. Retry later.', {
         headers: {'retry-after': '1'},
       });
     case 'down':
-      return problem(503, 'unavailable', 'Messages cannot be stored or read now.', {headers: {'retry-after': '5'}});
+      return problem(503, 'unavailable', 'Messages cannot be stored or read now. Retry later.', {
+        headers: {'retry-after': '5'},
+      });
   }
 }
 
-/** Returns how many bytes the body has. */
+/** Returns the length of the body in bytes. */
 function send(response: ServerResponse, answer: Answer, requestId: string): number {
   const {status, headers, contentType, body} = answer;
   const text = answer.text ?? JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
@@ -180,7 +184,7 @@ function send(response: ServerResponse, answer: Answer, requestId: string): numb
     'x-request-id': requestId,
     ...headers,
   });
-  response.end(text); // Not as a buffer: Node writes a string in one piece with the headers.
+  response.end(text); // A string, not a buffer: Node writes a string together with the headers.
   return bytes;
 }
 
@@ -192,7 +196,7 @@ function record(
 ): void {
   const {requestId, startMs, route, principal} = trace;
   const ms = performance.now() - startMs;
-  const status = answer?.status ?? 499; // As nginx calls a client that did not wait.
+  const status = answer?.status ?? 499; // nginx's status for a client that closed the connection.
   metrics.observe(route?.name ?? 'none', status, ms);
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
   if (!logger.isLevelEnabled(level)) return;
@@ -201,7 +205,7 @@ function record(
   logger[level]({requestId, method: request.method, route: route?.name, status, code, account, keyId, ms}, 'request');
 }
 
-/** The client's own, where it can be written anywhere without harm. */
+/** The client's own id, if it is safe to write anywhere. */
 function requestIdOf({headers}: IncomingMessage): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();

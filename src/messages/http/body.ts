@@ -1,4 +1,4 @@
-/** Reads request bodies: bounded, JSON, an object. */
+/** Reads request bodies: JSON objects of limited size. */
 import {isUtf8} from 'node:buffer';
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
@@ -9,14 +9,14 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export type JsonBody =
   | {readonly ok: true; readonly object: JsonObject; readonly raw: Buffer}
   | {readonly ok: false; readonly answer: Answer}
-  /** The client has gone before the end of the body: there is nobody to answer. */
+  /** The client is gone before the end of the body, so there is nobody to respond to. */
   | {readonly ok: false; readonly answer: undefined};
 
-/** Asked before memory is used for a body. Each returns the answer that refuses it. */
+/** Called before memory is used for a body. Each returns the response that rejects it, if any. */
 export interface Admission {
-  /** The headers have been found good. `length` as they say it; undefined where the body comes in chunks. */
+  /** The headers are valid. `length` is theirs; undefined for a chunked body. */
   begin(length: number | undefined): Answer | undefined;
-  /** More of a body in chunks has come: `memory` bytes are needed to hold it, `work` bytes are what its chunks count as. */
+  /** More of a chunked body arrived: it takes `memory` bytes, and its chunks count as `work` bytes. */
   grow(memory: number, work: number): Answer | undefined;
 }
 
@@ -24,15 +24,15 @@ export interface Admission {
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
 const CHARSET = /^charset="?utf-8"?$/;
 
-/** How much of a body that nobody wants is read on, so that its sender sees the answer, before the connection is cut. */
+/** How much of a rejected body is read, so that its sender sees the response before the connection closes. */
 const DISCARD_BYTES = 1 << 20;
-/** How long it is read on. */
+/** For how long it is still read. */
 const DISCARD_MS = 2000;
-/** How long a connection that is cut stays half open (RFC 9112, section 9.6): a reset at once might overtake the answer. */
+/** How long a closing connection stays half open (RFC 9112, section 9.6): a reset might overtake the response. */
 const LINGER_MS = 1000;
 const FIRST_BYTES = 4096;
 
-/** In the order of the contract: content type, size, limits, JSON. */
+/** Checks in the order of the contract: content type, size, limits, JSON. */
 export async function readJsonBody(
   request: IncomingMessage,
   limitBytes: number,
@@ -51,7 +51,7 @@ export function hasBody({headers}: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** For a request that is answered without its body: reads on for a while, then cuts the connection. */
+/** For a request that is answered without its body: keeps reading for a while, then closes the connection. */
 export function discardBody(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return;
   let bytes = 0;
@@ -85,7 +85,7 @@ function isJson({headers}: IncomingMessage): boolean {
   return JSON_TYPE.test(type.trim()) && charset.every(parameter => CHARSET.test(parameter));
 }
 
-/** The bytes; or an answer, or undefined where the client has gone. */
+/** The bytes, or a response, or undefined if the client is gone. */
 function readBytes(
   request: IncomingMessage,
   length: number | undefined,
@@ -123,13 +123,13 @@ function readBytes(
 
 const EMPTY = Buffer.alloc(0);
 
-/** One buffer for all chunks: a Buffer for each would cost many times what it holds. */
+/** One buffer for all chunks: one Buffer per chunk could cost many times its content. */
 class BodyBuffer {
   readonly #expected: number | undefined;
   #buffer: Buffer = EMPTY;
   length = 0;
 
-  /** `expected`: how long it will be, where that is known. */
+  /** `expected`: the final length, if known. */
   constructor(expected: number | undefined) {
     this.#expected = expected;
   }
@@ -138,7 +138,7 @@ class BodyBuffer {
     return this.length === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.length);
   }
 
-  /** By how many bytes the buffer would have to grow. */
+  /** By how many bytes the buffer would need to grow. */
   growthFor(chunk: Buffer): number {
     const needed = this.length + chunk.length;
     if (needed <= this.#buffer.length) return 0;
@@ -181,7 +181,7 @@ function parseObject(raw: Buffer): JsonBody {
 }
 
 function wrongType(): Answer {
-  return problem(400, 'unsupported_content_type', 'Send JSON in UTF-8, as Content-Type: application/json.', {
+  return problem(400, 'unsupported_content_type', 'Send JSON in UTF-8 with Content-Type: application/json.', {
     errors: [{detail: 'must be application/json, without Content-Encoding', header: 'Content-Type'}],
   });
 }
@@ -191,10 +191,10 @@ function invalidJson(detail: string): Answer {
 }
 
 function tooLarge(limitBytes: number): Answer {
-  return problem(413, 'body_too_large', `The body may have at most ${limitBytes} bytes.`);
+  return problem(413, 'body_too_large', `The body is too large. Send at most ${limitBytes} bytes.`);
 }
 
 function tooFine(): Answer {
-  const detail = `The body comes in too many chunks: after the first ${FINE_CHUNKS}, chunks must have ${CHUNK_BYTES} bytes on average. Send longer chunks.`;
+  const detail = `The body has too many short chunks: after the first ${FINE_CHUNKS}, chunks must have ${CHUNK_BYTES} bytes on average. Send longer chunks.`;
   return problem(413, 'body_too_large', detail);
 }

@@ -1,10 +1,10 @@
 import type {IncomingMessage} from 'node:http';
 
-/** What a chunk counts as at least, in bytes: it costs the parser about as much, however short it is. */
+/** The minimum that a chunk counts as, in bytes: a shorter one costs the parser about as much. */
 export const CHUNK_BYTES = 64;
-/** Chunks of a body that may be shorter than that. */
+/** How many chunks of a body may be shorter than that. */
 export const FINE_CHUNKS = 1024;
-/** Chunks that are thrown away after those, so that the sender sees the answer. */
+/** How many more chunks are discarded, so that the sender sees the response. */
 const DISCARDED_CHUNKS = 16_384;
 
 interface Meter {
@@ -15,9 +15,9 @@ interface Meter {
 const meters = new WeakMap<IncomingMessage, Meter>();
 
 /**
- * Counts the chunks of a body as the parser finds them. Each becomes a Buffer of its own, and a stream that is not read
- * counts the bytes of what it keeps, not the objects: in a body of one-byte chunks, some hundred times as much. So when
- * chunks turn out too fine, they are thrown away from here on, and after a while the connection is closed.
+ * Counts the chunks of a body as the parser finds them. Each becomes a separate Buffer, and an unread stream counts
+ * the bytes that it keeps, not the objects, which take some hundred times as much for one-byte chunks. Once a body has
+ * too many short chunks, all further chunks are discarded, and after a while the connection is closed.
  */
 export function meterChunks(request: IncomingMessage): void {
   if (request.headers['transfer-encoding'] === undefined) return;
@@ -40,7 +40,7 @@ export function meterChunks(request: IncomingMessage): void {
   };
 }
 
-/** Calls `listener` when the chunks of a body turn out too fine, or at once where they have. */
+/** Calls `listener` when a body has too many short chunks, or immediately if it already has. */
 export function onTooFine(request: IncomingMessage, listener: () => void): void {
   const meter = meters.get(request);
   if (meter === undefined) return;

@@ -1,4 +1,4 @@
-/** The operations of the API, each from a request whose key is good to an answer. */
+/** The operations of the API, each from a request with a valid key to its response. */
 import type {IncomingMessage} from 'node:http';
 import type {Clock} from '../../base/clock.ts';
 import type {Principal} from '../access/auth.ts';
@@ -18,21 +18,21 @@ export interface HandlerOptions {
   readonly bodyBytes: number;
 }
 
-/** One request whose key is good. */
+/** A request with a valid key. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly principal: Principal;
-  /** What it holds of the memory; released by the caller. */
+  /** The memory that it holds. The caller releases it. */
   readonly hold: Hold;
-  /** The message that the path names; empty where that cannot be one. */
+  /** The message id in the path; empty if it cannot be an id. */
   readonly id: string;
   /** Without the question mark. */
   readonly query: string;
-  /** To be called before a body is read: a client that asked is told to go on (RFC 9110, section 10.1.1). */
+  /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
   readonly sendContinue: () => void;
 }
 
-/** Undefined: the client has gone. Rejects with a StoreError when the store could not do it. */
+/** Undefined: the client is gone. Rejects with a StoreError if the store fails. */
 export type Handler = (exchange: Exchange) => Promise<Answer | undefined>;
 
 export type Handlers = Readonly<Record<Exclude<Route['name'], 'describe'>, Handler>>;
@@ -71,10 +71,10 @@ async function submit(exchange: Exchange, options: HandlerOptions) {
       return problem(
         422,
         'idempotency_key_reused',
-        'This Idempotency-Key came with another body before: use a new key.',
+        'This Idempotency-Key was already used with another body. Use a new one.',
       );
     case 'quota':
-      return problem(429, 'quota_exceeded', 'The account has as much stored as it may: process some messages first.', {
+      return problem(429, 'quota_exceeded', 'The storage quota is used up. Process some messages first.', {
         headers: {'retry-after': '60'},
       });
     case 'appended':
@@ -83,7 +83,7 @@ async function submit(exchange: Exchange, options: HandlerOptions) {
         202,
         {id: outcome.id, message, status: 'queued', createdAt: timestamp(outcome.createdAt)},
         {
-          // Relative to the request's own URL, so that it is right under any base path.
+          // Relative to the request's own URL, so that it works under any base path.
           location: `messages/${outcome.id}`,
           ...(outcome.kind === 'replayed' && {'idempotency-replayed': 'true'}),
         },
@@ -124,7 +124,7 @@ function claim(exchange: Exchange, options: HandlerOptions): Promise<Answer | un
   });
 }
 
-/** For operations whose body holds parameters; without a body, none are given. */
+/** For operations whose body contains parameters. The body may be absent. */
 async function withBody<T>(
   exchange: Exchange,
   options: HandlerOptions,
@@ -144,7 +144,7 @@ function withoutBody({begin}: Admission): {ok: true; object: JsonObject} | {ok: 
   return refused ? {ok: false, answer: refused} : {ok: true, object: {}};
 }
 
-/** Both limits are asked before the body is read: a limit that is asked after the work is none. */
+/** Checks both limits before the body is read, because a check after the work would protect nothing. */
 function admission({principal: {account}, hold, sendContinue}: Exchange, options: HandlerOptions): Admission {
   const {limiter, clock} = options;
   return {
@@ -158,7 +158,7 @@ function admission({principal: {account}, hold, sendContinue}: Exchange, options
   };
 }
 
-/** The most that an answer with so many messages may hold, with what stands around each. */
+/** The maximum size of a response with this many messages, including their JSON. */
 export function answerBytes(messages: number, {bodyBytes}: {readonly bodyBytes: number}): number {
   const around = 2048 * messages;
   return Math.min(messages * bodyBytes, Math.max(PAGE_BYTES, bodyBytes)) + around;
@@ -169,7 +169,7 @@ function settled(id: string, outcome: SettleOutcome): Answer {
     case 'unknown-message':
       return unknownMessage();
     case 'lease-lost':
-      return problem(409, 'lease_lost', 'The lease has ended: the message may be with another worker. Drop it.');
+      return problem(409, 'lease_lost', 'The lease has ended: another worker may have the message. Drop it.');
     case 'settled':
       return json(200, {id, status: outcome.status, attempts: outcome.attempts});
   }
@@ -195,7 +195,7 @@ function refusal(allowance: Allowance): Answer | undefined {
   });
 }
 
-/** What requests hold at the same time is bounded beside what they may send per second. */
+/** In addition to the rates, limits what requests hold at the same time. */
 export function overBound(bound: Bound | undefined): Answer | undefined {
   const headers = {'retry-after': '1'};
   switch (bound) {
@@ -205,24 +205,22 @@ export function overBound(bound: Bound | undefined): Answer | undefined {
       return problem(
         429,
         'concurrency_limited',
-        'The account has as many requests in progress as it may, or their bodies and answers hold as many bytes as they may. Wait for earlier requests and read their answers, then retry.',
+        'The account has reached its limit of concurrent requests, or of the bytes that their bodies and responses hold. Wait for earlier requests and read their responses, then retry.',
         {headers},
       );
     case 'total':
-      return problem(503, 'store_busy', 'The service holds as many bytes of requests as it may. Retry after 1 s.', {
-        headers,
-      });
+      return problem(503, 'store_busy', 'Requests hold the most bytes that they may. Retry after 1 s.', {headers});
   }
 }
 
 function messageRequired(): Answer {
-  const detail = 'message must be a string that is not empty.';
+  const detail = 'message must be a non-empty string.';
   return problem(400, 'message_required', detail, {errors: [{detail, pointer: '#/message'}]});
 }
 
-/** Also for messages of others: whether an id exists is nobody else's business. */
+/** Also for other accounts' messages, so that it does not reveal whether an id exists. */
 function unknownMessage(): Answer {
-  return problem(404, 'message_not_found', 'The account has no message of this id.');
+  return problem(404, 'message_not_found', 'The account has no message with this id.');
 }
 
 function represent({id, message, status, createdAt, attempts, reason}: StoredMessage) {

@@ -1,4 +1,4 @@
-/** The API's description, OpenAPI 3.1. What it says is held true by test/integration/messages. */
+/** The API's description, OpenAPI 3.1. test/integration/messages checks it against the API. */
 import {MESSAGE_STATUSES} from '../store/store.ts';
 import {PROBLEM_CODES} from './answer.ts';
 import {CLAIM_LIMIT, DELAY_SECONDS, LEASE_SECONDS, LIST_LIMIT, REASON_BYTES, REASON_LENGTH} from './parameters.ts';
@@ -6,16 +6,16 @@ import {CLAIM_LIMIT, DELAY_SECONDS, LEASE_SECONDS, LIST_LIMIT, REASON_BYTES, REA
 const MESSAGE_ID = {
   type: 'string',
   pattern: '^msg_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
-  description: '`msg_` and a UUIDv7: ids of one account sort as the messages came.',
+  description: '`msg_` and a UUIDv7: ids of one account sort by arrival.',
 };
 const TIMESTAMP = {type: 'string', format: 'date-time', description: 'ISO 8601, UTC.'};
-const TEXT = {type: 'string', minLength: 1, description: 'The text, to the character as it was sent.'};
-const LEASE = {type: 'string', minLength: 1, maxLength: 100, description: 'Names one claim of one message.'};
+const TEXT = {type: 'string', minLength: 1, description: 'The text, exactly as it was sent.'};
+const LEASE = {type: 'string', minLength: 1, maxLength: 100, description: 'Identifies one claim of one message.'};
 const ATTEMPTS = {type: 'integer', minimum: 0, description: 'How often a worker has claimed the message.'};
 const STATUS = {
   type: 'string',
   enum: MESSAGE_STATUSES,
-  description: 'queued: waits for a worker. leased: a worker has it. done: acknowledged. dead: given up.',
+  description: 'queued: waiting for a worker. leased: claimed. done: acknowledged. dead: claimed too often.',
 };
 
 const queued = {
@@ -28,7 +28,7 @@ const stored = {
   ...queued,
   status: STATUS,
   attempts: ATTEMPTS,
-  reason: {type: 'string', description: 'What the last worker that gave it back said.'},
+  reason: {type: 'string', description: 'The reason given by the last worker that returned it.'},
 };
 const leased = {...stored, lease: LEASE, leaseExpiresAt: TIMESTAMP};
 
@@ -39,14 +39,14 @@ const schemas = {
   Page: object(
     {
       messages: {type: 'array', maxItems: LIST_LIMIT.max, items: ref('Message')},
-      nextCursor: {type: ['string', 'null'], description: 'The cursor of the next page; null: this is the last one.'},
+      nextCursor: {type: ['string', 'null'], description: 'The cursor of the next page; null on the last page.'},
     },
     ['messages', 'nextCursor'],
   ),
   Claimed: object({messages: {type: 'array', maxItems: CLAIM_LIMIT.max, items: ref('LeasedMessage')}}, ['messages']),
   Settled: object({id: MESSAGE_ID, status: STATUS, attempts: ATTEMPTS}, ['id', 'status', 'attempts']),
   Problem: {
-    description: 'RFC 9457. `code` is what programs tell errors apart by.',
+    description: 'RFC 9457. Programs should distinguish errors by `code`.',
     ...object(
       {
         title: {type: 'string'},
@@ -73,7 +73,7 @@ const schemas = {
 };
 
 const RETRY_AFTER = {description: 'Seconds to wait.', schema: {type: 'integer', minimum: 0}};
-const REQUEST_ID = {description: "The request's X-Request-Id, or one made for it.", schema: {type: 'string'}};
+const REQUEST_ID = {description: "The request's X-Request-Id, or a generated one.", schema: {type: 'string'}};
 
 const problems: Readonly<Record<string, object>> = {
   400: problemResponse('The request is malformed; `code` and `errors` say how.'),
@@ -82,15 +82,17 @@ const problems: Readonly<Record<string, object>> = {
   }),
   403: problemResponse('The key lacks the scope of the operation.'),
   404: problemResponse('The account has no such message.'),
-  405: problemResponse('The path does not have this method.'),
+  405: problemResponse('The path does not support this method.'),
   408: problemResponse('The request took too long to arrive.'),
   409: problemResponse('The lease has ended.'),
-  413: problemResponse('The body is too long, or comes in too many short chunks.'),
-  422: problemResponse('The Idempotency-Key came with another body before.'),
+  413: problemResponse('The body is too large, or has too many short chunks.'),
+  422: problemResponse('The Idempotency-Key was already used with another body.'),
   429: problemResponse('The account is over a limit; `code` and `detail` say which. Retry after the time given.', {
     'Retry-After': RETRY_AFTER,
   }),
-  503: problemResponse('The store is full, behind or away, or keys cannot be checked.', {'Retry-After': RETRY_AFTER}),
+  503: problemResponse('The store is full, overloaded, or unavailable, or keys cannot be checked.', {
+    'Retry-After': RETRY_AFTER,
+  }),
 };
 const ALWAYS = ['400', '401', '403', '405', '408', '429', '503'];
 
@@ -102,8 +104,8 @@ export function describeApi({bodyBytes, maxAttempts}: {bodyBytes: number; maxAtt
       title: 'Messages',
       version: '1.0.0',
       description:
-        'Takes messages and keeps them until a worker has processed them. What is answered 202 is on the disk. ' +
-        'Messages belong to the account of the key; nothing of one account is seen by another.',
+        'Keeps messages until a worker has processed them. A 202 response means that the message is on disk. ' +
+        'Messages belong to the account of the key. Accounts cannot see each other.',
       license: {name: 'Apache-2.0', identifier: 'Apache-2.0'},
     },
     servers: [{url: './'}],
@@ -132,8 +134,7 @@ function submit(bodyBytes: number): object {
       {
         name: 'Idempotency-Key',
         in: 'header',
-        description:
-          'Makes repeating the request safe: the same key with the same body is one message, and answered alike.',
+        description: 'Makes repeats safe: the same key with the same body stores one message.',
         schema: {type: 'string', pattern: '^([!#-+\\--\\[\\]-~]{1,255}|"[!#-\\[\\]-~ ]{1,255}")$'},
       },
     ],
@@ -144,7 +145,10 @@ function submit(bodyBytes: number): object {
         headers: {
           'X-Request-Id': REQUEST_ID,
           Location: {description: 'The message, relative to this URL.', schema: {type: 'string'}},
-          'Idempotency-Replayed': {description: 'There, when an earlier request stored it.', schema: {const: 'true'}},
+          'Idempotency-Replayed': {
+            description: 'Present if an earlier request stored the message.',
+            schema: {const: 'true'},
+          },
         },
         content: jsonContent(ref('Queued')),
       },
@@ -158,7 +162,7 @@ function list(): object {
   return {
     operationId: 'list',
     summary: 'List messages, oldest first (scope messages:read)',
-    description: 'A page may be shorter than `limit` without being the last: go on until `nextCursor` is null.',
+    description: 'A page may be shorter than `limit` without being the last one. Continue until `nextCursor` is null.',
     parameters: [
       parameter('limit', 'Messages on a page.', {
         type: 'integer',
@@ -166,8 +170,8 @@ function list(): object {
         maximum: LIST_LIMIT.max,
         default: LIST_LIMIT.default,
       }),
-      parameter('cursor', 'The `nextCursor` of the page before.', {type: 'string', pattern: MESSAGE_ID.pattern}),
-      parameter('status', 'Only messages of this status.', {type: 'string', enum: MESSAGE_STATUSES}),
+      parameter('cursor', 'The `nextCursor` of the previous page.', {type: 'string', pattern: MESSAGE_ID.pattern}),
+      parameter('status', 'Only messages with this status.', {type: 'string', enum: MESSAGE_STATUSES}),
     ],
     responses: {200: success('A page.', 'Page'), ...problemsOf()},
   };
@@ -188,21 +192,21 @@ function claim(maxAttempts: number): object {
   };
   return {
     operationId: 'claim',
-    summary: 'Take the oldest waiting messages for a time (scope messages:process)',
+    summary: 'Claim the oldest waiting messages (scope messages:process)',
     description:
-      'Each is yours alone until you ack or nack it, or the lease ends; then it waits again. ' +
-      `After ${maxAttempts} claims without an ack it is dead. There may be fewer than \`limit\`, or none.`,
+      'Each message is exclusively yours until you ack or nack it, or the lease expires; then it waits again. ' +
+      `After ${maxAttempts} claims without an ack, it is dead. You may get fewer than \`limit\` messages, or none.`,
     requestBody: jsonBody(object(members, [], true), false),
-    responses: {200: success('What was claimed.', 'Claimed'), ...problemsOf('413')},
+    responses: {200: success('The claimed messages.', 'Claimed'), ...problemsOf('413')},
   };
 }
 
 function ack(): object {
   return {
     operationId: 'ack',
-    summary: 'A claimed message is processed (scope messages:process)',
+    summary: 'Acknowledge a claimed message (scope messages:process)',
     requestBody: jsonBody(object({lease: LEASE}, ['lease'], true), true),
-    responses: {200: success('It is done.', 'Settled'), ...problemsOf('404', '409', '413')},
+    responses: {200: success('The message is done.', 'Settled'), ...problemsOf('404', '409', '413')},
   };
 }
 
@@ -213,15 +217,15 @@ function nack(maxAttempts: number): object {
     reason: {
       type: 'string',
       maxLength: REASON_LENGTH,
-      description: `Of a longer reason, the first ${REASON_BYTES} bytes in UTF-8 are kept; none while the account has as much stored as it may.`,
+      description: `Only the first ${REASON_BYTES} bytes in UTF-8 are kept. If the account has reached its storage quota, the reason is not kept.`,
     },
   };
   return {
     operationId: 'nack',
-    summary: 'Give a claimed message back (scope messages:process)',
-    description: `It waits again, not to be claimed before \`delaySeconds\`; or it is dead, if it was claimed ${maxAttempts} times.`,
+    summary: 'Return a claimed message (scope messages:process)',
+    description: `The message waits again and can be claimed after \`delaySeconds\`. If it was claimed ${maxAttempts} times, it is dead.`,
     requestBody: jsonBody(object(members, ['lease'], true), true),
-    responses: {200: success('It is queued or dead.', 'Settled'), ...problemsOf('404', '409', '413')},
+    responses: {200: success('The message is queued or dead.', 'Settled'), ...problemsOf('404', '409', '413')},
   };
 }
 

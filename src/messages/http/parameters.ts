@@ -1,4 +1,4 @@
-/** What may stand in queries and bodies beside the message: parsed, or the answer that says what is wrong. */
+/** Parses parameters in queries and bodies, except the message, or returns a response that says what is wrong. */
 import {isMessageId} from '../store/message-id.ts';
 import {MESSAGE_STATUSES, type MessageStatus} from '../store/store.ts';
 import {type Answer, badMember, badQuery} from './answer.ts';
@@ -11,7 +11,7 @@ export const CLAIM_LIMIT = {default: 1, max: 100} as const;
 export const LEASE_SECONDS = {default: 30, max: 43_200} as const;
 export const DELAY_SECONDS = {default: 0, max: 86_400} as const;
 export const REASON_LENGTH = 1000;
-/** What of a reason is kept, in UTF-8. */
+/** How much of a reason is kept, in UTF-8. */
 export const REASON_BYTES = 512;
 const LEASE_LENGTH = 100;
 
@@ -34,16 +34,16 @@ export interface NackParameters {
 
 const LIST_PARAMETERS = ['limit', 'cursor', 'status'];
 
-/** A parameter that there is not is refused: a filter with a typo would show what it was to hide. */
+/** Unknown parameters are rejected: a misspelled filter would show what it was meant to hide. */
 export function parseList(query: string): Parsed<ListParameters> {
   if (query === '') return {ok: true, value: {limit: LIST_LIMIT.default}};
   const parameters = new URLSearchParams(query);
   const unknown = [...parameters.keys()].find(name => !LIST_PARAMETERS.includes(name));
   if (unknown !== undefined) {
-    return {ok: false, answer: badQuery(unknown, `There are the parameters ${LIST_PARAMETERS.join(', ')}.`)};
+    return {ok: false, answer: badQuery(unknown, `The parameters are ${LIST_PARAMETERS.join(', ')}.`)};
   }
   const repeated = LIST_PARAMETERS.find(name => parameters.getAll(name).length > 1);
-  if (repeated !== undefined) return {ok: false, answer: badQuery(repeated, `${repeated} must stand once.`)};
+  if (repeated !== undefined) return {ok: false, answer: badQuery(repeated, `${repeated} must be given only once.`)};
   const limit = parameters.get('limit');
   const cursor = parameters.get('cursor');
   const status = parameters.get('status');
@@ -97,7 +97,7 @@ export function parseNack(body: JsonObject): Parsed<NackParameters> {
   };
 }
 
-/** At most REASON_BYTES, whole characters, with an ellipsis where something is missing. */
+/** At most REASON_BYTES, whole characters, with an ellipsis if it was truncated. */
 function shortened(reason: string): string {
   const text = reason.toWellFormed();
   if (Buffer.byteLength(text) <= REASON_BYTES) return text;

@@ -34,7 +34,7 @@ async function pipeline(port: number, requests: number): Promise<void> {
   await once(socket, 'close');
 }
 
-test('a connection that is far ahead of its answers is cut, and no further request of it is parsed', async () => {
+test('a connection that is too far ahead of its responses is closed, and no further request on it is parsed', async () => {
   const {seen, port} = await start();
   await pipeline(port, 2600);
   expect(seen).toEqual({parsed: 4 + 2048 + 1, started: 4});

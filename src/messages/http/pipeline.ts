@@ -1,19 +1,19 @@
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Socket} from 'node:net';
 
-/** Requests of one connection that are worked on at once. */
+/** How many requests of one connection are processed at the same time. */
 const ACTIVE = 4;
-/** No further request is started while so many bytes of answers wait for their reader. */
+/** No further request is started while this many bytes of responses are unread. */
 const UNREAD_BYTES = 64 * 1024;
-/** Requests of all connections that may have been read beyond those: some KiB each, before anybody knows whose they are. */
+/** How many more requests may have been read on all connections. Each takes a few KiB. */
 const WAITING_TOTAL = 2048;
-/** What every connection may have of these beyond the total. */
+/** How many of these every connection may have even if the total is used up. */
 const WAITING_SHARE = 4;
 
 /**
- * The requests of one connection. HTTP/1.1 lets a client send many without waiting for answers (RFC 9112, section 9.3.2);
- * node:http would start them all, and hold every answer until the client reads it. Here some are worked on, the others
- * wait, and while any waits nothing more is read.
+ * The requests of one connection. With HTTP/1.1, a client may send many without waiting for responses (RFC 9112,
+ * section 9.3.2). node:http would start all of them and hold every response until the client reads it. This class
+ * processes a few at a time. The others wait, and while any is waiting, nothing more is read.
  */
 class Pipeline {
   readonly #socket: Socket;
@@ -23,7 +23,7 @@ class Pipeline {
   #waiting: (readonly [ServerResponse, () => void])[] = [];
   #paused = false;
   #gating = false;
-  /** Since when an answer waits for its reader, as `cutUnread` has seen it. */
+  /** Since when a response has been unread, as seen by `cutUnread`. */
   #unreadSince: number | undefined;
 
   constructor(socket: Socket, backlog: Backlog, onLeft: (socket: Socket, response: ServerResponse) => void) {
@@ -32,18 +32,18 @@ class Pipeline {
     this.#onLeft = onLeft;
   }
 
-  /** Responses whose request has been seen and that have not left entirely. */
+  /** Responses that are not completely sent, one per request seen. */
   get open(): readonly ServerResponse[] {
     return [...this.#active, ...this.#waiting.map(([response]) => response)];
   }
 
-  /** Calls `start` now or when its turn comes; a connection that is far ahead of its answers is cut. */
+  /** Calls `start` now or later. Closes a connection that is too far ahead of its responses. */
   add(response: ServerResponse, start: () => void): void {
     if (this.#socket.destroyed) return;
     if (this.#mayStart()) {
       this.#start(response, start);
     } else {
-      this.#pause(); // Now: else the kernel's whole buffer is read within this turn.
+      this.#pause(); // Now, or the kernel's whole buffer would be read within this turn of the event loop.
       this.#waiting.push([response, start]);
       this.#backlog.size += 1;
       if (this.#isTooFarAhead()) this.cut();
@@ -51,9 +51,9 @@ class Pipeline {
     this.#gate();
   }
 
-  /** Cuts a connection with an answer that was not read within `limitMs`; `now` in milliseconds. To be called often. */
+  /** Closes a connection whose response was not read within `limitMs`; `now` is in milliseconds. Call this often. */
   cutUnread(now: number, limitMs: number): void {
-    // Answers leave in the order of their requests, so the first one stands for all.
+    // Responses are sent in the order of their requests, so checking the first one is enough.
     const [first] = this.#active;
     if (first === undefined || !first.writableEnded) this.#unreadSince = undefined;
     else this.#unreadSince ??= now;
@@ -65,8 +65,8 @@ class Pipeline {
   }
 
   /**
-   * For a connection that has closed. Not when it is cut: Node keeps its requests until then, and a hundred connections
-   * that were read in the same turn would each fill what the one before them has given back.
+   * For a connection that has closed. Not called earlier, when the connection is cut: Node keeps its requests until
+   * it closes, and a hundred connections read in the same turn would each reuse the room that the previous one freed.
    */
   release(): void {
     this.#backlog.size -= this.#waiting.length;
@@ -105,7 +105,7 @@ class Pipeline {
     }
   }
 
-  /** At the end of the turn: reading the body of any request opens the connection again. */
+  /** At the end of the event loop's turn: reading any request's body resumes the connection. */
   #gate(): void {
     if (this.#gating || (this.#waiting.length === 0 && !this.#paused)) return;
     this.#gating = true;
@@ -124,7 +124,7 @@ class Pipeline {
   }
 }
 
-/** How many requests wait on all connections. */
+/** The number of waiting requests on all connections. */
 interface Backlog {
   size: number;
 }
@@ -135,7 +135,7 @@ export class Pipelines {
   readonly #backlog: Backlog = {size: 0};
   readonly #onLeft: (socket: Socket, response: ServerResponse) => void;
 
-  /** `onLeft`: a request that was started has been answered, or its connection is gone. */
+  /** `onLeft`: a started request was answered, or its connection is gone. */
   constructor(onLeft: (socket: Socket, response: ServerResponse) => void) {
     this.#onLeft = onLeft;
   }
@@ -165,19 +165,19 @@ export class Pipelines {
   }
 }
 
-/** What Node's server has on each socket; not documented, and tested in pipeline.test.ts. */
+/** Undocumented properties of each socket of Node's server; tested in pipeline.test.ts. */
 interface Parser {
   onIncoming?: (request: IncomingMessage, keepAlive: boolean) => number;
 }
 
 /**
- * Lets the parser stop where its connection is cut. By itself it goes on to the end of what was read, which may be more
- * than 2,000 requests, and makes some KiB of objects of each.
+ * Makes the parser stop when its connection is cut. Otherwise, it continues to the end of what was read, which may be
+ * more than 2,000 requests, and allocates a few KiB for each.
  */
 export function stopParserWhenCut(socket: Socket): void {
   const {parser} = socket as Socket & {readonly parser?: Parser};
   const onIncoming = parser?.onIncoming;
   if (parser === undefined || onIncoming === undefined) return;
-  // Any number but 0, 1 and 2 is an error to the parser.
+  // The parser treats any number except 0, 1, and 2 as an error.
   parser.onIncoming = (request, keepAlive) => (socket.destroyed ? -1 : onIncoming(request, keepAlive));
 }

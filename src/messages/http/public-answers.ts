@@ -1,15 +1,15 @@
 import type {ServerResponse} from 'node:http';
 
-/** Far more than honest clients leave unread, who get a refusal or the API's description. */
+/** Far more than honest clients leave unread: they get only a rejection or the API's description. */
 const UNREAD_BYTES = 8 << 20;
 
-/** Answers to requests without a valid key: nobody can be charged for them, so they share a bound. */
+/** Responses to requests without a valid key. No account can be charged for them, so they share a limit. */
 export class PublicAnswers {
-  /** Those that have not left, oldest first. */
+  /** Unsent responses, oldest first. */
   readonly #unread = new Map<ServerResponse, number>();
   #bytes = 0;
 
-  /** Where there are too many, the connection is closed whose answer has been waiting longest. */
+  /** If there are too many, closes the connection whose response has been waiting longest. */
   add(response: ServerResponse, bytes: number): void {
     if (response.closed || response.destroyed) return;
     this.#unread.set(response, bytes);

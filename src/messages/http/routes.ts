@@ -1,11 +1,11 @@
 import type {Scope} from '../access/auth.ts';
 import {isMessageId} from '../store/message-id.ts';
 
-/** One operation of the API. The names are those of the OpenAPI document and of the metrics. */
+/** An operation of the API. The names are those in the OpenAPI document and in the metrics. */
 export interface Route {
   readonly name: 'submit' | 'list' | 'get' | 'claim' | 'ack' | 'nack' | 'describe';
   readonly method: 'GET' | 'POST';
-  /** What the key must be allowed; undefined: no key is needed. */
+  /** The scope that the key must have; undefined if no key is needed. */
   readonly scope: Scope | undefined;
 }
 
@@ -19,7 +19,7 @@ const describe: Route = {name: 'describe', method: 'GET', scope: undefined};
 
 export interface PathMatch {
   readonly routes: readonly Route[];
-  /** The message that the path names; what cannot be an id is found nowhere. */
+  /** The message id in the path, if it can be one. */
   readonly id: string;
 }
 
@@ -31,7 +31,7 @@ const PATHS: Readonly<Record<string, PathMatch>> = {
 
 const MESSAGE_PATH = /^\/messages\/(?<id>[^/]+)(?<verb>\/ack|\/nack)?$/;
 
-/** What stands at a path (without query); undefined where there is nothing. */
+/** What is at a path (without query); undefined if there is nothing. */
 export function matchPath(path: string): PathMatch | undefined {
   const match = Object.hasOwn(PATHS, path) ? PATHS[path] : undefined;
   if (match) return match;
@@ -41,7 +41,7 @@ export function matchPath(path: string): PathMatch | undefined {
   return {routes, id: isMessageId(id) ? id : ''};
 }
 
-/** HEAD is GET without the body, which Node leaves out by itself. */
+/** HEAD is GET without the body, which Node omits automatically. */
 export function routeOf({routes}: PathMatch, method: string | undefined): Route | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method;
   return routes.find(route => route.method === wanted);

@@ -1,9 +1,4 @@
-/**
- * The API's server, on node:http alone. There are seven operations and no middleware, so a framework would bring a
- * router and a life cycle that are not needed; and what must be exact here (the order of the checks, when a body is read,
- * what becomes of a connection whose request is refused) is decided at the level of node:http in any framework. Measured:
- * `make bench-messages`, in docs/benchmarks.md.
- */
+/** The API's server, on node:http without a framework; docs/decisions/http-layer.md says why. */
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
@@ -28,15 +23,15 @@ export interface ServerConfig {
 
 export interface ApiServer {
   readonly port: number;
-  /** Takes no more connections, answers what has begun, and cuts off what takes longer than `graceMs`. */
+  /** Accepts no more connections, finishes requests in progress, and aborts what takes longer than `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 const MAX_HEADER_BYTES = 16_384;
-/** How often connections are looked at for their timeouts. */
+/** How often connections are checked for timeouts. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** Resolves once it listens; rejects when the port cannot be had. */
+/** Resolves once it listens; rejects if it cannot. */
 export async function startApiServer(config: ServerConfig, app: App, host?: string): Promise<ApiServer> {
   const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -44,7 +39,7 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     requestTimeout: config.requestTimeoutSeconds * 1000,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    // A header that must stand once and stands twice is then one that has no valid form.
+    // A header that is given twice although it must be unique is then malformed.
     joinDuplicateHeaders: true,
     noDelay: true,
   });
@@ -68,7 +63,7 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
   };
   server.on('request', (request, response) => serve(request, response, () => undefined));
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
-  // An expectation that nobody knows may be ignored; Node's own 417 would pass by all bounds (RFC 9110, section 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node's own 417 would bypass all limits.
   server.on('checkExpectation', (request, response) => serve(request, response, () => undefined));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pipelines));
   const unread = setInterval(() => {
@@ -88,12 +83,12 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', `The headers may have at most ${MAX_HEADER_BYTES} bytes.`],
+  HPE_HEADER_OVERFLOW: [431, 'headers_too_large', `The headers are too large. Send at most ${MAX_HEADER_BYTES} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request took too long to arrive.'],
 };
 const MALFORMED = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'] as const;
 
-/** What is no request, or does not become one in time, has no response object: the answer is written by hand. */
+/** Invalid or incomplete requests have no response object, so the response is written directly to the socket. */
 function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, pipelines: Pipelines): void {
   const [response, ...others] = pipelines.of(socket).open;
   const answerable = others.length === 0 && !response?.headersSent;
@@ -114,7 +109,7 @@ function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, pipelines: P
 async function close(server: Server, graceMs: number): Promise<void> {
   const closed = once(server, 'close');
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-  server.close(); // Idle connections end at once.
+  server.close(); // Closes idle connections immediately.
   await closed;
   clearTimeout(cut);
 }

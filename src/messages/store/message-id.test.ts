@@ -23,7 +23,7 @@ test.each([
   expect([...made].sort()).toEqual(made);
 });
 
-test('they go on from the last one of an earlier run, also where the clock has stepped back', () => {
+test('they continue after the last one of an earlier run, even if the clock stepped back', () => {
   const last = 'msg_0190abcd-ef01-7ffe-8000-000000000000';
   const ids = new MessageIds(last, fill);
   expect(ids.next(NOW - 1000)).toBe('msg_0190abcd-ef01-7fff-bfff-ffffffffffff');

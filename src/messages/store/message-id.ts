@@ -7,12 +7,12 @@ export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text);
 }
 
-/** Fills a buffer with randomness. */
+/** Fills a buffer with random bytes. */
 export type RandomFill = (buffer: Uint8Array) => void;
 
 /**
- * Makes ids that sort as they were made: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time are a
- * counter within the millisecond (section 6.2, method 1). They go on from `last`, even where the clock has stepped back.
+ * * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time
+ * count within the millisecond (section 6.2, method 1). Continues after `last`, even if the clock stepped back.
  */
 export class MessageIds {
   readonly #random: RandomFill;

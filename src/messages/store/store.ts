@@ -1,29 +1,28 @@
 /**
- * What the service asks of whatever keeps the messages. Neutral to the engine: nothing here speaks of SQL, files or
- * threads. Each method resolves once its effect is durable, and rejects with a StoreError when it had none or when that
- * cannot be told. Times are milliseconds since the epoch.
+ * The interface of a message store, independent of its engine. Each method resolves once its effect is durable, and
+ * rejects with a StoreError if it had no effect or if that is unknown. Times are milliseconds since the epoch.
  */
 
 export const MESSAGE_STATUSES = ['queued', 'leased', 'done', 'dead'] as const;
 
 /**
- * - queued: waits for a worker.
- * - leased: a worker has it until the lease runs out.
+ * - queued: waiting for a worker.
+ * - leased: a worker has it until the lease expires.
  * - done: acknowledged by a worker; kept for the retention time.
  * - dead: given up after the configured number of attempts; kept for the retention time.
  */
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 export interface StoredMessage {
-  /** `msg_` and a UUIDv7; ids of one account sort as the messages came. */
+  /** `msg_` and a UUIDv7; ids of one account sort by arrival. */
   readonly id: string;
-  /** To the character as it was given, lone surrogates and NUL included. */
+  /** Exactly as given, including lone surrogates and NUL. */
   readonly message: string;
   readonly status: MessageStatus;
   readonly createdAt: number;
   /** How often a worker has claimed it. */
   readonly attempts: number;
-  /** What the last worker that gave it back said. */
+  /** The reason given by the last worker that returned it. */
   readonly reason?: string;
 }
 
@@ -36,7 +35,7 @@ export interface NewMessage {
 export interface Idempotency {
   /** Unique within the account, for the store's configured time. */
   readonly key: string;
-  /** Digest of the request: the same key with another one is a mismatch. */
+  /** Digest of the request. The same key with another digest is a mismatch. */
   readonly fingerprint: string;
 }
 
@@ -44,7 +43,7 @@ export type AppendOutcome =
   | {readonly kind: 'appended' | 'replayed'; readonly id: string; readonly createdAt: number}
   /** The idempotency key was used before, with another fingerprint. */
   | {readonly kind: 'mismatch'}
-  /** The account has as much stored as it may. */
+  /** The account's storage quota is used up. */
   | {readonly kind: 'quota'};
 
 export interface ListQuery {
@@ -58,7 +57,7 @@ export interface ListQuery {
 /** Oldest first. */
 export interface MessagePage {
   readonly messages: readonly StoredMessage[];
-  /** There are more, after the last one of this page. */
+  /** There are more after the last one of this page. */
   readonly more: boolean;
 }
 
@@ -68,7 +67,7 @@ export interface ClaimQuery {
   readonly leaseMs: number;
 }
 
-/** A message that belongs to whoever claimed it, until `leaseUntil` or its ack or nack. */
+/** A message that belongs to its claimer until `leaseUntil`, or its ack or nack. */
 export interface LeasedMessage extends StoredMessage {
   readonly lease: string;
   readonly leaseUntil: number;
@@ -82,7 +81,7 @@ export interface LeaseRef {
 }
 
 export interface Nack extends LeaseRef {
-  /** Not to be claimed again before this time has passed. */
+  /** When it can be claimed again. */
   readonly delayMs: number;
   readonly reason?: string;
 }
@@ -90,42 +89,42 @@ export interface Nack extends LeaseRef {
 export type SettleOutcome =
   | {readonly kind: 'settled'; readonly status: MessageStatus; readonly attempts: number}
   | {readonly kind: 'unknown-message'}
-  /** The lease ran out, or the message was given back; somebody else may have it. */
+  /** The lease expired, or the message was returned. Another worker may have it. */
   | {readonly kind: 'lease-lost'};
 
-/** What one page or claim may hold, in bytes of messages, unless a single one is longer. */
+/** The maximum bytes of messages in one page or claim, unless a single message is longer. */
 export const PAGE_BYTES = 1 << 20;
 
 export interface MessageStore {
   append(message: NewMessage): Promise<AppendOutcome>;
   get(account: string, id: string): Promise<StoredMessage | undefined>;
   list(query: ListQuery): Promise<MessagePage>;
-  /** The oldest that wait, at most `limit`. No two claims ever hold one message at a time. */
+  /** The oldest waiting messages, at most `limit`. No two claims ever hold the same message at a time. */
   claim(query: ClaimQuery): Promise<readonly LeasedMessage[]>;
-  /** The message is done. Repeating it under the same lease settles it again, for workers that missed the answer. */
+  /** Marks the message as done. Can be repeated with the same lease, for workers that missed the response. */
   ack(ref: LeaseRef): Promise<SettleOutcome>;
-  /** The message waits again, or is dead if that was its last attempt. */
+  /** Makes the message wait again, or marks it dead after its last attempt. */
   nack(nack: Nack): Promise<SettleOutcome>;
-  /** What the store can do now; told without I/O. */
+  /** What the store can do now, without I/O. */
   state(): StoreHealth;
-  /** Finishes what it has accepted; what comes later is refused as down. */
+  /** Finishes accepted operations; rejects later ones as down. */
   close(): Promise<void>;
 }
 
 /**
  * - ok
- * - full: nothing new is accepted; everything else works, so that the queue can be emptied.
+ * - full: new messages are rejected; everything else works, so that workers can drain the queue.
  * - down: nothing can be written; reading may work.
  */
 export interface StoreHealth {
   readonly kind: 'ok' | 'full' | 'down';
-  /** For people; absent when all is well. */
+  /** For people; absent if all is well. */
   readonly problem?: string;
 }
 
 /**
  * - full: no room, as in the state.
- * - busy: more is waiting to be written than the store takes in; nothing was done.
+ * - busy: too much is waiting to be written; nothing was done.
  * - down: it could not be written (or read).
  */
 export type StoreRefusal = 'full' | 'busy' | 'down';

@@ -5,13 +5,12 @@
  */
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {hasFailed} from '../model/certificate-request.ts';
 import {holderOf} from '../model/holder.ts';
 import {CERTIFICATE_REQUEST, type Challenge, DOMAIN_CLAIM, type DomainClaim, ORDER} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {ApiAccess, Context, Operator} from '../state/context.ts';
 import {hasOpenRequest} from './open-challenges.ts';
 import {releaseChallenge, withdrawChallenge, withdrawOrder} from './withdraw.ts';
 
@@ -27,11 +26,12 @@ export function reconcileChallenge(operator: Operator): Reconcile {
     ...(stores.certificateRequests ? [stores.certificateRequests] : []),
   ];
   return async (key, {client, signal}) => {
+    const context = {...operator, client, signal};
     const challenge = stores.challenges.get(key);
     if (!challenge) return done();
     if (caches.some(({state}) => state !== 'synced')) return after(1000);
     const host = challenge.spec.dnsName;
-    const reason = await reasonToWithdraw(operator, challenge, client, signal);
+    const reason = await reasonToWithdraw(context, challenge);
     if (!reason) return done();
     const {deletionTimestamp} = challenge.metadata;
     if (!deletionTimestamp) logger.info({challenge: key, host}, `Withdrawing a challenge: ${reason}.`);
@@ -42,41 +42,36 @@ export function reconcileChallenge(operator: Operator): Reconcile {
         {challenge: key, host},
         'cert-manager has not cleaned up this challenge for a minute. Removing its finalizer.',
       );
-      await releaseChallenge(challenge, client, signal);
+      await releaseChallenge(context, challenge);
     }
-    await withdrawChallenge(challenge, client, signal);
+    await withdrawChallenge(context, challenge);
     return leftMs > 0 ? after(leftMs) : done();
   };
 }
 
 /** For the log. Decided by the caches first, and then by what the API server holds. */
-async function reasonToWithdraw(
-  operator: Operator,
-  challenge: DeepReadonly<Challenge>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challenge>): Promise<string | undefined> {
+  const {client, signal} = context;
   const host = challenge.spec.dnsName;
-  if (isLost(operator, challenge, operator.stores.claims.get(host))) {
+  if (isLost(context, challenge, context.stores.claims.get(host))) {
     const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
-    if (isLost(operator, challenge, claim)) return 'its namespace has lost the host';
+    if (isLost(context, challenge, claim)) return 'its namespace has lost the host';
   }
   // A request in progress explains the challenge; without approval, requests are not our business.
-  if (!operator.stores.certificateRequests || hasOpenRequest(operator, challenge)) return undefined;
-  const order = await ownerOf(ORDER, challenge, client, signal);
+  if (!context.stores.certificateRequests || hasOpenRequest(context, challenge)) return undefined;
+  const order = await ownerOf(context, ORDER, challenge);
   if (order === 'gone') return 'its Order is gone';
-  const request = order && (await ownerOf(CERTIFICATE_REQUEST, order, client, signal));
+  const request = order && (await ownerOf(context, CERTIFICATE_REQUEST, order));
   if (!order || !request || request === 'gone' || !hasFailed(request)) return undefined;
-  await withdrawOrder(order, client, signal);
+  await withdrawOrder(context, order);
   return 'its certificate request has failed';
 }
 
 /** Undefined if it has no owner of this kind: somebody else made it. */
 async function ownerOf<T extends KubeObject>(
+  {client, signal}: ApiAccess,
   kind: ResourceType<T>,
   {metadata: {namespace, ownerReferences = []}}: DeepReadonly<KubeObject>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<T | 'gone' | undefined> {
   const reference = ownerReferences.find(owner => owner.kind === kind.kind && owner.controller);
   if (!reference) return undefined;

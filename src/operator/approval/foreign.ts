@@ -16,7 +16,7 @@ import type {CertificateRequest} from '../model/kinds.ts';
 const APPROVER = 'cert-manager.io';
 
 const ADVICE =
-  "cert-manager's own approver is on: it approves every certificate request, so that tenants get certificates for hosts of others. PlannedOrder it off (disableAutoApproval=true in cert-manager's chart).";
+  "cert-manager's own approver is on: it approves every certificate request, so that tenants get certificates for hosts of others. Turn it off (disableAutoApproval=true in cert-manager's chart).";
 
 export interface ApprovalWatch {
   readonly clock: Clock;

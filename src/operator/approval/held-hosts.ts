@@ -8,18 +8,18 @@
 import {API_VERSION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {holderOf} from '../model/holder.ts';
 import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHosts} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {ApiAccess, Context, Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {
   const {stores} = operator;
   return async (namespace, {client, signal}) => {
+    const context = {...operator, client, signal};
     const sources = [stores.claims, stores.projects, stores.namespaces, stores.heldHosts];
     if (sources.some(({state}) => state !== 'synced')) return after(1000);
     if (!stores.namespaces.get(namespace)) return done();
@@ -27,7 +27,7 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
     const before = record?.spec.hosts ?? {};
     const wanted = heldHosts(operator, namespace);
-    const added = ends ? {} : await confirmed(operator, namespace, without(wanted, before), client, signal);
+    const added = ends ? {} : await confirmed(context, namespace, without(wanted, before));
     const removed = Object.keys(without(before, wanted));
     if (Object.keys(added).length === 0 && removed.length === 0) return done();
     const metadata = {namespace, name: HELD_HOSTS_NAME};
@@ -39,19 +39,16 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
     // Removals first and alone: whatever keeps a host from being added must not keep a lost one in the record.
     const gone = removed.filter(host => wanted[host] === undefined);
     const kept =
-      gone.length > 0
-        ? await change(record, Object.fromEntries(gone.map(host => [host, null])), client, signal)
-        : record;
-    if (Object.keys(added).length > 0) await change(kept, added, client, signal);
+      gone.length > 0 ? await change(context, record, Object.fromEntries(gone.map(host => [host, null]))) : record;
+    if (Object.keys(added).length > 0) await change(context, kept, added);
     return done();
   };
 }
 
 function change(
+  {client, signal}: ApiAccess,
   {metadata: {namespace, name, resourceVersion}}: DeepReadonly<HeldHosts>,
   hosts: Readonly<Record<string, string | null>>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<HeldHosts> {
   return client.patch(HELD_HOSTS, {namespace, name}, {metadata: {resourceVersion}, spec: {hosts}}, {signal});
 }
@@ -74,17 +71,15 @@ function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadon
 
 /** Reads from the API server itself, not from the cache, because the record lets challenges through. */
 async function confirmed(
-  operator: Operator,
+  context: Context,
   namespace: string,
   hosts: Readonly<Record<string, string>>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<Record<string, string>> {
   const kept: Record<string, string> = {};
   for (const [host, uid] of Object.entries(hosts)) {
-    const isClaim = operator.stores.claims.get(host) !== undefined;
-    const claim = isClaim ? await client.get(DOMAIN_CLAIM, {name: host}, {signal}) : undefined;
-    if (!isClaim || isHeld(operator, namespace, claim)) kept[host] = uid;
+    const isClaim = context.stores.claims.get(host) !== undefined;
+    const claim = isClaim ? await context.client.get(DOMAIN_CLAIM, {name: host}, {signal: context.signal}) : undefined;
+    if (!isClaim || isHeld(context, namespace, claim)) kept[host] = uid;
   }
   return kept;
 }

@@ -6,7 +6,6 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {caAccountOf} from '../model/ca-account.ts';
 import {
@@ -18,7 +17,7 @@ import {
   requestedHost,
 } from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {type Decision, decide} from './decide.ts';
 import {openChallenges} from './open-challenges.ts';
 import {accountOfObject, Slots} from './slots.ts';
@@ -31,6 +30,7 @@ const GRACE_MS = 10_000;
 export function reconcileCertificateRequest(operator: Operator): Reconcile {
   const {stores, clock, config} = operator;
   return async (key, {client, signal}) => {
+    const context = {...operator, client, signal};
     const request = stores.certificateRequests?.get(key);
     if (!request || request.metadata.deletionTimestamp) return done();
     if ([stores.claims, stores.namespaces, stores.certificates].some(({state}) => state !== 'synced'))
@@ -44,8 +44,8 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const isCertain = decision.reason === 'NotOneHost' || (isApproved && decision.reason === 'HostNotHeld');
     if (decision.type === 'Denied' && !isCertain && ageMs < GRACE_MS) return after(1000);
     if (isApproved) {
-      if (decision.type === 'Approved') return endIfOverdue(operator, request, client, signal);
-      await withdrawUnlessAllowed(operator, request, client, signal);
+      if (decision.type === 'Approved') return endIfOverdue(context, request);
+      await withdrawUnlessAllowed(context, request);
       return done();
     }
     // An order from the platform's account at the CA: approved in its turn, by reconcileOrders.
@@ -54,9 +54,9 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
     if (needsSlot && !reserveSlot(operator, request)) return after(1000);
     const isWritten = await operator.reservations.releaseUnless(request, async () => {
-      const fresh = await decideFreshly(operator, request, client, signal);
+      const fresh = await decideFreshly(context, request);
       if (fresh.decision.type !== decision.type) return false;
-      await writeDecision(operator, request, fresh.decision, client, signal);
+      await writeDecision(context, request, fresh.decision);
       return true;
     });
     return isWritten ? done() : after(1000); // a cache lags behind
@@ -81,64 +81,51 @@ export interface FreshDecision {
  * behind.
  */
 export async function decideFreshly(
-  operator: Operator,
+  context: Context,
   request: DeepReadonly<CertificateRequest>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<FreshDecision> {
   const host = requestedHost(request);
-  const claim = host === undefined ? undefined : await client.get(DOMAIN_CLAIM, {name: host}, {signal});
-  return {decision: decide(operator, request, () => claim), claim};
+  const claim =
+    host === undefined ? undefined : await context.client.get(DOMAIN_CLAIM, {name: host}, {signal: context.signal});
+  return {decision: decide(context, request, () => claim), claim};
 }
 
-async function withdrawUnlessAllowed(
-  operator: Operator,
-  request: DeepReadonly<CertificateRequest>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
-  const {decision} = await decideFreshly(operator, request, client, signal);
+async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
+  const {decision} = await decideFreshly(context, request);
   if (decision.type === 'Approved') return;
   const {reason, message} = decision;
   const host = requestedHost(request) ?? '';
-  operator.logger.info(
+  context.logger.info(
     {request: keyOf(request), host, reason},
     `Withdrawing an approved certificate request: ${message}`,
   );
-  await withdrawRequest(operator, request, client, signal);
+  await withdrawRequest(context, request);
 }
 
 /**
  * A challenge that is never solved occupies one of the few slots for challenges that cert-manager processes at a time.
  */
-async function endIfOverdue(
-  operator: Operator,
-  request: DeepReadonly<CertificateRequest>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<Outcome> {
+async function endIfOverdue(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
   if (!isForHost(request)) return done(); // the platform's own requests take their time
-  const {timeoutSeconds} = operator.config.certificates.challenges;
-  const leftMs = approvedAtMs(request) + timeoutSeconds * 1000 - operator.clock.now();
+  const {timeoutSeconds} = context.config.certificates.challenges;
+  const leftMs = approvedAtMs(request) + timeoutSeconds * 1000 - context.clock.now();
   if (leftMs > 0) return after(leftMs);
   // One that cert-manager does not process yet waits behind another's; each change of a challenge calls this again.
-  if (!openChallenges(operator, request).some(({status}) => status?.processing)) return done();
+  if (!openChallenges(context, request).some(({status}) => status?.processing)) return done();
   const host = requestedHost(request) ?? '';
-  operator.logger.info(
+  context.logger.info(
     {request: keyOf(request), host},
     'Ending a certificate request whose challenge was not solved in time.',
   );
   const message = `The challenge for ${host} was not solved within ${timeoutSeconds} seconds. Check that ${host} points to this platform and that nothing in this namespace answers in place of the solver.`;
-  await failRequest(operator, request, message, client, signal);
+  await failRequest(context, request, message);
   return done();
 }
 
 export async function writeDecision(
-  {clock}: Operator,
+  {clock, client, signal}: Context,
   {metadata}: DeepReadonly<CertificateRequest>,
   {type, reason, message}: Decision,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {name, namespace = '', resourceVersion = ''} = metadata;
   const condition = {type, status: 'True', reason, message, lastTransitionTime: timestamp(clock.now())};

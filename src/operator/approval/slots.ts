@@ -4,11 +4,10 @@
  * cert-manager's, some slots are reserved for renewals, and the last free slot goes to an account that has none.
  */
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {accountId} from '../model/account.ts';
 import {approvedAtMs, isForHost} from '../model/certificate-request.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import {INDEX} from '../state/stores.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import {hasOpenRequest, openChallenges} from './open-challenges.ts';
 
 /** An account may use this many times the number of slots that it leaves free. */
@@ -49,8 +48,7 @@ export class Slots {
 }
 
 export function accountOfObject({stores}: Operator, {metadata}: DeepReadonly<KubeObject>): string {
-  const namespace = stores.namespaces.get(metadata.namespace ?? '');
-  return namespace ? accountId(namespace) : '';
+  return accountIn(stores, metadata.namespace) ?? '';
 }
 
 /** A request that made no progress for the time after which a challenge is ended does not occupy a slot. */

@@ -5,7 +5,6 @@
  * same name.
  */
 import {timestamp} from '../../api/conditions.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import {
   CERTIFICATE_REQUEST,
@@ -15,25 +14,21 @@ import {
   INGRESS,
   ORDER,
 } from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {ApiAccess, Context} from '../state/context.ts';
 import {openChallenges} from './open-challenges.ts';
 
 const SOLVERS = {labelSelector: 'acme.cert-manager.io/http01-solver=true'};
 
 /** Deletes the request first: while it exists, cert-manager replaces a deleted Order with a new one. */
-export async function withdrawRequest(
-  operator: Operator,
-  request: DeepReadonly<CertificateRequest>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
+export async function withdrawRequest(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
+  const {client, signal} = context;
   const {namespace = '', uid} = request.metadata;
-  await remove(CERTIFICATE_REQUEST, request, client, signal);
+  await remove(context, CERTIFICATE_REQUEST, request);
   for await (const {items} of client.list(ORDER, {namespace, signal})) {
     const orders = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
-    for (const order of orders) await remove(ORDER, order, client, signal);
+    for (const order of orders) await remove(context, ORDER, order);
   }
-  for (const challenge of openChallenges(operator, request)) await withdrawChallenge(challenge, client, signal);
+  for (const challenge of openChallenges(context, request)) await withdrawChallenge(context, challenge);
 }
 
 /**
@@ -41,64 +36,54 @@ export async function withdrawRequest(
  * when `reconcileChallenge` sees that the request has failed.
  */
 export async function failRequest(
-  operator: Operator,
+  context: Context,
   request: DeepReadonly<CertificateRequest>,
   message: string,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {name, namespace = '', resourceVersion = ''} = request.metadata;
-  const lastTransitionTime = timestamp(operator.clock.now());
+  const lastTransitionTime = timestamp(context.clock.now());
   const approved = request.status?.conditions?.filter(({type}) => type === 'Approved') ?? [];
   const failed = {type: 'Ready', status: 'False', reason: 'Failed', message, lastTransitionTime};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest'};
   const status = {conditions: [...approved, failed], failureTime: lastTransitionTime};
   const metadata = {name, namespace, resourceVersion};
-  await client.applyStatus(CERTIFICATE_REQUEST, {...identity, metadata, status}, {signal});
+  await context.client.applyStatus(CERTIFICATE_REQUEST, {...identity, metadata, status}, {signal: context.signal});
 }
 
 /** While the Order exists, cert-manager replaces a deleted Challenge with a new one. */
-export async function withdrawOrder(
-  order: DeepReadonly<KubeObject>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
-  await remove(ORDER, order, client, signal);
+export async function withdrawOrder(api: ApiAccess, order: DeepReadonly<KubeObject>): Promise<void> {
+  await remove(api, ORDER, order);
 }
 
 /**
  * The route goes with the Challenge; Service and pod of the solver are left to cert-manager, since without a route nothing
  * reaches them. Only cert-manager creates Ingresses with this label, so one page holds them all.
  */
-export async function withdrawChallenge(
-  challenge: DeepReadonly<Challenge>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
+export async function withdrawChallenge(api: ApiAccess, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {namespace = '', uid} = challenge.metadata;
-  if (!challenge.metadata.deletionTimestamp) await remove(CHALLENGE, challenge, client, signal);
-  for await (const {items} of client.list<KubeObject>(INGRESS, {namespace, signal, metadataOnly: true, ...SOLVERS})) {
+  if (!challenge.metadata.deletionTimestamp) await remove(api, CHALLENGE, challenge);
+  for await (const {items} of api.client.list<KubeObject>(INGRESS, {
+    namespace,
+    signal: api.signal,
+    metadataOnly: true,
+    ...SOLVERS,
+  })) {
     const own = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
-    for (const ingress of own) await remove(INGRESS, ingress, client, signal);
+    for (const ingress of own) await remove(api, INGRESS, ingress);
     return;
   }
 }
 
 /** For a challenge whose cleanup hangs: it no longer has a route, so only a DNS record or a pod is left to clean up. */
-export async function releaseChallenge(
-  challenge: DeepReadonly<Challenge>,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
+export async function releaseChallenge({client, signal}: ApiAccess, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {resourceVersion} = challenge.metadata;
   await client.patch(CHALLENGE, objectKey(challenge), {metadata: {resourceVersion, finalizers: null}}, {signal});
 }
 
 async function remove(
+  {client, signal}: ApiAccess,
   kind: ResourceType,
   object: DeepReadonly<KubeObject>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {uid} = object.metadata;
   await client.delete(kind, objectKey(object), {...(uid && {preconditions: {uid}}), signal});

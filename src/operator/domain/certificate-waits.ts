@@ -10,15 +10,13 @@ import {caAccountOf} from '../model/ca-account.ts';
 import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
-import {CertificateReady, type DomainCondition} from './conditions.ts';
+import {CertificateReady, type StepResult} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 
-export interface CertificateResult {
-  readonly condition: DomainCondition;
+export interface CertificateResult extends StepResult {
   /** A certificate stands in the Secret: the host may be routed. */
   readonly usable: boolean;
   readonly nextAttemptAtMs?: number;
-  readonly wakeAtMs?: number;
 }
 
 /** After this time, nothing that is left of the former holder can delay the new holder. */
@@ -56,9 +54,10 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
  */
 export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
   const {claim, nowMs, host} = view;
-  const failures = claim?.spec.failures ?? [];
+  const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
-  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(failures, nowMs));
+  const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
+  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(own, nowMs));
   if (untilMs === undefined) return undefined;
   const next = timestamp(untilMs);
   const condition =

@@ -2,7 +2,6 @@
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import {
   assessCertificate,
@@ -19,26 +18,22 @@ import {issuerOf, keptIssuer} from '../model/ca-account.ts';
 import {routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isAskedFor} from './certificate-waits.ts';
+import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
+import type {Proof} from './verify.ts';
 import type {DomainView} from './view.ts';
 
-/** What must stand before a certificate may be asked for, in order; the first that is missing is named. */
-export interface Gate {
-  readonly holds: boolean;
-  readonly proved: boolean;
-  readonly caaAllowed: boolean;
+/** What must be in place before a certificate may be requested, in order; the first that is missing is named. */
+interface CertificateGate {
+  readonly proof: Proof;
+  readonly claim: ClaimResult;
+  readonly caa: DomainCondition;
 }
 
-export async function certify(
-  operator: Operator,
-  view: DomainView,
-  gate: Gate,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<CertificateResult> {
-  const {config, stores} = operator;
+export async function certify(context: Context, view: DomainView, gate: CertificateGate): Promise<CertificateResult> {
+  const {config, stores} = context;
   if (stores.certificates.state === 'missing') {
     const wakeAtMs = view.nowMs + KIND_MISSING_MS;
     return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
@@ -47,39 +42,37 @@ export async function certify(
   const blocker = firstBlocker(gate);
   if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
   const issuerRef = keptIssuer(config, certificate);
-  const {missing, trouble} = judgeIssuer(operator, view, issuerRef);
+  const {missing, trouble} = judgeIssuer(context, view, issuerRef);
   if (!certificate && missing) return {condition: missing, usable: false};
-  const former = certificate ? undefined : awaitWithdrawal(operator, view);
+  const former = certificate ? undefined : awaitWithdrawal(context, view);
   if (former) return former;
-  const heldBack = certificate || view.secret ? undefined : holdBack(operator, view);
+  const heldBack = certificate || view.secret ? undefined : holdBack(context, view);
   if (heldBack) return heldBack;
-  if (gate.holds) await ensureCertificate(operator, view, issuerRef, client, signal);
+  if (gate.claim.holds) await ensureCertificate(context, view, issuerRef);
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
   const certified = certifiedBy(view.secret, view.host);
   const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
-  const waiting = state.kind === 'issuing' ? awaitOrder(operator, view, issuerRef) : undefined;
+  const waiting = state.kind === 'issuing' ? awaitOrder(context, view, issuerRef) : undefined;
   if (waiting) return waiting;
-  if (!blocker && wantsFreshAttempt(operator, view, state)) {
-    await startFreshAttempt(operator, certificate, state, client, signal);
-    if (state.kind === 'renewal-failing') return judge(operator, view, certificate, state);
+  if (!blocker && wantsFreshAttempt(context, view, state)) {
+    await startFreshAttempt(context, certificate, state);
+    if (state.kind === 'renewal-failing') return judge(context, view, certificate, state);
     return {condition: CertificateReady.issuing(' A fresh attempt was asked for.'), usable: false};
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
-  return judge(operator, view, certificate, state);
+  return judge(context, view, certificate, state);
 }
 
-function firstBlocker({proved, holds, caaAllowed}: Gate): string | undefined {
-  if (!proved) return 'DNS';
-  if (!holds) return 'the claim';
-  return caaAllowed ? undefined : 'CAA';
+function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined {
+  if (!proof.mayStart) return 'DNS';
+  if (!claim.holds) return 'the claim';
+  return caa.status === 'True' ? undefined : 'CAA';
 }
 
 async function ensureCertificate(
-  {stores}: Operator,
+  {stores, client, signal}: Context,
   {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const name = routeName(namespace, host);
   const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
@@ -127,11 +120,9 @@ function wantsFreshAttempt({config}: Operator, view: DomainView, state: Certific
  * garbage collector takes its request and order along.
  */
 async function startFreshAttempt(
-  {clock}: Operator,
+  {clock, client, signal}: Context,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {apiVersion, kind, metadata} = certificate;
   if (state.kind === 'issuing') {

@@ -4,15 +4,14 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {Claimed, type DomainCondition} from './conditions.ts';
+import type {ApiAccess, Context, Operator} from '../state/context.ts';
+import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
+import type {Proof} from './verify.ts';
 import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
 
-export interface ClaimResult {
-  readonly condition: DomainCondition;
+export interface ClaimResult extends StepResult {
   readonly holds: boolean;
   /** Another namespace holds the host: what we have of it must go. A claim that is merely absent (a restore) loses nothing. */
   readonly lost: boolean;
@@ -21,28 +20,26 @@ export interface ClaimResult {
 const MAX_FAILURES = 20;
 
 /** Makes or moves the claim where the proof holds. Throws Conflict or AlreadyExists when somebody else was faster. */
-export async function claimHost(
-  operator: Operator,
-  view: DomainView,
-  mayStart: boolean,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<ClaimResult> {
+export async function claimHost(context: Context, view: DomainView, {mayStart}: Proof): Promise<ClaimResult> {
+  const {client, signal} = context;
   const {holder, claim, host} = view;
   if (holder === 'us' && claim) {
-    await recordFailure(view, claim, client, signal);
+    await recordFailure(context, view, claim);
     return holds(claim);
   }
-  const refusal = holder === 'another' && claim ? refuseMove(operator, view, claim, mayStart) : undefined;
+  const refusal = holder === 'another' && claim ? refuseMove(context, view, claim, mayStart) : undefined;
   if (refusal) {
     // A namespace that got another account keeps what it serves; what a deleted namespace served went with it.
     return {condition: refusal, holds: false, lost: claim?.spec.namespace !== view.namespace};
   }
   if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
+  const since = timestamp(view.nowMs);
+  const accountSince = claim?.spec.account === view.account.id ? claim.spec.accountSince : since;
   const spec: DomainClaim['spec'] = {
     account: view.account.id,
     namespace: view.namespace,
-    since: timestamp(view.nowMs),
+    since,
+    ...(accountSince !== undefined && {accountSince}),
     ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
     ...(claim?.spec.orders && {orders: claim.spec.orders.map(order => ({...order}))}),
   };
@@ -91,10 +88,9 @@ function refuseMove(
 
 /** Keeps the times of failed certificate attempts on the claim, where neither a restart nor delete-and-add forgets them. */
 async function recordFailure(
+  {client, signal}: ApiAccess,
   {certificate}: DomainView,
   claim: DeepReadonly<DomainClaim>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const spec = withFailure(claim.spec, certificate);
   if (spec !== claim.spec) await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
@@ -112,13 +108,11 @@ function withFailure(
 
 /** Lets the host go; the claim lingers, blocks nobody, and keeps the budgets, a last failure of the certificate included. */
 export async function releaseClaim(
-  operator: Operator,
+  {clock, client, signal}: Context,
   claim: DeepReadonly<DomainClaim>,
   certificate: DeepReadonly<Certificate> | undefined,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   if (claim.spec.releasedAt) return;
-  const spec = {...withFailure(claim.spec, certificate), releasedAt: timestamp(operator.clock.now())};
+  const spec = {...withFailure(claim.spec, certificate), releasedAt: timestamp(clock.now())};
   await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal});
 }

@@ -5,6 +5,7 @@
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
+import type {ApiError} from '../../runtime/kube/errors.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
 export type DomainConditionType =
@@ -81,6 +82,15 @@ export const DOMAIN_REASONS = {
 type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
+
+/** What a step of the reconcile decided. */
+export interface StepResult {
+  readonly condition: DomainCondition;
+  /** When the step must run again although nothing changes. */
+  readonly wakeAtMs?: number;
+  /** The API server refused what the step wrote. */
+  readonly refusal?: ApiError;
+}
 
 /** What only a person can mend, in the spec or in the plan: Stalled at once. */
 export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>([

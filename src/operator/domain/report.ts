@@ -3,14 +3,13 @@ import {isDeepStrictEqual} from 'node:util';
 import {type Condition, findCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {DOMAIN} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import type {CertificateResult} from './certificate-waits.ts';
-import {isProgress, progressOf, readyOf, type Steps, stateOf} from './summary.ts';
-import type {DomainView} from './view.ts';
-import {requiredRecords} from './view.ts';
+import type {DomainCondition, StepResult} from './conditions.ts';
+import {isProgress, progressOf, readyOf, stateOf} from './summary.ts';
+import {type DomainView, requiredRecords} from './view.ts';
 
 /** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
 const EVIDENCE_PAUSE_MS = 30_000;
@@ -25,12 +24,14 @@ const UNEVENTFUL: ReadonlySet<string> = new Set([
   'TargetNotLive',
 ]);
 
-export interface Findings {
-  readonly steps: Steps;
+/** What the steps decided. */
+export interface Decided {
+  readonly accepted: DomainCondition;
+  readonly proof: StepResult;
+  readonly claim: StepResult;
+  readonly caa: DomainCondition;
   readonly certificate: CertificateResult;
-  /** Something of this host is still published after this reconcile. */
-  readonly published: boolean;
-  readonly handledRequest: string | undefined;
+  readonly routed: StepResult;
 }
 
 export class Reporter {
@@ -42,24 +43,18 @@ export class Reporter {
   }
 
   /** Returns the times at which the Domain must be looked at again though nothing else happens. */
-  async report(
-    operator: Operator,
-    view: DomainView,
-    findings: Findings,
-    client: KubeClient,
-    signal: AbortSignal,
-  ): Promise<number[]> {
-    const {status, wakeAtMs} = statusOf(operator, view, findings);
+  async report(context: Context, view: DomainView, decided: Decided): Promise<number[]> {
+    const {status, wakeAtMs} = statusOf(context, view, decided);
     const {domain, key, nowMs} = view;
     const dueMs = (this.#writtenAtMs.get(key) ?? 0) + EVIDENCE_PAUSE_MS;
     if (nowMs < dueMs && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
       const waits = !isDeepStrictEqual(status, domain.status);
       return waits ? [...wakeAtMs, dueMs] : wakeAtMs;
     }
-    const {changed} = await applyStatusIfChanged(client, DOMAIN, domain, status, {signal});
+    const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
     if (changed) {
       this.#writtenAtMs.set(key, nowMs);
-      announce(operator, domain, status);
+      announce(context, domain, status);
     }
     return wakeAtMs;
   }
@@ -74,13 +69,12 @@ function announce({events}: Operator, domain: DomainView['domain'], status: Doma
   events.event(domain, type, ready.reason, 'Reconcile', ready.message);
 }
 
-function statusOf(
-  operator: Operator,
-  view: DomainView,
-  findings: Findings,
-): {status: DomainStatus; wakeAtMs: number[]} {
+function statusOf(operator: Operator, view: DomainView, decided: Decided): {status: DomainStatus; wakeAtMs: number[]} {
   const {domain, nowMs, check, certificate} = view;
-  const {steps, published, handledRequest} = findings;
+  const {accepted, proof, claim, caa, certificate: issued, routed} = decided;
+  const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition];
+  const published = view.published !== undefined || routed.condition.status === 'True';
+  const handled = handledRequest(operator, view);
   const generation = domain.metadata.generation ?? 0;
   const {propagationSeconds} = operator.config.dns;
   const previous = domain.status?.conditions;
@@ -89,10 +83,9 @@ function statusOf(
   const settled = previous?.filter(
     ({type, observedGeneration}) => !isProgress(type) || observedGeneration === generation,
   );
-  const accepted = steps[0]?.reason;
-  const showRecords = accepted !== 'InvalidHost' && accepted !== 'ReservedHost';
+  const showRecords = accepted.reason !== 'InvalidHost' && accepted.reason !== 'ReservedHost';
   const observed = check ? check.verdict.observed.map(record => ({...record})) : domain.status?.dns?.observed;
-  const {nextAttemptAtMs} = findings.certificate;
+  const {nextAttemptAtMs} = issued;
   const {notAfter, renewalTime} = certificate?.status ?? {};
   const status: DomainStatus = {
     observedGeneration: generation,
@@ -107,10 +100,22 @@ function statusOf(
         ...(nextAttemptAtMs !== undefined && {nextAttemptAt: timestamp(nextAttemptAtMs)}),
       },
     }),
-    ...(handledRequest && {lastHandledVerifyRequest: handledRequest}),
+    ...(handled && {lastHandledVerifyRequest: handled}),
     conditions: settleConditions(settled, [...steps, ready, ...progress.conditions], generation, nowMs),
   };
   return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
+}
+
+/** A request is handled once DNS was checked for it; a plan without custom domains refuses it. */
+function handledRequest({events}: Operator, {verifyRequest, check, account, domain}: DomainView): string | undefined {
+  const last = domain.status?.lastHandledVerifyRequest;
+  if (!verifyRequest) return last;
+  if (!account.plan.customDomains) {
+    const note = `The verify request is refused: plan ${account.planName} has no custom domains. Checks go on by themselves.`;
+    events.event(domain, 'Warning', 'PlanRequired', 'Verify', note);
+    return verifyRequest;
+  }
+  return check?.request === verifyRequest ? verifyRequest : last;
 }
 
 /** Those whose messages quote what name servers answered. */

@@ -1,6 +1,5 @@
 /** The route step: publishes once a certificate stands, and keeps the last good route until its replacement can stand. */
 import {findCondition} from '../../api/conditions.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {publishRoute, routeObjects} from '../edge/publish.ts';
@@ -10,47 +9,41 @@ import type {Backend, HostRoute} from '../model/edge-provider.ts';
 import type {Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
-import type {Operator} from '../state/context.ts';
-import {type DomainCondition, Routed} from './conditions.ts';
+import type {Context, Operator} from '../state/context.ts';
+import type {CertificateResult} from './certificate-waits.ts';
+import type {ClaimResult} from './claim.ts';
+import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import {redirectEnd} from './redirect.ts';
 import type {DomainView} from './view.ts';
 
-/** What must stand before a first route, in order. A route that stands needs only `accepted` to be changed. */
-export interface RouteGate {
-  readonly accepted: boolean;
-  readonly holds: boolean;
-  readonly certificateUsable: boolean;
-}
-
-export interface RouteResult {
-  readonly condition: DomainCondition;
-  /** When a target that is live in the API is live at the ingress too. */
-  readonly wakeAtMs?: number;
+/** What must be in place before a first route, in order. An existing route needs only `accepted` to be changed. */
+interface RouteGate {
+  readonly accepted: DomainCondition;
+  readonly claim: ClaimResult;
+  readonly certificate: CertificateResult;
 }
 
 export async function route(
-  operator: Operator,
+  context: Context,
   view: DomainView,
-  gate: RouteGate,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<RouteResult> {
+  {accepted, claim, certificate}: RouteGate,
+): Promise<StepResult> {
   const {published, project, key} = view;
   const kept = published !== undefined;
-  if (!gate.accepted || !project)
+  if (accepted.status !== 'True' || !project)
     return {condition: Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted')};
-  if (!kept && !gate.holds) return {condition: Routed.waiting('the claim')};
-  if (!kept && !gate.certificateUsable) return {condition: Routed.waiting('the certificate')};
-  const backend = findBackend(operator, project);
+  if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
+  if (!kept && !certificate.usable) return {condition: Routed.waiting('the certificate')};
+  const backend = findBackend(context, project);
   if (backend.kind !== 'found') return {condition: Routed.noBackend(backend, kept)};
-  const wanted = routeOf(operator, view, project, backend.backend);
+  const wanted = routeOf(context, view, project, backend.backend);
   if ('waitsFor' in wanted) {
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
   // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
-  if (gate.holds) {
-    await publishRoute(operator, routeKeyOf(key), operator.edge.build(wanted), client, signal);
+  if (claim.holds) {
+    await publishRoute(context, routeKeyOf(key), context.edge.build(wanted));
   }
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)

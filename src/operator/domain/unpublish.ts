@@ -1,38 +1,44 @@
 /** The end of a Domain: the route first and at once, then the certificate, then the claim. The Secret stays a while. */
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {objectKey} from '../../runtime/kube/object.ts';
 import {deleteRoutes} from '../edge/publish.ts';
+import {certifiedBy} from '../issuance/certificate.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import {CERTIFICATE} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {releaseClaim} from './claim.ts';
+import type {Context} from '../state/context.ts';
+import {type ClaimResult, releaseClaim} from './claim.ts';
+import type {DomainView} from './view.ts';
 
 /** For a Domain that is gone, whoever deleted it and whether or not the operator was there to see. */
-export async function finalize(
-  operator: Operator,
-  key: string,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
-  operator.scheduler.unwatch(key);
-  const certificate = operator.stores.certificates.get(routeKeyOf(key));
-  await unpublish(operator, key, client, signal);
+export async function finalize(context: Context, key: string): Promise<void> {
+  context.scheduler.unwatch(key);
+  const certificate = context.stores.certificates.get(routeKeyOf(key));
+  await unpublish(context, key);
   const slash = key.indexOf('/');
-  const claim = operator.stores.claims.get(key.slice(slash + 1));
-  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(operator, claim, certificate, client, signal);
+  const claim = context.stores.claims.get(key.slice(slash + 1));
+  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(context, claim, certificate);
 }
 
 /** Takes a host off the ingress and stops its renewals. */
-export async function unpublish(
-  operator: Operator,
-  key: string,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
+async function unpublish(context: Context, key: string): Promise<void> {
   const routeKey = routeKeyOf(key);
-  await deleteRoutes(operator, routeKey, client, signal);
-  const certificate = operator.stores.certificates.get(routeKey);
+  await deleteRoutes(context, routeKey);
+  const certificate = context.stores.certificates.get(routeKey);
   if (!certificate || certificate.metadata.deletionTimestamp) return;
   const {uid} = certificate.metadata;
-  await client.delete(CERTIFICATE, objectKey(certificate), {...(uid && {preconditions: {uid}}), signal});
+  await context.client.delete(CERTIFICATE, objectKey(certificate), {
+    ...(uid && {preconditions: {uid}}),
+    signal: context.signal,
+  });
+}
+
+/** What was published must go when another account has the host, or when the ingress would show its certificate for others. */
+export async function dropForeignRoute(context: Context, view: DomainView, {lost}: ClaimResult): Promise<DomainView> {
+  const {key, secret, host} = view;
+  if (lost) {
+    await unpublish(context, key);
+    return {...view, published: undefined, certificate: undefined};
+  }
+  if (certifiedBy(secret, host).kind !== 'others') return view;
+  await deleteRoutes(context, routeKeyOf(key));
+  return {...view, published: undefined};
 }

@@ -1,24 +1,22 @@
 /** Proof by DNS, read from the verdicts that the scheduler keeps; never waits on DNS. */
 import {timestamp} from '../../api/conditions.ts';
 import type {Operator} from '../state/context.ts';
-import {DnsVerified, type DomainCondition} from './conditions.ts';
+import {DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView, isOlderThanClaim} from './view.ts';
 
-export interface Proof {
-  readonly condition: DomainCondition;
-  /** The last check of DNS holds the proof: new things may start. */
-  readonly proved: boolean;
-  /** When the condition changes by itself, if nothing else happens. */
-  readonly wakeAtMs?: number;
+export interface Proof extends StepResult {
+  /** The Domain is accepted, and the last check of DNS holds the proof. */
+  readonly mayStart: boolean;
 }
 
 /** Watches DNS for what may start or is held, and judges the last check. */
-export function verifyDns(operator: Operator, view: DomainView, accepted: boolean): Proof {
+export function verifyDns(operator: Operator, view: DomainView, accepted: DomainCondition): Proof {
   const {scheduler} = operator;
   const {key, holder, domain, account, question, published} = view;
-  if (!accepted && holder !== 'us' && !published) {
+  const isAccepted = accepted.status === 'True';
+  if (!isAccepted && holder !== 'us' && !published) {
     scheduler.unwatch(key);
-    return {condition: DnsVerified.waiting('what Accepted says'), proved: false};
+    return {condition: DnsVerified.waiting('what Accepted says'), mayStart: false};
   }
   scheduler.watch(key, {
     account: account.id,
@@ -30,10 +28,10 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: boolea
   if (request) scheduler.request(key, request);
   const {check} = view;
   const held = holder === 'us' || (published !== undefined && holder !== 'another');
-  if (!check) return {condition: unchecked(view, held), proved: false};
-  if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), proved: true};
-  if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), proved: false};
-  return {proved: false, ...judgeHeld(operator, view)};
+  if (!check) return {condition: unchecked(view, held), mayStart: false};
+  if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), mayStart: isAccepted};
+  if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), mayStart: false};
+  return {mayStart: false, ...judgeHeld(operator, view)};
 }
 
 /** Live and well, so far as is known: checked at the steady pace. After a restart, what the last status says counts. */

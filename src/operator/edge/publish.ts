@@ -1,10 +1,9 @@
 /** Brings the route objects of one host to what the edge provider builds, without a moment in which nothing answers. */
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject} from '../model/edge-provider.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context} from '../state/context.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
@@ -13,19 +12,16 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
-export async function publishRoute(
-  operator: Operator,
-  routeKey: string,
-  wanted: readonly RouteObject[],
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
+export async function publishRoute(context: Context, routeKey: string, wanted: readonly RouteObject[]): Promise<void> {
   for (const {resource, intent} of wanted) {
-    const {store} = storeOf(operator.stores, resource.kind);
-    await applyIfChanged(client, store, resource, intent, {hashAnnotation: ANNOTATION.appliedHash, signal});
+    const {store} = storeOf(context.stores, resource.kind);
+    await applyIfChanged(context.client, store, resource, intent, {
+      hashAnnotation: ANNOTATION.appliedHash,
+      signal: context.signal,
+    });
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
-  await deleteRoutes(operator, routeKey, client, signal, object => kept.has(`${object.kind}/${object.metadata.name}`));
+  await deleteRoutes(context, routeKey, object => kept.has(`${object.kind}/${object.metadata.name}`));
 }
 
 /**
@@ -33,29 +29,28 @@ export async function publishRoute(
  * and the ingress serves it as before; so one that has any is emptied first, and so is one that turns out to be kept.
  */
 export async function deleteRoutes(
-  operator: Operator,
+  context: Context,
   routeKey: string,
-  client: KubeClient,
-  signal: AbortSignal,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
 ): Promise<void> {
-  for (const {resource, store} of operator.stores.routes.toReversed()) {
+  for (const {resource, store} of context.stores.routes.toReversed()) {
     for (const object of store.byIndex(INDEX.route, routeKey)) {
       if (keep(object)) continue;
       const {uid, finalizers = [], deletionTimestamp} = object.metadata;
-      if (finalizers.length > 0) await empty(operator, resource, object, client, signal);
+      if (finalizers.length > 0) await empty(context, resource, object);
       if (deletionTimestamp) continue;
-      await client.delete(resource, objectKey(object), {...(uid && {preconditions: {uid}}), signal});
+      await context.client.delete(resource, objectKey(object), {
+        ...(uid && {preconditions: {uid}}),
+        signal: context.signal,
+      });
     }
   }
 }
 
 async function empty(
-  {edge, events, logger}: Operator,
+  {edge, events, logger, client, signal}: Context,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const patch = edge.emptied(object);
   if (!patch) return;

@@ -1,4 +1,4 @@
-/** One cert-manager Certificate per host: built, judged, and asked for a fresh attempt. Pure but for `ensureCertificate`. */
+/** One cert-manager Certificate per host: built, judged, and made to try again. Pure. */
 import {Certificate as CertificateModel} from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';

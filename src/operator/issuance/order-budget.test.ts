@@ -104,7 +104,7 @@ describe('renewals', () => {
   });
 
   test('go first where both could', () => {
-    const almost = spent.slice(0, -1);
+    const almost = [...spent.slice(0, -1), ...made({account: 'b', count: 20, renewal: true}, HOUR)];
     const line = [...waiting({account: 'd', count: 1}), ...waiting({account: 'e', count: 1, renewal: true})];
     expect(admitted(almost, line)).toEqual({d: 0, e: 1});
   });
@@ -115,6 +115,14 @@ describe('renewals', () => {
     expect(a).toBe(80);
     const orders = made({account: 'a', count: a}, HOUR);
     expect(admitted(orders, [...line, ...waiting({account: 'b', count: 1, renewal: true})])).toEqual({a: 0, b: 1});
+  });
+
+  test('that are tried again and again leave something to the first host of another account', () => {
+    const due = waiting({account: 'a', count: 20, renewal: true});
+    const tries = Array.from({length: 5}, (_, n) => due.map(order => ({...order, key: `${order.key}/${n}`}))).flat();
+    const first = waiting({account: 'b', count: 1});
+    expect(admitted([], [...tries, ...first])).toEqual({a: 80, b: 1});
+    expect(admitted(made({account: 'a', count: 80, renewal: true}, HOUR), [...tries, ...first])).toEqual({a: 0, b: 1});
   });
 
   test('are no new hosts of their domain', () => {

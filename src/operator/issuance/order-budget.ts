@@ -153,7 +153,7 @@ class Ledger {
   }
 
   add({host, account, domain, renewal, atMs}: MadeOrder): void {
-    this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`]);
+    this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`, ...(renewal ? ['renewals'] : [])]);
     this.#hosts.add(atMs, [`host ${host}`]);
     if (renewal || this.#newHosts.count(`host ${host}`) > 0) return;
     this.#newHosts.add(atMs, [`host ${host}`, `domain ${domain}`, `domain ${domain} account ${account}`]);
@@ -237,9 +237,11 @@ class Ledger {
     return hasRoom(this.#orders.count(`account ${account}`), this.#free(renewal));
   }
 
+  /** Renewals use up their reserve first. If they took what is free to all, a few that keep failing would leave nothing. */
   #free(renewal: boolean): number {
     const {orders, renewalReserve} = this.#budget;
-    return orders - (renewal ? 0 : renewalReserve) - this.#orders.count('all');
+    const reserved = renewal ? 0 : Math.max(0, renewalReserve - this.#orders.count('renewals'));
+    return orders - reserved - this.#orders.count('all');
   }
 }
 

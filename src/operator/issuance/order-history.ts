@@ -5,15 +5,13 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountId} from '../model/account.ts';
 import {namespaceOf} from '../model/ca-account.ts';
 import {approvedAtMs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {INDEX} from '../state/stores.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import type {MadeOrder} from './order-budget.ts';
 
 type Order = NonNullable<DomainClaim['spec']['orders']>[number];
@@ -42,7 +40,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   for (const {metadata, spec} of stores.heldHosts.list()) {
     const {namespace: holder = ''} = metadata;
     if (!spec.orders || !isOfAccount(holder)) continue;
-    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountOfNamespace(operator, holder), orders);
+    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountIn(stores, holder) ?? '', orders);
   }
   return [...made, ...unrecordedOrders(operator, caAccount, recorded)];
 }
@@ -61,17 +59,12 @@ function unrecordedOrders(
     const {name, namespace = ''} = request.metadata;
     return {
       host: `${namespace}/${name}`,
-      account: accountOfNamespace(operator, namespace),
+      account: accountIn(stores, namespace) ?? '',
       domain: registrableDomain(baseDomain) ?? baseDomain,
       renewal: false,
       atMs: approvedAtMs(request),
     };
   });
-}
-
-function accountOfNamespace({stores}: Operator, name: string): string {
-  const namespace = stores.namespaces.get(name);
-  return namespace ? accountId(namespace) : '';
 }
 
 /** Recorded, but not let through yet: the operator that recorded it has died. */
@@ -93,38 +86,34 @@ export function defaultHostOrders(
 
 /** Before the order is let through, so that none is forgotten. */
 export async function recordOrder(
-  operator: Operator,
+  context: Context,
   claim: DeepReadonly<DomainClaim>,
   request: DeepReadonly<CertificateRequest>,
   renewal: boolean,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
-  const orders = withOrder(operator, claim.spec.orders, request, renewal);
-  await client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal});
+  const orders = withOrder(context, claim.spec.orders, request, renewal);
+  await context.client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal: context.signal});
 }
 
 /** At the version that was read: a record that has changed since is a Conflict. */
 export async function recordDefaultHostOrder(
-  operator: Operator,
+  context: Context,
   host: string,
   request: DeepReadonly<CertificateRequest>,
   renewal: boolean,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<void> {
   const {namespace = ''} = request.metadata;
-  const record = operator.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+  const record = context.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
   if (!record) throw new Error(`namespace ${namespace} has no record of its hosts yet`);
   const {resourceVersion} = record.metadata;
   const before = Object.entries(record.spec.orders ?? {});
-  const forgotten = before.filter(([, orders]) => counting(operator, orders).length === 0);
+  const forgotten = before.filter(([, orders]) => counting(context, orders).length === 0);
   const orders = {
     ...Object.fromEntries(forgotten.map(([name]) => [name, null])),
-    [host]: withOrder(operator, record.spec.orders?.[host], request, renewal),
+    [host]: withOrder(context, record.spec.orders?.[host], request, renewal),
   };
   const patch = {metadata: {resourceVersion}, spec: {orders}};
-  await client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal});
+  await context.client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal: context.signal});
 }
 
 function withOrder(

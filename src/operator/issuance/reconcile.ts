@@ -5,17 +5,15 @@
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {decideFreshly, writeDecision} from '../approval/reconcile.ts';
 import {Slots} from '../approval/slots.ts';
-import {accountId} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
-import {INDEX} from '../state/stores.ts';
+import {accountIn, INDEX} from '../state/stores.ts';
 import {planOrders, type WaitingOrder} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 
@@ -42,6 +40,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
   const {stores, clock, config, orderSchedule} = operator;
   const restsUntil = new Map<string, number>();
   return async (caAccount, {client, signal}) => {
+    const context = {...operator, client, signal};
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
     const startsAt = clock.monotonic();
     const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
@@ -61,7 +60,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const passEnds = clock.monotonic() + PASS_MS;
     for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
       // One that the API server refuses keeps nobody else waiting.
-      await letThrough(operator, next, client, signal).catch(error => errors.push(error));
+      await letThrough(context, next).catch(error => errors.push(error));
     }
     for (const {request} of due) operator.reservations.release(request);
     const later = waiting.filter(it => startMs(it) > nowMs);
@@ -110,12 +109,11 @@ function orderOf(
   nowMs: number,
 ): WaitingOrder {
   const {namespace = '', creationTimestamp = ''} = request.metadata;
-  const object = stores.namespaces.get(namespace);
   const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
   return {
     key: keyOf(request),
     host,
-    account: object ? accountId(object) : '',
+    account: accountIn(stores, namespace) ?? '',
     domain: registrableDomain(host) ?? host,
     renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
     sinceMs: Date.parse(creationTimestamp),
@@ -125,23 +123,18 @@ function orderOf(
 /**
  * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
  */
-async function letThrough(
-  operator: Operator,
-  {request, order}: Waiting,
-  client: KubeClient,
-  signal: AbortSignal,
-): Promise<void> {
-  await operator.reservations.releaseUnless(request, async () => {
-    const {decision, claim} = await decideFreshly(operator, request, client, signal);
+async function letThrough(context: Context, {request, order}: Waiting): Promise<void> {
+  await context.reservations.releaseUnless(request, async () => {
+    const {decision, claim} = await decideFreshly(context, request);
     if (decision.host === undefined) return false; // the claim has gone, and its change calls this again
     const {host, renewal} = order;
     if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
-      await recordOrder(operator, claim, request, renewal, client, signal);
+      await recordOrder(context, claim, request, renewal);
     }
-    if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(operator, request, host), request)) {
-      await recordDefaultHostOrder(operator, host, request, renewal, client, signal);
+    if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(context, request, host), request)) {
+      await recordDefaultHostOrder(context, host, request, renewal);
     }
-    await writeDecision(operator, request, decision, client, signal);
+    await writeDecision(context, request, decision);
     return true;
   });
 }

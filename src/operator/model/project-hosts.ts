@@ -61,7 +61,7 @@ export function desiredDomain(host: string, projects: Iterable<DeepReadonly<Proj
 }
 
 /** Oldest first; the name decides a tie, as after a restore that made all at once. */
-export function byAge(a: DeepReadonly<Project>, b: DeepReadonly<Project>): number {
+function byAge(a: DeepReadonly<Project>, b: DeepReadonly<Project>): number {
   const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
   if (left !== right) return left < right ? -1 : 1;
   return a.metadata.name < b.metadata.name ? -1 : 1;

@@ -49,7 +49,7 @@ export const ProjectReady = {
     ready(
       'False',
       'PlanLimitReached',
-      `Plan ${plan} allows ${limit} Projects in an account, and other Projects already use this limit. Delete another Project, or ask the platform team for a larger plan. Until then, this Project is not published, and its custom domains are ignored; Nameplate will continue automatically.`,
+      `Plan ${plan} allows ${limit} Projects in an account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Until then, this Project is not published, and its custom domains are ignored; Nameplate will continue automatically.`,
     ),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),

@@ -4,7 +4,6 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {deleteRoutes, publishRoute} from '../edge/publish.ts';
@@ -20,7 +19,7 @@ import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
-import type {Operator} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
@@ -29,19 +28,20 @@ import {deployedAt, projectStatus} from './status.ts';
 export function reconcileProject(operator: Operator): Reconcile {
   const {stores, names, places, clock} = operator;
   return async (key, {client, signal}) => {
+    const context = {...operator, client, signal};
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
     const [namespace = '', name = ''] = key.split('/');
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
-      await deleteRoutes(operator, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`), client, signal);
+      await deleteRoutes(context, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`));
       return done();
     }
     const object = stores.namespaces.get(namespace);
     if (!object) return done();
     const {defaultHost} = project;
-    const deployed = deployedAt(project) ?? (await noteFirstDeploy(operator, project, client, signal));
+    const deployed = deployedAt(project) ?? (await noteFirstDeploy(context, project));
     const ready = places.has(project)
-      ? await publishDefaultHost(operator, project, defaultHost, client, signal)
+      ? await publishDefaultHost(context, project, defaultHost)
       : beyondPlan(operator, object);
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
@@ -57,10 +57,8 @@ function beyondPlan({config}: Operator, namespace: DeepReadonly<KubeObject>): De
 
 /** A successful deploy is a ready endpoint behind the Service, once; the annotation outlives outages and restores. */
 async function noteFirstDeploy(
-  {stores, clock}: Operator,
+  {stores, clock, client, signal}: Context,
   project: DeepReadonly<Project>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<string | undefined> {
   const service = `${project.metadata.namespace}/${project.spec.service.name}`;
   const slices = stores.services.get(service) ? stores.endpointSlices.byIndex(INDEX.service, service) : [];
@@ -72,35 +70,31 @@ async function noteFirstDeploy(
 }
 
 async function publishDefaultHost(
-  operator: Operator,
+  context: Context,
   project: DeepReadonly<Project>,
   host: string,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<DecidedCondition> {
-  const {config, edge} = operator;
+  const {config, edge} = context;
   const {namespace = '', name: projectName} = project.metadata;
-  const found = findBackend(operator, project);
+  const found = findBackend(context, project);
   if (found.kind !== 'found') return ProjectReady.noBackend(found);
   const {backend} = found;
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  const missing = ownCertificate && (await certificateMissing(operator, route, client, signal));
+  const missing = ownCertificate && (await certificateMissing(context, route));
   if (missing) return missing;
   const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  await publishRoute(operator, `${namespace}/${name}`, objects, client, signal);
+  await publishRoute(context, `${namespace}/${name}`, objects);
   return ProjectReady.yes(host);
 }
 
 /** Why the default host cannot have its own certificate yet; one that names others takes the host off the ingress. */
 async function certificateMissing(
-  operator: Operator,
+  context: Context,
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
-  client: KubeClient,
-  signal: AbortSignal,
 ): Promise<DecidedCondition | undefined> {
-  const {stores, config} = operator;
+  const {stores, config} = context;
   const {host, namespace, name} = intent;
   if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);
   const key = `${namespace}/${name}`;
@@ -108,10 +102,13 @@ async function certificateMissing(
   const issuerRef = keptIssuer(config, existing);
   const hashAnnotation = ANNOTATION.appliedHash;
   const certificate = buildCertificate({...intent, issuerRef});
-  await applyIfChanged(client, stores.certificates, CERTIFICATE, certificate, {hashAnnotation, signal});
+  await applyIfChanged(context.client, stores.certificates, CERTIFICATE, certificate, {
+    hashAnnotation,
+    signal: context.signal,
+  });
   const certified = certifiedBy(stores.secrets.get(key), host);
   if (certified.kind === 'others') {
-    await deleteRoutes(operator, key, client, signal);
+    await deleteRoutes(context, key);
     return ProjectReady.certificateForOthers(host, certified.names, name);
   }
   if (!existing) return ProjectReady.certificate(host);

@@ -1,6 +1,7 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
+import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
@@ -24,3 +25,9 @@ export interface Operator {
   readonly logger: Logger;
   readonly clock: Clock;
 }
+
+/** The API server, within one reconcile. */
+export type ApiAccess = Pick<ReconcileContext, 'client' | 'signal'>;
+
+/** What the steps of one reconcile work with. */
+export interface Context extends Operator, ApiAccess {}

@@ -16,7 +16,7 @@ export interface Places {
   has(project: DeepReadonly<Project>): boolean;
   /** The Projects of a namespace that have a place. */
   in(namespace: string): readonly DeepReadonly<CachedProject>[];
-  /** The Projects whose Domain a host may be: those that list it and have a place. `key`: "namespace/host". */
+  /** The Projects that may have a Domain for the host: they list it and have a place. `key`: "namespace/host". */
   listing(key: string): readonly DeepReadonly<CachedProject>[];
 }
 

@@ -143,7 +143,7 @@ export function createStores(
   return stores;
 }
 
-/** An HMAC: once for each version of the object, not whenever somebody looks for the host. */
+/** An HMAC: computed once per version of the object, not with every lookup. */
 function withDefaultHost(project: kinds.Project, names: Pick<DerivedNames, 'defaultHost'>): kinds.CachedProject {
   const {name, namespace = ''} = project.metadata;
   return {...project, defaultHost: names.defaultHost(name, namespace)};
@@ -220,6 +220,12 @@ function addIndexes(stores: Stores): void {
  */
 export function isTerminating({namespaces}: Stores, namespace: string): boolean {
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
+}
+
+/** The account of a namespace; undefined if the cache does not have it. */
+export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = ''): string | undefined {
+  const object = namespaces.get(namespace);
+  return object && accountId(object);
 }
 
 /** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */

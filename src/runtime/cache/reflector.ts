@@ -145,7 +145,10 @@ export class Reflector<T extends KubeObject> {
     if (!state.suspect) return await this.#follow(state.resourceVersion, signal);
     try {
       if (await this.#wentBack(state.resourceVersion, signal)) {
-        this.#logger.warn({resourceVersion: state.resourceVersion}, 'the server went back in time: listing again');
+        this.#logger.warn(
+          {resourceVersion: state.resourceVersion},
+          'the server was restored to an earlier state; listing again',
+        );
         return {next: SYNC, progressed: false, pause: false};
       }
     } catch (error) {
@@ -240,7 +243,7 @@ export class Reflector<T extends KubeObject> {
     try {
       return transform(object);
     } catch (err) {
-      this.#logger.error({err, key: keyOf(object as KubeObject)}, 'the transform threw: the object is kept whole');
+      this.#logger.error({err, key: keyOf(object as KubeObject)}, 'the transform failed; keeping the whole object');
       return object;
     }
   }

@@ -37,7 +37,7 @@ beforeEach(() => {
   store.subscribe(delta => told.push(tell(delta)));
 });
 
-describe('what subscribers are told', () => {
+describe('what subscribers get', () => {
   test.each<{name: string; change: () => void; want: string[]}>([
     {name: 'an object added', change: () => store.upsert(thing('y', '5')), want: ['added y@5']},
     {name: 'an object changed', change: () => store.upsert(thing('x', '5')), want: ['updated x@5 (was 1)']},
@@ -86,7 +86,7 @@ describe('what subscribers are told', () => {
     expect(told).toEqual(want);
   });
 
-  test('a late subscriber is told of what there is', () => {
+  test('a late subscriber gets the existing objects', () => {
     store.replace(mapOf(thing('x', '1')), '1');
     const late: string[] = [];
     const end = store.subscribe(delta => late.push(tell(delta)));

@@ -9,7 +9,7 @@ const OBJECT = {
   status: {conditions: [{type: 'Ready', ready: true, message: null}, 'x'.repeat(1000)]},
 };
 
-test('what it returns is what it was given, to the letter', () => {
+test('it returns exactly what it was given', () => {
   const given = structuredClone(OBJECT);
   const shared = new StringPool().share(given);
   expect(shared).toBe(given);
@@ -24,7 +24,7 @@ test('`__proto__` in a label, and nesting without end, do no harm', () => {
   expect(new StringPool().share(deep)).toBe(deep);
 });
 
-test('equal strings take the place of one, also when the pool has turned over in between', () => {
+test('equal strings share one copy, even after the pool was cleared in between', () => {
   const pool = new StringPool(100);
   const text = (n: number) => JSON.stringify([`${'y'.repeat(100)}`, `${n}`]);
   const kept = Array.from({length: 20_000}, (_, n) => pool.share(JSON.parse(text(n)) as string[]));

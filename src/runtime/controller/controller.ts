@@ -120,10 +120,7 @@ export class ReconcileLoop implements Controller {
     return undefined;
   }
 
-  /**
-   * Reconciles until `stop` aborts and the running reconciles have ended. `abandon` tells those to end immediately.
-   * Call once.
-   */
+  /** Reconciles until `stop` aborts and the running reconciles have ended. `abandon` aborts those. Call once. */
   async run(stop: AbortSignal, abandon: AbortSignal): Promise<void> {
     for (const {store} of this.#sources) await store.settled(stop).catch(() => undefined);
     if (stop.aborted) {
@@ -194,7 +191,7 @@ export class ReconcileLoop implements Controller {
       case 'terminal':
         this.#count('error');
         this.#metrics.terminalErrors.inc({controller: this.name});
-        this.#logger.error({key, err: outcome.error}, 'reconcile failed; not tried again until something changes');
+        this.#logger.error({key, err: outcome.error}, 'reconcile failed; not retried until something changes');
         break;
     }
   }

@@ -67,7 +67,7 @@ export type ManagerEnd =
  *
  * Caches start on every replica (a warm standby). Controllers and leader-only runnables run while this process leads,
  * once all caches have settled. When the signal aborts, running reconciles end within the grace, then the lease is
- * released. When the lease is lost, all writes are refused immediately, and reconciles are told to stop.
+ * released. When the lease is lost, all writes are rejected immediately, and reconciles are aborted.
  */
 export interface Manager {
   readonly events: EventRecorder;
@@ -81,7 +81,7 @@ export interface Manager {
 }
 
 const SHUTDOWN_GRACE_MS = 10_000;
-/** How long reconciles that were told to stop immediately may take. */
+/** How long aborted reconciles may take to end. */
 const ABANDON_GRACE_MS = 2_000;
 /** How long the shutdown waits for events to be sent. */
 const EVENTS_GRACE_MS = 2_000;
@@ -219,7 +219,7 @@ class ProcessManager implements Manager {
     const drained = !lost.aborted && (await this.#endsWithin(shutdownGraceMs, work));
     if (!drained) {
       abandon.abort(new Error('the shutdown grace is over'));
-      if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('a reconcile does not heed its signal');
+      if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('a reconcile ignores its abort signal');
     }
     await this.#endsWithin(EVENTS_GRACE_MS, this.events.flush(lost));
     this.#leading = false;
@@ -244,7 +244,7 @@ class ProcessManager implements Manager {
         await runnable.run(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#options.logger.error({err: error, runnable: runnable.name}, 'a part of the program failed');
+        this.#options.logger.error({err: error, runnable: runnable.name}, 'a component of the program failed');
         fail(error);
       }
     });

@@ -37,14 +37,14 @@ test('keys come in the order in which they were added, each once', async () => {
   expect(depth).toBe(0);
 });
 
-test('namespaces take turns, so that one with much to do holds up no other', async () => {
+test('namespaces are served in turn, so that a busy one delays no other', async () => {
   for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'c/1', 'b/2']) queue.add(key);
   expect(await drain(6)).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'b/2', 'a/3']);
   for (const key of ['a/1', 'a/2', 'a/3', 'b/1']) queue.add(key, {lowPriority: true});
   expect(await drain(4)).toEqual(['a/1', 'b/1', 'a/2', 'a/3']);
 });
 
-test('a namespace whose turn comes late is not passed over by one that comes again and again', async () => {
+test('a namespace that waits long is not overtaken by one that keeps adding keys', async () => {
   for (const key of ['a/1', 'a/2', 'b/1']) queue.add(key);
   const first = await queue.take();
   queue.add('a/3');
@@ -52,7 +52,7 @@ test('a namespace whose turn comes late is not passed over by one that comes aga
   expect(await drain(3)).toEqual(['b/1', 'a/2', 'a/3']);
 });
 
-test('a namespace whose only key became urgent has no turn among the low ones', async () => {
+test('a namespace whose only key became urgent is not served among the low-priority ones', async () => {
   for (const key of ['a/1', 'b/1', 'c/1']) queue.add(key, {lowPriority: true});
   queue.add('b/1');
   expect(await drain(3)).toEqual(['b/1', 'a/1', 'c/1']);
@@ -149,7 +149,7 @@ describe('delay', () => {
     expect(clock.sleepers).toBe(0);
   });
 
-  test('what is due comes earliest first, and the rest stays', async () => {
+  test('due items come earliest first, and the rest stays', async () => {
     for (const [key, ms] of Object.entries({c: 30, a: 10, d: 40, b: 20})) queue.addAfter(key, ms);
     await clock.advance(30);
     expect(queue.depth).toBe(3);
@@ -185,7 +185,7 @@ describe('delay', () => {
   });
 });
 
-test('in whatever order keys are added, taken and finished: none is worked on twice at once, and none is lost', async () => {
+test('in any order of adds, takes, and finishes: no key is processed twice at a time, and none is lost', async () => {
   const random = (count: number) => Math.floor(Math.random() * count);
   const keys = ['a/1', 'a/2', 'a/3', 'b/1', 'c'];
   const wanted = new Set<string>();
@@ -228,7 +228,7 @@ test.each([
   40_000,
 );
 
-test('tells how long a key waited', async () => {
+test('reports how long a key waited', async () => {
   queue.add('a');
   await clock.advance(30);
   await drain(1);

@@ -73,7 +73,7 @@ export class ApiConnection {
     await this.#options.transport.close();
   }
 
-  /** Sends a request and waits for the head of the response. Throws an `ApiError` if the server refuses. */
+  /** Sends a request and waits for the head of the response. Throws an `ApiError` if the server rejects it. */
   async #send(exchange: ApiRequest, signal: AbortSignal, caller?: AbortSignal, idleTimeoutMs?: number) {
     const call = describe(exchange);
     const {metrics, host, transport, userAgent} = this.#options;

@@ -67,7 +67,7 @@ export interface KubeClient {
   list<T extends KubeObject>(resource: ResourceType<T>, options?: ListOptions): AsyncIterable<ListPage<T>>;
   /** POST: exactly one of several racing creators wins. The others get AlreadyExists. */
   create<T extends KubeObject>(resource: ResourceType<T>, object: DeepReadonly<T>, options?: CallOptions): Promise<T>;
-  /** PUT at the resourceVersion in the object. Conflict if somebody wrote since. */
+  /** PUT at the resourceVersion in the object. Conflict if it was written since. */
   replace<T extends KubeObject>(resource: ResourceType<T>, object: DeepReadonly<T>, options?: CallOptions): Promise<T>;
   /** Server-side apply of what we want, with force. Removes fields that we no longer name. */
   apply<T extends KubeObject>(resource: ResourceType<T>, intent: Intent<T>, options?: CallOptions): Promise<T>;

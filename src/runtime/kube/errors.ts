@@ -21,7 +21,7 @@ export interface ApiStatus {
 /** A proxy that requests a pause of a day must not stop us for a day. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
-/** The API server refused. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
+/** The API server rejected the call. `call` is for people: "PUT /api/v1/namespaces/a/secrets/b". */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** The HTTP status, or the code in an ERROR event of a watch. */

@@ -93,7 +93,7 @@ export class LeaderElector {
   }
 
   /**
-   * Waits for the lease and holds it while `lead` runs. The signal tells `lead` that the lease is lost. `lead` returns
+   * Waits for the lease and holds it while `lead` runs. The signal aborts when the lease is lost. `lead` returns
    * whether the lease may be released: whether none of its writes can still be in flight. The next holder then need not
    * wait until the lease expires. Resolves with false if the lease was lost.
    */
@@ -130,7 +130,7 @@ export class LeaderElector {
       try {
         if (await this.#tryAcquire(signal)) return true;
       } catch (err) {
-        if (!signal.aborted) this.#logger.warn({err}, 'could not ask for the lease');
+        if (!signal.aborted) this.#logger.warn({err}, 'could not request the lease');
       }
       await this.#sleep(signal);
     }
@@ -162,7 +162,7 @@ export class LeaderElector {
     if (!holderIdentity) return true;
     const resourceVersion = lease.metadata.resourceVersion ?? '';
     if (this.#observed?.resourceVersion === resourceVersion) return this.#hasExpired();
-    this.#logger.debug({holder: holderIdentity}, 'another one leads');
+    this.#logger.debug({holder: holderIdentity}, 'another replica leads');
     const promisedMs = leaseDurationSeconds === undefined ? this.#leaseDurationMs : leaseDurationSeconds * 1000;
     this.#observed = {resourceVersion, seenAt: clock.monotonic(), promisedMs};
     return false;

@@ -25,26 +25,26 @@ function createKubeMetrics(registry: Registry): KubeMetrics {
   return {
     requests: new Counter({
       name: 'rest_client_requests_total',
-      help: 'HTTP requests to the API server by status code ("<error>": no answer), method and host.',
+      help: 'HTTP requests to the API server by status code ("<error>": no response), method, and host.',
       labelNames: ['code', 'method', 'host'],
       registers,
     }),
     requestSeconds: new Histogram({
       name: 'rest_client_request_duration_seconds',
-      help: 'Time from sending a request to the end of its answer; watches are left out.',
+      help: 'Time from sending a request to the end of its response, except for watches.',
       labelNames: ['verb', 'host'],
       buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
       registers,
     }),
     lists: new Counter({
       name: 'reflector_lists_total',
-      help: 'Full lists made to fill a cache, by outcome.',
+      help: 'Full lists to fill a cache, by outcome.',
       labelNames: ['resource', 'result'],
       registers,
     }),
     watchEnds: new Counter({
       name: 'reflector_watch_ends_total',
-      help: 'Watches that ended, by what ended them.',
+      help: 'Watches that ended, by cause.',
       labelNames: ['resource', 'reason'],
       registers,
     }),

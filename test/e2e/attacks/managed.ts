@@ -77,7 +77,7 @@ export async function takeRights(victim: Victim): Promise<void> {
   const {self, client} = attacker;
   for (const [label, value] of Object.entries({[LABEL.plan]: 'pro', [LABEL.account]: victim.tenant.namespace})) {
     const labelled = client.patch(NAMESPACE, {name: self.namespace}, {metadata: {labels: {[label]: value}}});
-    await expect(labelled, label).rejects.toThrow('Only the platform team sets the labels');
+    await expect(labelled, label).rejects.toThrow('Only the platform team may set the labels');
   }
   const spec = {account: self.namespace, namespace: self.namespace, since: '2020-01-01T00:00:00Z'};
   const claim = {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: victim.host}, spec};

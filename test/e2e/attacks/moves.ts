@@ -1,4 +1,4 @@
-/** Who has a host is decided by its DNS alone, whatever tenants did before and whatever they have left behind. */
+/** Only its DNS decides who holds a host, whatever tenants did before and whatever they left behind. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {hostLabel} from '../../../src/operator/model/derived-names.ts';
@@ -62,7 +62,7 @@ export function moving(): void {
     expect(await publishedAtOnce()).toEqual([]);
   });
 
-  it('what a tenant who left has in its DNS is worth nothing to another, but to its account in a new namespace', async () => {
+  it("a former tenant's DNS records are worthless to others, but work for its account in a new namespace", async () => {
     const account = `account-${Date.now()}`;
     const [gone, squatter] = await Promise.all([newAttacker('gone', {account}), newAttacker('squatter')]);
     const host = gone.self.host('shop');
@@ -102,7 +102,7 @@ async function rivals(name: string): Promise<[Attacker, Attacker]> {
   return Promise.all([rival('a'), rival('b')]);
 }
 
-/** A record that status.dns.required asks for. */
+/** A record in status.dns.required. */
 async function recordValue(type: string, {self}: Attacker, host: string): Promise<string> {
   const record = (await self.records(host)).find(each => each.type === type);
   if (!record) throw new Error(`${self.namespace}: no ${type} is required for ${host}`);

@@ -1,4 +1,4 @@
-/** Names and keys that are somebody else's. */
+/** Names and keys that belong to other tenants. */
 import {createHash, randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
@@ -107,7 +107,7 @@ async function writeOwnStatus({client, self}: Attacker, key: string): Promise<vo
   const args = ['--clusterrole=cluster-admin', `--serviceaccount=${namespace}:${ACCOUNT}`, '-n', namespace];
   await cluster.kubectl('create', 'rolebinding', 'every-right', ...args);
   const lie = {account: 'anybody', sha256: createHash('sha256').update(key).digest('hex')};
-  const says = 'Only Nameplate writes the status';
+  const says = 'Only Nameplate may write the status';
   const write = () => client.patch(API_KEY, {namespace, name: 'shop'}, {status: lie}, {subresource: 'status'});
   const answer = () =>
     write().then(

@@ -1,13 +1,23 @@
-/** A tenant with an ACME server of its own, which names the victim's host in its authorizations. */
+/** A tenant with its own ACME server, which names the victim's host in its authorizations. */
 import {randomBytes} from 'node:crypto';
 import {expect} from 'vitest';
-import {CERTIFICATE, CERTIFICATE_REQUEST, CLUSTER_ISSUER, INGRESS, ISSUER} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, INGRESS, ISSUER} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
+import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {type RogueAcme, startRogueAcme} from '../../support/rogue-acme.ts';
 import {kindOf} from '../../support/workload.ts';
 import {client as admin, visitor} from '../world.ts';
-import {type Attacker, EDGE, ingressesFor, make, newAttacker, type Victim} from './attackers.ts';
+import {
+  type Attacker,
+  EDGE,
+  ingressesFor,
+  make,
+  makeAsBefore,
+  NOT_LISTED,
+  newAttacker,
+  type Victim,
+} from './attackers.ts';
 import {rulesFor} from './routes.ts';
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
@@ -21,7 +31,7 @@ export async function relayChallenges(victim: Victim): Promise<void> {
   try {
     const spec = issuerSpec(rogue, {ingressClassName: EDGE});
     await expect(make(attacker, ISSUER, 'rogue', {spec})).rejects.toThrow('does not list the server');
-    await issuerOfOldTimes(attacker, spec);
+    await makeAsBefore(attacker, ISSUER, 'rogue', {spec});
     await relayBy(attacker, own);
     await relayForNames(attacker, own, victim);
     await relayByAnnotation(attacker, own);
@@ -39,22 +49,19 @@ function issuerSpec({directory}: RogueAcme, ingress: object) {
   return {acme};
 }
 
-/** The platform's own client passes the policies, as did every Issuer before they existed. */
-async function issuerOfOldTimes({self}: Attacker, spec: object): Promise<void> {
-  const metadata = {namespace: self.namespace, name: 'rogue'};
-  await admin.apply(ISSUER, {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata, ...{spec}});
-}
-
 /** Certificates for the attacker's own host, through each way of creating one. */
 async function relayBy(attacker: Attacker, own: string): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
-  await make(attacker, CERTIFICATE, 'relay', {spec: {secretName: 'relay', dnsNames: [own], issuerRef}});
-  const shim = {...rulesFor(own, 'another'), tls: [{hosts: [own], secretName: 'by-shim'}]};
-  await make(attacker, INGRESS, 'by-shim', {spec: shim}, {annotations: {'cert-manager.io/issuer': 'rogue'}});
-  for (const name of ['relay', 'by-shim']) expect(await decisionOf(attacker, name)).toMatch(/^Denied NotManaged: /);
+  const relay = {spec: {secretName: 'relay', dnsNames: [own], issuerRef}};
+  await expect(make(attacker, CERTIFICATE, 'relay', relay)).rejects.toThrow(NOT_LISTED);
+  const shim = {spec: {...rulesFor(own, 'another'), tls: [{hosts: [own], secretName: 'by-shim'}]}};
+  const annotations = {'cert-manager.io/issuer': 'rogue'};
+  await expect(make(attacker, INGRESS, 'by-shim', shim, {annotations})).rejects.toThrow(NOT_LISTED);
+  await makeAsBefore(attacker, CERTIFICATE, 'relay', relay);
+  expect(await decisionOf(attacker, 'relay')).toMatch(/^Denied NotManaged: /);
 }
 
-/** An ACME server may put a challenge on any name: an address, a wildcard, the host of somebody else. */
+/** An ACME server may put a challenge on any name: an address, a wildcard, another tenant's host. */
 async function relayForNames(attacker: Attacker, own: string, victim: Victim): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
   const names = {
@@ -64,7 +71,7 @@ async function relayForNames(attacker: Attacker, own: string, victim: Victim): P
     several: {dnsNames: [own, victim.host], ipAddresses: ['192.0.2.1']},
   };
   for (const [name, requested] of Object.entries(names)) {
-    await make(attacker, CERTIFICATE, name, {spec: {secretName: name, ...requested, issuerRef}});
+    await makeAsBefore(attacker, CERTIFICATE, name, {spec: {secretName: name, ...requested, issuerRef}});
   }
   for (const name of Object.keys(names)) {
     expect(await decisionOf(attacker, name)).toMatch(/^Denied (NotOneHost|HostNotHeld): /);
@@ -73,14 +80,13 @@ async function relayForNames(attacker: Attacker, own: string, victim: Victim): P
 
 async function relayByAnnotation(attacker: Attacker, own: string): Promise<void> {
   const says = 'Annotations may not choose where a challenge is solved';
-  const [issuer] = await listAll(admin, CLUSTER_ISSUER);
-  const issuerRef = {name: issuer?.metadata.name, kind: 'ClusterIssuer'};
+  const issuerRef = {name: TENANTS_ISSUER, kind: 'Issuer'};
   const spec = {secretName: 'moved', dnsNames: [own], issuerRef};
   for (const name of ['http01-override-ingress-name', 'http01-override-ingress-class', 'http01-parentrefname']) {
     const annotations = {[`acme.cert-manager.io/${name}`]: EDGE};
     await expect(make(attacker, CERTIFICATE, 'moved', {spec}, {annotations})).rejects.toThrow(says);
   }
-  const annotations = {'acme.cert-manager.io/http01-edit-in-place': 'true', 'cert-manager.io/issuer': 'rogue'};
+  const annotations = {'acme.cert-manager.io/http01-edit-in-place': 'true', 'cert-manager.io/issuer': TENANTS_ISSUER};
   await expect(make(attacker, INGRESS, 'moved', {spec: rulesFor(own, 'another')}, {annotations})).rejects.toThrow(says);
 }
 

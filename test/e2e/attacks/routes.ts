@@ -1,4 +1,4 @@
-/** Routes of the edge for somebody else's host, and backends that lead out of the namespace. */
+/** Routes of the edge for another tenant's host, and backends that point out of the namespace. */
 import {expect} from 'vitest';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
@@ -39,7 +39,7 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
     // The API server fills the class in, once it knows.
-    const says = `Only Nameplate writes Ingresses of class ${EDGE}`;
+    const says = `Only Nameplate may write Ingresses of class ${EDGE}`;
     const refusal = () => make(attacker, INGRESS, 'steal', {spec: rulesFor(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
   });
@@ -87,7 +87,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
     await client.patch(SERVICE, {namespace, name: 'web'}, {spec});
     await self.sees(own, {state: 'Degraded', Routed: 'ServiceWithoutSelector', says});
     await putBehind(attacker, 'web', victimsPods);
-    // What stood goes on; nothing that the tenant names is led to.
+    // The existing route keeps working; nothing that the tenant names is reached.
     for (const url of urls) expect((await visitor.request(url)).body).toContain('text=web');
     const slices = await listAll(admin, ENDPOINT_SLICE, {
       namespace,

@@ -12,7 +12,7 @@ import {type Change, describe, type Move, type Target} from './plan.ts';
 import type {Known} from './pools.ts';
 import type {Relay} from './relay.ts';
 
-/** What needs somebody besides the attacker: the owner of a host's DNS, and another tenant. */
+/** Steps that need someone other than the attacker: the owner of a host's DNS, and another tenant. */
 export interface Others {
   lose(host: string): Promise<void>;
   gain(): Promise<void>;

@@ -1,4 +1,4 @@
-/** What a tenant may write, as the API server has it: its own answer about rights, its discovery, and its schemas. */
+/** What a tenant may write, from the API server's own answer about rights, its discovery, and its schemas. */
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Cluster} from '../../cluster/cluster.ts';
 import type {Attacker} from '../attacks/attackers.ts';

@@ -1,4 +1,4 @@
-/** Which fields of any object name something that may be another tenant's. They are found by name and place alone. */
+/** Which fields of any object name something that may be another tenant's. They are found only by name and place. */
 
 /** What the value of a field names. */
 export type Meaning =

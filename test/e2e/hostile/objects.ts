@@ -1,4 +1,4 @@
-/** Builds hostile objects of any kind: in a frame where there is one, else from the kind's schema alone. */
+/** Builds hostile objects of any kind: from a frame if there is one, otherwise from the kind's schema. */
 import {apiVersionOf, type KubeObject, type ObjectMeta} from '../../../src/runtime/kube/object.ts';
 import type {WritableKind} from './catalog.ts';
 import {meaningOf} from './fields.ts';

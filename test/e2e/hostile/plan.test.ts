@@ -56,7 +56,7 @@ function plan(seed: string) {
 }
 
 group('the generator', () => {
-  it('makes the same moves of the same seed, and others of another', () => {
+  it('the same seed makes the same moves, and another seed makes others', () => {
     expect(plan('a')).toEqual(plan('a'));
     expect(plan('a')).not.toEqual(plan('b'));
   });

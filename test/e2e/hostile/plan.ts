@@ -20,7 +20,7 @@ export type Move =
   /** `nth`: of the objects of this kind in the namespace, modulo their number. */
   | {readonly do: 'patch'; readonly resource: ResourceType; readonly nth: number; readonly change: Change}
   | {readonly do: 'delete'; readonly resource: ResourceType; readonly nth: number}
-  /** From now on, with every object of the kind that somebody else creates in the namespace. */
+  /** From now on, for every object of the kind that someone else creates in the namespace. */
   | {readonly do: 'react'; readonly resource: ResourceType; readonly change: Change | 'delete'}
   /** Ends all reactions, and takes back what they and the patches changed. */
   | {readonly do: 'undo'}

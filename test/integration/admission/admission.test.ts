@@ -30,7 +30,7 @@ describe.concurrent('a tenant is refused', () => {
   test.each(MANAGED.map(object => ({kind: object.kind, name: object.metadata.name})))(
     'an edit, a finalizer, and the deletion of the managed $kind',
     async ({kind, name}) => {
-      const says = /managed by Nameplate|Only Nameplate writes/;
+      const says = /managed by Nameplate|Only Nameplate may write/;
       const patches = [
         {metadata: {labels: {[LABEL.managedBy]: null}}},
         {metadata: {finalizers: ['mallory.example/stay']}},
@@ -56,15 +56,15 @@ describe.concurrent('a tenant is refused', () => {
     await expect(asTenant('patch', 'service', 'honest', ...patch)).rejects.toThrow('Remove spec.externalIPs');
   });
 
-  test('the status of an Order, of which Challenges would be made', async () => {
+  test('the status of an Order, from which Challenges would be created', async () => {
     const order = {request: 'AA==', dnsNames: ['shop.example.com'], issuerRef: {name: 'mine'}};
     await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
     const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'login.victim.example'}]};
     const patch = ['--subresource', 'status', '--type', 'merge', '--patch', JSON.stringify({status})];
-    await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager writes this');
+    await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager may write this');
   });
 
-  test('the status of a managed Certificate, by which it would be issued anew at once', async () => {
+  test('the status of a managed Certificate, which would be reissued immediately', async () => {
     const status = {
       conditions: [{type: 'Issuing', status: 'True', reason: 'x', lastTransitionTime: '2026-01-01T00:00:00Z'}],
     };
@@ -77,7 +77,7 @@ describe.concurrent('a tenant is refused', () => {
   test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
     'the label %s, on an old or a new namespace',
     async label => {
-      const says = 'Only the platform team sets the labels';
+      const says = 'Only the platform team may set the labels';
       await expect(asTenant('label', 'namespace', TENANT, `${label}=pro`)).rejects.toThrow(says);
       const metadata = {name: `new-${label.replace(/[./]/g, '-')}`, labels: {[label]: 'pro'}};
       await expect(act('tenant', 'create', {apiVersion: 'v1', kind: 'Namespace', metadata})).rejects.toThrow(says);
@@ -100,7 +100,7 @@ test('a tenant may have its objects named by the API server', async () => {
   await expect(act('tenant', 'create', {...service, metadata})).resolves.toContain('created');
 });
 
-test('a tenant may change a Service to which the platform gave an address', async () => {
+test('a tenant may change a Service that got its address from the platform', async () => {
   const spec = {selector: {app: 'mine'}, ports: [{port: 80}], externalIPs: ['192.0.2.81']};
   await act('operator', 'create', manifest('Service', 'addressed', {spec}));
   await expect(asTenant('label', 'service', 'addressed', 'team=mine')).resolves.toContain('labeled');
@@ -143,7 +143,7 @@ describe('of our own kinds', () => {
       await act('tenant', 'create', object);
       const {kind, metadata} = object;
       const patch = [kind, metadata.name, '--subresource', 'status', ...patchOf({status: {observedGeneration: 7}})];
-      await expect(asTenant('patch', ...patch)).rejects.toThrow('Only Nameplate writes the status');
+      await expect(asTenant('patch', ...patch)).rejects.toThrow('Only Nameplate may write the status');
       await expect(asTenant('label', kind, metadata.name, 'team=mine')).resolves.toContain('labeled');
       const {spec: _, ...status} = {...object, status: {observedGeneration: 7}};
       const applied = act('operator', 'apply', status, '--server-side', '--subresource=status');
@@ -154,7 +154,7 @@ describe('of our own kinds', () => {
   test.each(claims.map(claim => ({kind: claim.kind, claim})))(
     'the operator writes a $kind, the platform team repairs it, and trust with routes is not enough',
     async ({claim}) => {
-      const says = 'Only Nameplate writes claims of hosts and keys, and HeldHosts';
+      const says = 'Only Nameplate may write claims of hosts and keys, and HeldHosts';
       const {kind, metadata} = claim;
       await expect(act('certManager', 'create', claim)).rejects.toThrow(says);
       await act('operator', 'create', claim);
@@ -177,7 +177,7 @@ describe('of our own kinds', () => {
   });
 });
 
-test('who may assign plans sets the labels', async () => {
+test('a user that may assign plans sets the labels', async () => {
   const {api} = world;
   await api.kubectl(
     'create',

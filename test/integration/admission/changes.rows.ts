@@ -34,25 +34,25 @@ const podAt = (ip: string) => ({status: {podIP: ip, podIPs: [{ip}]}});
 
 export const refusedChanges: readonly RefusedChange[] = [
   {
-    what: "a Pod's status with the address of somebody else's Pod",
+    what: "a Pod's status with the address of another tenant's Pod",
     object: pod('foreign'),
     patch: podAt('192.0.2.10'),
     subresource: 'status',
-    says: 'Only its node writes the addresses of a Pod',
+    says: 'Only its node may write the addresses of a Pod',
   },
   {
     what: "a Pod's status with the address of another host",
     object: pod('foreign-host'),
     patch: {status: {hostIP: '192.0.2.10', hostIPs: [{ip: '192.0.2.10'}]}},
     subresource: 'status',
-    says: 'Only its node writes the addresses of a Pod',
+    says: 'Only its node may write the addresses of a Pod',
   },
   {
     what: "a Service's status with the address of the edge",
     object: balancer('taking'),
     patch: {status: EDGE_ADDRESS},
     subresource: 'status',
-    says: 'Only its load balancer writes the addresses',
+    says: 'Only its load balancer may write the addresses',
   },
   {
     what: "the edge's class in an annotation, through the status of an Ingress of another class",
@@ -101,7 +101,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     creator: 'admin',
     patch: accepted,
     subresource: 'status',
-    says: 'Only Nameplate writes routes of the edge',
+    says: 'Only Nameplate may write routes of the edge',
   },
   {
     what: 'an annotation that requests an address, through the status of a Service',
@@ -150,7 +150,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     object: {kind: 'Namespace', metadata: {name: TENANT}},
     patch: {metadata: {labels: {[LABEL.account]: 'victim'}}},
     subresource: 'status',
-    says: 'Only the platform team sets the labels',
+    says: 'Only the platform team may set the labels',
   },
   {
     what: 'a route, by an edge that may write its status',

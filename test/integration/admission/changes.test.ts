@@ -47,7 +47,7 @@ describe.concurrent('refuses a change to', () => {
         ['replace', '--raw', `/api/v1/namespaces/${TENANT}/finalize`, '-f', '-'],
         finalized,
       );
-      await expect(write).rejects.toThrow('Only the platform team sets the labels');
+      await expect(write).rejects.toThrow('Only the platform team may set the labels');
     },
   );
 });

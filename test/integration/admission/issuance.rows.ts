@@ -94,6 +94,8 @@ const issuers: readonly (readonly [attack: string, spec: object, says: string])[
 const certificate = {secretName: 'mine', dnsNames: [HELD], issuerRef: {name: 'mine'}};
 const otherClass = {ingressClassName: 'internal', rules: [{host: HELD}]};
 const annotated = (key: string) => ({annotations: {[`acme.cert-manager.io/${key}`]: EDGE}});
+const shim = (key: string, value: string) => ({annotations: {[key]: value}});
+const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
 const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
 
 export const issuanceAttacks: readonly Attack[] = [
@@ -130,12 +132,26 @@ export const issuanceAttacks: readonly Attack[] = [
   {
     attack: 'a Service that cert-manager would clean up before it ends a challenge',
     object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
-    says: 'Only cert-manager creates solvers of challenges',
+    says: 'Only cert-manager may create challenge solvers',
+  },
+  ...Object.entries({
+    Certificate: manifest('Certificate', 'unlisted', {spec: {...certificate, issuerRef: PLATFORM}}),
+    CertificateRequest: manifest('CertificateRequest', 'unlisted', {spec: {request: 'AA==', issuerRef: PLATFORM}}),
+    Ingress: manifest('Ingress', 'unlisted', {spec: otherClass}, shim('cert-manager.io/cluster-issuer', PLATFORM.name)),
+  }).map(([kind, object]) => ({
+    attack: `${kind} that asks an issuer that is not listed`,
+    object,
+    says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt. List your hosts in spec.domains',
+  })),
+  {
+    attack: 'a Certificate whose key takes cert-manager half a minute',
+    object: manifest('Certificate', 'slow', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 8192}}}),
+    says: 'cert-manager would take too long to generate this key',
   },
   {
     attack: 'a record of the hosts that it holds',
     object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
-    says: 'Only Nameplate writes claims of hosts and keys, and HeldHosts',
+    says: 'Only Nameplate may write claims of hosts and keys, and HeldHosts',
   },
 ];
 
@@ -154,7 +170,27 @@ export const issuanceDeeds: readonly Deed[] = [
     deed: 'create a CertificateRequest',
     object: manifest('CertificateRequest', 'mine', {spec: {request: 'AA==', issuerRef: {name: 'mine'}}}),
   },
+  {
+    deed: 'create a Certificate from a listed issuer',
+    object: manifest('Certificate', 'listed', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 4096}}}),
+  },
+  {
+    deed: 'create a Certificate from an issuer of a kind that Nameplate does not approve',
+    object: manifest('Certificate', 'other-kind', {
+      spec: {...certificate, issuerRef: {name: 'pca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}},
+    }),
+  },
+  {
+    deed: 'annotate an Ingress for a listed issuer',
+    object: manifest('Ingress', 'listed', {spec: otherClass}, shim('cert-manager.io/issuer', 'mine')),
+  },
 ];
+
+/** What cert-manager creates from annotations of an Ingress or a Gateway. */
+export const shimCertificate = manifest('Certificate', 'by-shim', {spec: {...certificate, issuerRef: PLATFORM}});
+
+/** What a ReplicaSet creates from the template of a tenant. */
+export const solverPod = manifest('Pod', 'junk', {spec: {containers: [{name: 'any', image: 'any'}]}}, {labels: SOLVER});
 
 /** As the platform's issuer has it. */
 export const BY_DNS = {type: 'DNS-01', solver: {dns01: {rfc2136: {nameserver: '192.0.2.53'}}}};
@@ -189,7 +225,7 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
   );
 }
 
-/** Not for a host that the namespace does not hold, whoever writes it. */
+/** Not for a host that the namespace does not hold, no matter who writes it. */
 export const unheld: readonly Deed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},

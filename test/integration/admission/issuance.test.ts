@@ -12,7 +12,9 @@ import {
   issuanceAttacks,
   issuanceDeeds,
   LISTED_SERVER,
+  shimCertificate,
   solverIngress,
+  solverPod,
   unheld,
 } from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT} from './rows.ts';
@@ -76,6 +78,19 @@ describe('what cert-manager creates', () => {
     await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
   });
 
+  test('a Certificate from an issuer that is not listed is refused, and a request for one of the operator’s is not', async () => {
+    await expect(act('certManager', 'create', shimCertificate)).rejects.toThrow('Nameplate would not approve');
+    const spec = {request: 'AA==', issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer'}};
+    const request = manifest('CertificateRequest', 'of-the-operator', {spec});
+    await expect(act('certManager', 'create', request)).resolves.toContain('created');
+  });
+
+  test('a Pod of a solver, which a trusted controller cannot create from a tenant’s template', async () => {
+    await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow(
+      'Only cert-manager may create challenge solvers',
+    );
+  });
+
   test('a Challenge and its solver for a host that the namespace holds', async () => {
     await act('operator', 'create', record);
     const created = () => act('certManager', 'create', challenge('held', HELD, {solver: {http01: {ingress: {}}}}));
@@ -110,7 +125,7 @@ describe('what cert-manager creates', () => {
   test('an edit that moves a solver, or turns an Ingress into one', async () => {
     const spec = solverIngress('held', [{host: 'login.victim.example'}]).spec;
     await expect(asCertManager(...patched('ingress', 'held', {spec}))).rejects.toThrow(
-      'keep the host for which they were created',
+      "The host of a challenge, and of its solver's route, cannot be changed",
     );
   });
 
@@ -128,11 +143,11 @@ describe('what cert-manager creates', () => {
     for (const object of objects.filter(each => each.kind.toLowerCase() === kind))
       await act('certManager', 'create', object);
     for (const metadata of [{labels: {solver: 'other'}}, {finalizers: ['mallory.example/stay']}]) {
-      await expect(asTenant(...patched(kind, name, {metadata}))).rejects.toThrow('Only cert-manager writes this');
+      await expect(asTenant(...patched(kind, name, {metadata}))).rejects.toThrow('Only cert-manager may write this');
     }
     const status = patched(kind, name, {status: {state: 'valid', conditions: []}}, '--subresource', 'status');
-    await expect(asTenant(...status)).rejects.toThrow('Only cert-manager writes this');
-    await expect(asTenant('delete', kind, name)).rejects.toThrow('Only cert-manager writes this');
+    await expect(asTenant(...status)).rejects.toThrow('Only cert-manager may write this');
+    await expect(asTenant('delete', kind, name)).rejects.toThrow('Only cert-manager may write this');
   });
 
   test('its cleanup passes after the namespace has lost the host', async () => {
@@ -175,7 +190,7 @@ describe('what cert-manager creates', () => {
   });
 
   test('a tenant does not approve or change its own request, though cert-manager’s webhook is not there', async () => {
-    const says = 'Only cert-manager writes this CertificateRequest';
+    const says = 'Only cert-manager may write this CertificateRequest';
     await act(
       'tenant',
       'create',
@@ -198,7 +213,7 @@ describe('what cert-manager creates', () => {
   });
 
   test('a tenant cannot write the record', async () => {
-    const says = 'Only Nameplate writes claims of hosts and keys, and HeldHosts';
+    const says = 'Only Nameplate may write claims of hosts and keys, and HeldHosts';
     await act('operator', 'create', record);
     await expect(asTenant(...patched('heldhosts', 'nameplate', {spec: {hosts: {any: 'any'}}}))).rejects.toThrow(says);
     await expect(asTenant('delete', 'heldhosts', 'nameplate')).rejects.toThrow(says);

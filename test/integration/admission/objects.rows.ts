@@ -80,7 +80,7 @@ const ADDRESS_ANNOTATIONS = [
 
 const addresses: readonly Attack[] = [
   {
-    attack: "a Service that asks the load balancer for the ingress's address",
+    attack: "a Service that requests the ingress's address from the load balancer",
     object: manifest('Service', 'steal-ip', {spec: {...spec, type: 'LoadBalancer', loadBalancerIP: '192.0.2.80'}}),
     says: 'Remove spec.loadBalancerIP',
   },
@@ -98,7 +98,7 @@ const annotated = (name: string, annotation: string, hosts: string) =>
 
 const hosts: readonly Attack[] = [
   {
-    attack: "a Service with a DNS annotation for somebody else's default host",
+    attack: "a Service with a DNS annotation for another tenant's default host",
     object: annotated('dns-host', dns('hostname'), 'shop.apps.example.net'),
     says: NOT_YOURS,
   },

@@ -136,7 +136,7 @@ export const attacks: readonly Attack[] = [
   {
     attack: 'an Order, which would be solved on the edge',
     object: manifest('Order', 'steal', {spec: {request: 'AA==', dnsNames: [VICTIM], issuerRef: {name: 'mine'}}}),
-    says: 'Only cert-manager writes this',
+    says: 'Only cert-manager may write this',
   },
   {
     attack: 'a Challenge',
@@ -195,9 +195,9 @@ export const allowed: readonly Deed[] = [
   },
   {deed: 'make Services', object: manifest('Service', 'mine', {spec: {selector: {app: 'mine'}, ports}})},
   {deed: 'make Secrets', object: manifest('Secret', 'mine', {type: 'Opaque'})},
-  {deed: 'make endpoints of its own Services', object: slice('mine', 'mine')},
+  {deed: 'create endpoints of its own Services', object: slice('mine', 'mine')},
   {
-    deed: 'make a Service whose name begins alike',
+    deed: 'create a Service whose name starts alike',
     object: manifest('Service', 'np-shop', {spec: {selector: {app: 'a'}, ports}}),
   },
 ];

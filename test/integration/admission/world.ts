@@ -29,6 +29,7 @@ const WHO = {
   admin: [],
   garbageCollector: controller('generic-garbage-collector'),
   namespaceController: controller('namespace-controller'),
+  replicaSets: controller('replicaset-controller'),
   node: ['--as', 'system:node:worker', '--as-group', 'system:nodes', '--as-group', 'system:authenticated'],
 } as const;
 
@@ -36,7 +37,7 @@ export type Who = keyof typeof WHO;
 
 export interface AdmissionWorld {
   readonly api: ApiServer;
-  /** Runs kubectl as somebody, in the tenant's namespace; rejects with its output. */
+  /** Runs kubectl as one of the users, in the tenant's namespace; rejects with its output. */
   kubectl(who: Who, args: readonly string[], input?: unknown): Promise<string>;
   /** `kubectl VERB -f -`. */
   act(who: Who, verb: string, object: unknown, ...flags: readonly string[]): Promise<string>;
@@ -95,7 +96,13 @@ function renderChart(helm: string, values: readonly string[]): Promise<string> {
   const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const [namespace, name] = WHO.confinedEdge.split('/');
   const confined = JSON.stringify([{kind: 'ServiceAccount', name, namespace}]);
-  const sets = ['--values', join(ROOT, 'examples/values.yaml'), '--set-json', `admission.statusWriters=${confined}`];
+  const listed = JSON.stringify(['any', 'mine'].map(issuer => ({name: issuer, kind: 'Issuer'})));
+  const sets = [
+    ...['--values', join(ROOT, 'examples/values.yaml')],
+    ...['--set-json', `admission.statusWriters=${confined}`],
+    // So that Certificates of tenants are refused for what a test is about, not for their issuer.
+    ...['--set-json', `config.certificates.approval.tenantCertificates.hosts=${listed}`],
+  ];
   const chart = ['template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM];
   return run([helm, ...chart, ...sets, ...values, ...shown]);
 }

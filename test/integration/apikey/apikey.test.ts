@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-describe.concurrent('a key is made', () => issueRows(shared));
+describe.concurrent('a key is issued', () => issueRows(shared));
 describe.concurrent('a key ends', () => endRows(shared));
 describe.concurrent('a key is replaced', () => rotationRows(shared));
 describe.concurrent('the rights of the messages API', () => rightsRows(shared));

@@ -1,4 +1,4 @@
-/** What concerns all keys at once: an operator that is dead or new, an API server that is away. */
+/** Faults that affect all keys: a dead or new operator, an API server that is unreachable. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {COMPLETE, KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
@@ -104,7 +104,7 @@ export function disturbanceRows(world: () => World): void {
     await until('the grace is over', isOver, {intervalMs: 20});
     const refusedMs = performance.now() - since;
     expect(impatient.authenticate(key)).toEqual({refused: 'unavailable'});
-    expect(impatient.problem()).toMatch(/the API server has been away for \d+ s/);
+    expect(impatient.problem()).toMatch(/the API server has been unreachable for \d+ s/);
     expect(refusedMs).toBeGreaterThan(graceMs * 0.9);
     expect(trustedMs).toBeLessThan(graceMs + 1_000);
     expect(tenant.accepts(key), 'another one trusts for a minute').toBe(true);

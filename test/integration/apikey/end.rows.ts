@@ -90,7 +90,7 @@ export function endRows(world: () => World): void {
     expect(await tenant.issued()).not.toBe(key);
   });
 
-  test('also where the next APIKey of the name comes at once', async () => {
+  test('also if the next APIKey with the name comes immediately', async () => {
     const tenant = await newTenant(world(), 'replaced');
     const key = await tenant.issued();
     await tenant.delete();
@@ -131,7 +131,7 @@ export function endRows(world: () => World): void {
     await tenant.until('the Secret of the first is gone', () => tenant.secret() === undefined);
   });
 
-  test('and leaves alone what is only labelled like its Secret', async () => {
+  test("and leaves alone what only has its Secret's label", async () => {
     const tenant = await newTenant(world(), 'copied');
     const key = await tenant.issued();
     const labels = {[LABEL.managedBy]: 'nameplate', [LABEL.apiKey]: 'shop'};

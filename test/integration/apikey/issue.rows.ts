@@ -1,4 +1,4 @@
-/** How an APIKey gets its key, and what stands in its way. */
+/** How an APIKey gets its key, and what can prevent that. */
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
@@ -75,7 +75,7 @@ export function issueRows(world: () => World): void {
     expect(tenant.key(), 'the same key').toBe(key);
   });
 
-  test('never into a Secret that exists; it stays as it was, and the key is made when it goes', async () => {
+  test('never into an existing Secret; it stays as it was, and the key is issued once it is gone', async () => {
     const tenant = await newTenant(world(), 'conflict');
     await tenant.applySecret({key: 'of somebody else', other: 'x'});
     const before = tenant.secret();
@@ -100,7 +100,7 @@ export function issueRows(world: () => World): void {
     expect(tenant.secret()?.metadata.resourceVersion, 'the Secret was not written').toBe(metadata?.resourceVersion);
   });
 
-  test('not from a Secret that somebody has changed, until it is put right', async () => {
+  test('not from a Secret that was changed, until it is fixed', async () => {
     const tenant = await newTenant(world(), 'changed');
     const key = await tenant.issued();
     await tenant.applySecret({key: 'hunter2'});
@@ -111,7 +111,7 @@ export function issueRows(world: () => World): void {
     expect(await tenant.works()).toBe(key);
   });
 
-  test('of its own, where somebody copies the key of another account: the first holder keeps it', async () => {
+  test("of its own, if it copies another account's key: the first holder keeps that one", async () => {
     const [owner, thief] = [await newTenant(world(), 'owner', 'owner'), await newTenant(world(), 'thief', 'thief')];
     await thief.issued();
     const key = await owner.issued();
@@ -127,7 +127,7 @@ export function issueRows(world: () => World): void {
     expect(await thief.works()).not.toBe(key);
   });
 
-  test('of its own, also after the first holder was deleted: the record keeps the key from other accounts', async () => {
+  test('of its own, even after the first holder was deleted: the record keeps the key from other accounts', async () => {
     const [first, second] = [await newTenant(world(), 'first', 'first'), await newTenant(world(), 'second', 'second')];
     const key = await first.issued();
     await second.issued();
@@ -180,7 +180,7 @@ export function issueRows(world: () => World): void {
     expect(await writes('counted', hash)).toEqual(issued);
   });
 
-  test('or the API server’s refusal is told, without the key that it quotes', async () => {
+  test('or the API server’s rejection is reported, without the key that it quotes', async () => {
     const tenant = await newTenant(world(), 'policy');
     await world().api.apply(POLICY);
     await tenant.until('the policy is in force', async () => {

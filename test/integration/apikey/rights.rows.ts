@@ -13,7 +13,7 @@ export function rightsRows(world: () => World): void {
     for await (const {items} of pages) expect(items).toBeDefined();
   });
 
-  test('it reads no Secret, whatever it is asked by', async () => {
+  test('it reads no Secret, whatever request it gets', async () => {
     const tenant = await newTenant(world(), 'private');
     await tenant.issued();
     const {messagesClient} = world();
@@ -51,7 +51,7 @@ export function rightsRows(world: () => World): void {
   });
 
   // A role with every right in a namespace allows this; the policy that forbids it is not installed here.
-  test('it trusts no status of an APIKey, whoever writes it', async () => {
+  test('it never trusts the status of an APIKey', async () => {
     const [victim, thief] = [
       await newTenant(world(), 'believed', 'believed'),
       await newTenant(world(), 'lying', 'lying'),

@@ -1,4 +1,4 @@
-/** A new key beside the old one, then instead of it. */
+/** A new key alongside the old one, then instead of it. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {newTenant} from './tenant.ts';
@@ -8,7 +8,7 @@ const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
 const ACTIVE = {Active: 'Active', Ready: 'Issued'};
 
 export function rotationRows(world: () => World): void {
-  test('and the one before works on for the overlap, which is kept in the Secret', async () => {
+  test('and the previous one keeps working for the overlap, which is stored in the Secret', async () => {
     const tenant = await newTenant(world(), 'overlap');
     const old = await tenant.issued({rotation: {overlapSeconds: 3600}});
     const key = await tenant.rotated('once');
@@ -39,7 +39,7 @@ export function rotationRows(world: () => World): void {
     await tenant.until('the Secret has forgotten it', () => !annotations().includes('previous'));
   });
 
-  test('or until somebody sets the overlap to nothing', async () => {
+  test('or until the overlap is set to 0', async () => {
     const tenant = await newTenant(world(), 'cut');
     const old = await tenant.issued();
     const key = await tenant.rotated('once');

@@ -1,4 +1,4 @@
-/** No key stands anywhere but in its Secret, after all that the rows before have done. */
+/** After all previous rows, no key is anywhere except in its Secret. */
 import {expect, test} from 'vitest';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/model/kinds.ts';
@@ -22,7 +22,7 @@ export function secrecyRows(world: () => World): void {
     expect(log.match(KEY)).toBeNull();
   });
 
-  test('in no request about APIKeys and Events, and no answer', async () => {
+  test('in no request about APIKeys and Events, and in no response', async () => {
     const lines = (await world().auditLog()).split('\n');
     // The policy of one row quotes what it refuses, and the API server notes its words.
     const log = lines.filter(line => !/"resource":"secrets","namespace":"policy"/.test(line)).join('\n');

@@ -93,7 +93,7 @@ export class Tenant {
     if (uid) await this.until('the Secret is gone', () => this.secret()?.metadata.uid !== uid);
   }
 
-  /** As it stands; younger than all that this tenant has written. */
+  /** The current object, newer than everything that this tenant has written. */
   apiKey(): DeepReadonly<APIKey> | undefined {
     return this.world.apiKeys.get(`${this.namespace}/${NAME}`);
   }

@@ -47,7 +47,7 @@ export interface World {
   operator(): OperatorProcess;
   /** Replaces the operator's process with another one; `config` changes sections of its configuration. */
   restartOperator(config?: Readonly<Record<string, unknown>>): Promise<void>;
-  /** An authority of its own, which trusts what it knows for this long. */
+  /** A separate authority, which trusts known keys for this long. */
   authorityWith(graceMs: number): Promise<KeyAuthority>;
   /** Every request and answer of all users as the API server noted them; of Secrets without the bodies. */
   auditLog(): Promise<string>;

@@ -44,7 +44,7 @@ beforeAll(async () => {
     ...{spec},
   });
   await world.startOperator('approver');
-  await world.certManager.installIssuer(); // with a certificate of its own, in an exempt namespace
+  await world.certManager.installIssuer(); // with its own certificate, in an exempt namespace
   [victim, mallory] = await Promise.all([newTenant(world, 'victim'), newTenant(world, 'mallory')]);
 });
 afterAll(async () => {
@@ -118,7 +118,7 @@ describe.concurrent('not approved', () => {
     message: expect.stringContaining(`This namespace does not hold ${host}. List it in spec.domains of a Project`),
   });
 
-  test('a Certificate for the host of somebody else', async () => {
+  test("a Certificate for another tenant's host", async () => {
     const host = victim.host('shop');
     await makeCertificate(mallory, 'steal', {dnsNames: [host]});
     expect(await decided(mallory, 'steal')).toMatchObject(says(host));
@@ -149,14 +149,14 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'default-host')).toMatchObject(says(status?.defaultHost ?? ''));
   });
 
-  test('a request of its own making, whose annotations name another Certificate than what is in it', async () => {
+  test('a self-made request whose annotations name a different Certificate than its content', async () => {
     const own = await liveHost('own');
     const request = await signingRequest({commonName: own, names: [`DNS:${victim.host('shop')}`]});
     await makeRequest('by-hand', request, {'cert-manager.io/certificate-name': routeName(mallory.namespace, own)});
     expect(await decided(mallory, 'by-hand')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
-  test('a request that reads as one for its own host, and is one for the host of somebody else to cert-manager', async () => {
+  test("a request that looks like one for its own host, but that cert-manager reads as one for another tenant's host", async () => {
     const hosts = [await liveHost('shown'), victim.host('shop')];
     const [shown, meant] = await Promise.all(
       hosts.map(async host => Buffer.from(await signingRequest({names: [`DNS:${host}`]}), 'base64')),
@@ -166,7 +166,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'two-faced')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
-  test.each(LEFT_ALONE)('a request on which cert-manager lets nobody decide is left alone: $name', async row => {
+  test.each(LEFT_ALONE)('a request on which cert-manager allows no decision is left alone: $name', async row => {
     const {name, issuer} = row;
     const request = await signingRequest({names: [`DNS:${victim.host('shop')}`]});
     await makeRequest(name, request, {}, issuer);
@@ -230,7 +230,7 @@ test('an approval is withdrawn when the platform gives the namespace to another 
   expect(await decisions(tenant, 'pending')).toEqual(['Denied HostNotHeld']);
 });
 
-test('an approval that somebody else gave is withdrawn', async () => {
+test("another user's approval is withdrawn", async () => {
   const host = victim.host('approved');
   await world.operator().stop(); // It would deny the request before somebody else can approve it.
   await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
@@ -260,7 +260,7 @@ async function decisions(tenant: Tenant, prefix: string): Promise<string[]> {
   return shown().map(text => text ?? '');
 }
 
-test('a default host with a certificate of its own is approved', async () => {
+test('a default host with its own certificate is approved', async () => {
   await world.operator().stop();
   await world.startOperator('own-certificates', {defaultHost: {tls: 'certificate'}});
   const tenant = await newTenant(world, 'default');
@@ -341,7 +341,7 @@ test('an Issuer in the namespace is judged when a request uses it, however it wa
   });
 });
 
-test("cert-manager's own approver, where it is on, is told to the platform team alone", async () => {
+test("if cert-manager's built-in approver is enabled, only the platform team is notified", async () => {
   const told = async () => ({
     ready: (await world.operator().readiness()).includes("ok, but cert-manager's own approver is on"),
     approvals: (await world.operator().metric('nameplate_foreign_approvals_total')) > 0,
@@ -360,7 +360,7 @@ test("cert-manager's own approver, where it is on, is told to the platform team 
   });
 });
 
-test('no decision was tried on a request that is left alone', async () => {
+test('no decision was attempted on a request that is left alone', async () => {
   const names = new Set<string | undefined>(LEFT_ALONE.map(({name}) => name));
   const tried = (await world.audit.events()).filter(({objectRef}) => names.has(objectRef?.name));
   expect(tried.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);

@@ -1,4 +1,4 @@
-/** Orders of the CA account, shared out: each row goes on from the state that the one before it left. */
+/** How orders of the CA account are shared. Each row continues from the previous row's state. */
 import {beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
@@ -17,7 +17,7 @@ import type {World} from '../operator/world.ts';
 import {signingRequest} from './signing-request.ts';
 
 const WINDOW_SECONDS = 3600;
-/** What new hosts may have beside what the rows before these have ordered; one tenant alone gets three of the four. */
+/** Orders for new hosts in addition to those of the previous rows. A single tenant gets three of the four. */
 const FREE = 4;
 const RESERVE = 2;
 const WAITS = {state: 'Verified', CertificateReady: 'OrderBudget', Ready: 'OrderBudget'} as const;
@@ -38,7 +38,7 @@ export function budgetRows(world: () => World): void {
     late = await newTenant(world(), 'late');
   });
 
-  test('a tenant with many hosts leaves something to the first host of another, and is told when it goes on', async () => {
+  test("a tenant with many hosts leaves room for another's first host, and sees when its own continue", async () => {
     const hosts = Array.from({length: 6}, (_, n) => greedy.host(`h${n}`));
     await greedy.deployedProject({aliases: hosts});
     for (const host of hosts) await greedy.createRecords(host);
@@ -59,7 +59,7 @@ export function budgetRows(world: () => World): void {
     await modest.becomesLive(modest.host('shop'));
   });
 
-  test('a renewal goes on though new hosts wait', async () => {
+  test('a renewal continues while new hosts wait', async () => {
     const host = modest.host('shop');
     const key = {namespace: modest.namespace, name: routeName(modest.namespace, host)};
     await world().client.patch(CERTIFICATE, key, {spec: {renewBefore: '2159h59m59s'}});
@@ -70,7 +70,7 @@ export function budgetRows(world: () => World): void {
     await modest.becomesLive(host);
   });
 
-  test('a new leader knows what was ordered: who waited waits on, untouched, and so does the next tenant', async () => {
+  test('a new leader knows the past orders: waiting tenants keep waiting, unchanged, and so does the next tenant', async () => {
     const waiting = hostsThatWait(greedy);
     const before = waiting.map(host => greedy.domain(host)?.metadata.resourceVersion);
     await world().operator().stop();
@@ -80,7 +80,7 @@ export function budgetRows(world: () => World): void {
     expect(waiting.map(host => greedy.domain(host)?.metadata.resourceVersion)).toEqual(before);
   });
 
-  test('an order that was recorded when the operator died is let through, and counts once', async () => {
+  test('an order that was recorded before the operator crashed is approved, and counts once', async () => {
     const host = late.host('shop');
     const request = await late.until('it is requested', () => late.certificateRequests(host).at(-1));
     const {uid = ''} = request.object.metadata;
@@ -92,7 +92,7 @@ export function budgetRows(world: () => World): void {
     await late.becomes(late.host('next'), WAITS);
   });
 
-  test('removing hosts frees no order, and adding them again makes none', async () => {
+  test('removing hosts frees no order, and adding them again places none', async () => {
     const live = world()
       .history.list(DOMAIN, greedy.namespace)
       .filter(({status}) => status?.state === 'Live');
@@ -107,7 +107,7 @@ export function budgetRows(world: () => World): void {
     await late.becomes(late.host('next'), WAITS);
   });
 
-  test('who waits goes on by itself when orders leave the window', async () => {
+  test('waiting tenants continue automatically when orders leave the window', async () => {
     const soon = new Date(Date.now() - WINDOW_SECONDS * 1000 + 5_000).toISOString().replace(/\.\d+/, '');
     const claims = world().history.list(DOMAIN_CLAIM);
     for (const {metadata, spec} of claims.filter(({spec}) => spec.namespace !== late.namespace && spec.orders)) {
@@ -119,7 +119,7 @@ export function budgetRows(world: () => World): void {
     expect(at).toBeGreaterThanOrEqual(Date.parse(soon) + WINDOW_SECONDS * 1000);
   });
 
-  test('new hosts of one registrable domain are limited, and keep no other domain waiting', async () => {
+  test('new hosts under one registrable domain are limited, and delay no other domain', async () => {
     await world().operator().stop();
     await world().startOperator('budget-domain', withBudget(world(), {newHostsPerDomain: 3}));
     const [wide, other] = [await newTenant(world(), 'wide'), await newTenant(world(), 'other')];
@@ -136,10 +136,10 @@ export function budgetRows(world: () => World): void {
     await other.becomesLive(other.host('shop'));
   });
 
-  test('a tenant that removes a Project and makes another frees no order of a default host', async () => {
+  test('a tenant that removes a Project and creates another frees no order for a default host', async () => {
     await world().operator().stop();
     const others = world().history.list(PROJECT); // whose default hosts get certificates of their own now, too
-    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which one tenant alone gets two
+    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which a single tenant gets two
     await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
     const hosts = others.map(({status}) => status?.defaultHost ?? '');
     await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));
@@ -162,7 +162,7 @@ export function budgetRows(world: () => World): void {
     expect(requests().filter(isDecided), 'the third new host waits').toEqual([]);
   });
 
-  test('a tenant that asks for its own host again and again is let through five times in an hour', async () => {
+  test('a tenant that requests its own host repeatedly is approved five times in an hour', async () => {
     const tenant = await newTenant(world(), 'again');
     const host = tenant.host('shop');
     await proved(tenant, host);

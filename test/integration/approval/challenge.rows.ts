@@ -21,7 +21,7 @@ const ISSUER = {name: 'none', kind: 'Issuer', group: 'ca.test'};
 const EXEMPT = 'kube-system';
 
 export function challengeRows(world: () => World): void {
-  test('a challenge is withdrawn with its Order when their request has failed, whoever was to do it and died', async () => {
+  test('a challenge and its Order are withdrawn after their request failed, even if the operator crashed meanwhile', async () => {
     const {client} = world();
     const {namespace} = await newTenant(world(), 'outlived');
     const [host, key] = ['shop.outlived.test', {namespace, name: 'late'}];

@@ -6,7 +6,7 @@ import {freePorts} from '../../cluster/free-ports.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 
-/** Starts it beside the API server, and has it asked as the chart of cert-manager has. */
+/** Starts it next to the API server, registered as in cert-manager's chart. */
 export async function startWebhook(api: ApiServer, folder: string): Promise<Child> {
   const programs = await ensurePrograms(['helm', 'certmanager']);
   const [port, healthPort] = await freePorts(2);
@@ -31,7 +31,7 @@ export async function startWebhook(api: ApiServer, folder: string): Promise<Chil
   return child;
 }
 
-/** The first writes down who asked for a certificate, by which the second judges. */
+/** The first records who requested a certificate; the second decides by that. */
 async function configure(api: ApiServer, kind: string, port: number, caBundle: string): Promise<void> {
   const programs = await ensurePrograms(['helm', 'certmanager']);
   const render = [programs.path('helm'), 'template', 'cert-manager', programs.asset('cert-manager-chart')];

@@ -41,7 +41,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** With state of its own, so that the user's repositories and plugins have no part in it. */
+/** With separate state, so that the user's repositories and plugins do not interfere. */
 function helm(...args: readonly string[]): Promise<string> {
   const home = ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map(name => `${name}=${folder}`);
   return run(['env', ...home, helmProgram, '--kubeconfig', server.kubeconfig, ...args]);
@@ -82,10 +82,10 @@ describe('an installation', () => {
     expect(notes).toContain('kubectl get projects,domains');
   });
 
-  test('says that the policies refuse nothing in audit mode', async () => {
+  test('says that the policies reject nothing in audit mode', async () => {
     expect(notes).not.toContain('WARNING');
     const audited = await install('--set', 'admission.mode=audit', '--dry-run=server');
-    expect(audited).toContain('tenants can serve and certify\nhosts that they have not proved');
+    expect(audited).toContain('tenants can serve hosts, and\nget certificates for hosts, that they have not proved');
     const bindings = audited.split(/^---$/m).filter(text => text.includes('kind: ValidatingAdmissionPolicyBinding'));
     expect(bindings.length).toBeGreaterThan(5);
     for (const binding of bindings) expect(binding).toContain('validationActions: [Audit, Warn]');
@@ -104,7 +104,7 @@ describe('an installation', () => {
     });
   });
 
-  test('makes a platform key of 32 bytes', async () => {
+  test('creates a platform key of 32 bytes', async () => {
     const {data} = await platformKey();
     expect(Buffer.from(data['platform.key'] ?? '', 'base64')).toHaveLength(32);
   });
@@ -168,7 +168,7 @@ describe('an installation', () => {
     expect(await shortNames()).toBe('proj');
   });
 
-  test('uninstalling keeps the key, the CRDs and what tenants made; installing again finds them', async () => {
+  test('uninstalling keeps the key, the CRDs, and what tenants created; installing again finds them', async () => {
     await server.kubectl('apply', '-n', 'acme-shop', '-f', join(root, 'examples/project.yaml'));
     const before = await platformKey();
     await helm('uninstall', 'nameplate', '--namespace', namespace);
@@ -329,7 +329,7 @@ describe('the messages API', () => {
     expect(platform.reservedHosts).toEqual(['example.net', 'api.example.test']);
   });
 
-  test('finds ports and folder in its configuration beside what was set', async () => {
+  test('finds ports and folder in its configuration in addition to what was set', async () => {
     const {data} = await get<{data: Record<string, string>}>('configmap', 'nameplate-messages');
     expect(parse(data['messages.yaml'] ?? '')).toMatchObject({
       server: {port: 8080},
@@ -338,7 +338,7 @@ describe('the messages API', () => {
     });
   });
 
-  test('keeps its volume when it is uninstalled, and is reached by https alone', async () => {
+  test('keeps its volume when it is uninstalled, and is reachable only by https', async () => {
     const rendered = await template(...enabled);
     expect(rendered).toContain('persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}');
     const ingresses = rendered.split(/^---$/m).filter(text => /^kind: Ingress$/m.test(text));
@@ -352,7 +352,7 @@ describe('the messages API', () => {
     expect(await template()).not.toMatch(/component: messages/);
   });
 
-  test('has names that a StatefulSet can give to its pods, however long those of the release', async () => {
+  test("has names that a StatefulSet can give its pods, however long the release's name", async () => {
     const rendered = await template(...enabled, '--set', `fullnameOverride=${'a'.repeat(52)}`);
     const [, name = ''] = /kind: StatefulSet\nmetadata:\n {2}name: (\S+)/.exec(rendered) ?? [];
     // The label controller-revision-hash is the name and up to 11 characters, of 63.
@@ -382,20 +382,20 @@ async function allowed(user: string, where: string, right: string): Promise<'yes
 
 describe('values', () => {
   test.each([
-    [['--set', 'config.platform.baseDomain='], /config\.platform\.baseDomain is needed/],
-    [['--set', 'config.certificates.issuerRef.name='], /config\.certificates\.issuerRef\.name is needed/],
+    [['--set', 'config.platform.baseDomain='], /config\.platform\.baseDomain is required/],
+    [['--set', 'config.certificates.issuerRef.name='], /config\.certificates\.issuerRef\.name is required/],
     [['--set', 'config.controller.leaderElection.enabled=false'], /replicas must be 1/],
     [['--set', 'config.dns.checks.inflight=4'], /inflight/],
     [['--set', 'config.controller.workers=0'], /workers/],
     [['--set', 'replica=3'], /replica/],
-    [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is needed/],
-    [['--set', 'messages.enabled=true'], /messages\.host is needed/],
+    [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is required/],
+    [['--set', 'messages.enabled=true'], /messages\.host is required/],
     [['--set', 'messages.replicas=2'], /replicas/],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);
   });
 
-  test("a key of one's own is mounted, and none is made", async () => {
+  test('an existing key is mounted, and no key is created', async () => {
     const rendered = await template('--set', 'platformKey.existingSecret=mine,platformKey.secretKey=key');
     expect(rendered).not.toContain('kind: Secret\n');
     expect(rendered).toContain('secretName: mine');
@@ -407,7 +407,7 @@ describe('values', () => {
     expect(rendered).toContain('image: r/nameplate@sha256:ab\n');
   });
 
-  test('the CRDs can be left to somebody else', async () => {
+  test('the CRDs can be installed separately', async () => {
     expect(await template('--set', 'crds.enabled=false')).not.toContain('kind: CustomResourceDefinition');
   });
 

@@ -1,4 +1,4 @@
-/** The operator killed at each of its writes; its certificates come from a CA that answers at once. */
+/** Kills the operator at each of its writes. Certificates come from a CA that answers immediately. */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {invariantRows} from '../operator/invariant.rows.ts';
 import {installIngressClass, startWorld, type World} from '../operator/world.ts';

@@ -1,4 +1,4 @@
-/** A whole domain life, from a Project without domains to their removal, and what stands at its two ends. */
+/** A whole domain life, from a Project without domains to their removal, and what exists at both ends. */
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';

@@ -74,7 +74,7 @@ export class MortalOperator {
     return {kind: 'reset'};
   }
 
-  /** SIGKILL takes effect at once: nothing more comes from this process. */
+  /** SIGKILL takes effect immediately: nothing more comes from this process. */
   #die(): void {
     this.#running = this.#running.then(async process => {
       await process.kill();

@@ -15,7 +15,7 @@ import {type Moment, MortalOperator, type OperatorWorld, type Plan} from './mort
 const LIVES_AT_ONCE = 6;
 
 export interface CrashOptions {
-  /** What a new tenant needs beside its namespace and its zone. */
+  /** What a new tenant needs in addition to its namespace and its zone. */
   readonly prepare?: (tenant: Tenant) => Promise<void>;
   /** How long a life may take for each of its steps. An operator that dies at each write starts some thirty times until all is live. */
   readonly patienceMs: number;
@@ -72,7 +72,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
           if (found.length > 0) throw new Error([...found, issuances(life.tenant)].join('\n'));
         } catch (error) {
           const failure = `killed ${name}: ${(error as Error).message}`;
-          console.error(failure); // at once: the other lives take minutes
+          console.error(failure); // now, because the other lives take minutes
           failures.push(failure);
         }
       }

@@ -37,7 +37,7 @@ describe.concurrent('refused, with a message that helps', () => {
     await api.apply(yaml('Domain', 'fixed.example.com', {host: 'fixed.example.com', projectRef}));
     const patch = JSON.stringify({spec: {host: 'moved.example.com'}});
     const refused = api.kubectl('patch', 'domain', 'fixed.example.com', '--type', 'merge', '-p', patch);
-    await expect(refused).rejects.toThrow('to change it, create another Domain');
+    await expect(refused).rejects.toThrow('to use another host, create another Domain');
   });
 
   test.each([
@@ -45,25 +45,25 @@ describe.concurrent('refused, with a message that helps', () => {
       case: 'a revoked APIKey cannot be made valid again',
       spec: {scopes, revoked: true},
       changed: {scopes, revoked: false},
-      says: 'a revoked key stays revoked; make another APIKey',
+      says: 'a revoked key stays revoked; create another APIKey',
     },
     {
       case: 'nor by leaving revoked out',
       spec: {scopes, revoked: true},
       changed: {scopes},
-      says: 'a revoked key stays revoked; make another APIKey',
+      says: 'a revoked key stays revoked; create another APIKey',
     },
     {
       case: 'the Secret of an APIKey cannot be changed',
       spec: {scopes, secretName: 'one'},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; make another APIKey',
+      says: 'the Secret of a key cannot be changed; create another APIKey',
     },
     {
       case: 'nor named later',
       spec: {scopes},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; make another APIKey',
+      says: 'the Secret of a key cannot be changed; create another APIKey',
     },
   ])('$case', async ({case: name, spec, changed, says}) => {
     const key = name.toLowerCase().replaceAll(' ', '-');
@@ -72,7 +72,7 @@ describe.concurrent('refused, with a message that helps', () => {
     await expect(api.apply(yaml('APIKey', key, changed))).rejects.toThrow(says);
   });
 
-  test('a misspelt field is told by kubectl', async () => {
+  test('kubectl reports a misspelled field', async () => {
     const misspelt = yaml('Project', 'misspelt', {service, domians: {}});
     await expect(api.apply(misspelt)).rejects.toThrow('domians');
   });
@@ -119,17 +119,17 @@ describe.concurrent('accepted', () => {
 
 describe.concurrent('kubectl', () => {
   test.each([
-    {field: 'domain.spec', says: ['What is wanted', 'host	<string> -required-', 'projectRef', 'redirect']},
-    {field: 'domain.spec.host', says: ['internationalized names in', 'A-label form']},
+    {field: 'domain.spec', says: ['The desired state', 'host	<string> -required-', 'projectRef', 'redirect']},
+    {field: 'domain.spec.host', says: ['Internationalized names must be in', 'A-label form']},
     {field: 'domain.status.state', says: ['Blocked: cannot start', 'Degraded: served']},
-    {field: 'domain.status.dns.required.label', says: ["'@' stands for the domain"]},
-    {field: 'project.spec.domains', says: ['They need a plan that has custom', 'primary', 'aliases', 'redirects']},
-    {field: 'apikey', says: ['The operator makes the key', 'nothing else shows it']},
+    {field: 'domain.status.dns.required.label', says: ["'@' means the domain"]},
+    {field: 'project.spec.domains', says: ['They require a plan that allows', 'primary', 'aliases', 'redirects']},
+    {field: 'apikey', says: ['The operator generates the key', 'nowhere else']},
     {field: 'apikey.spec', says: ['scopes	<[]string> -required-', 'expiresAt', 'revoked', 'rotation', 'secretName']},
-    {field: 'domainclaim', says: ['The record of which account holds a host']},
+    {field: 'domainclaim', says: ['Records which account holds a host']},
     {
       field: 'keyclaim',
-      says: ['The record of which account a key of the messages API belongs to', 'it needs no backup'],
+      says: ['Records which account a key of the messages API belongs to', 'it needs no backup'],
     },
   ])('explain $field', async ({field, says}) => {
     const explained = await api.kubectl('explain', field);
@@ -149,7 +149,7 @@ describe.concurrent('kubectl', () => {
     }
   });
 
-  test('get domains answers host, state, ready, project, expiry and age; -o wide the reason', async () => {
+  test('get domains shows host, state, ready, project, expiry, and age; -o wide also the reason', async () => {
     const name = 'columns.example.com';
     await api.apply(yaml('Domain', name, {host: name, projectRef, redirect: {to: 'b.example.com'}}));
     const condition = {
@@ -205,7 +205,7 @@ describe.concurrent('kubectl', () => {
     expect(await api.kubectl('get', 'domains', '--field-selector', 'status.state=Live', '-o', 'name')).toBe('');
   });
 
-  test('get projects answers where it is and how its domains are', async () => {
+  test('get projects shows where it is and how its domains are', async () => {
     await api.apply(yaml('Project', 'columns', {service}));
     const [head = ''] = (await api.kubectl('get', 'projects', 'columns')).split('\n');
     expect(head.trim().split(/\s+/)).toEqual(['NAME', 'URL', 'READY', 'DOMAINS', 'AGE']);
@@ -213,7 +213,7 @@ describe.concurrent('kubectl', () => {
     expect(byService).toContain('project.nameplate.dev/columns');
   });
 
-  test('get apikeys answers how a key begins, whether it works, where it is and how long it holds', async () => {
+  test('get apikeys shows how a key starts, whether it works, where it is, and when it expires', async () => {
     await api.apply(yaml('APIKey', 'columns', {scopes, expiresAt: '2027-01-01T00:00:00Z'}));
     const condition = {type: 'Active', status: 'True', reason: 'Active', message: 'It works.'};
     const status = {
@@ -240,7 +240,7 @@ describe.concurrent('kubectl', () => {
     expect((await found('status.account=acme')).trim()).toBe('apikey.nameplate.dev/columns');
   });
 
-  test('get domainclaims answers who holds what since when', async () => {
+  test('get domainclaims shows who holds what, and since when', async () => {
     const since = '2026-01-01T00:00:00Z';
     await api.apply(yaml('DomainClaim', 'claimed.example.com', {account: 'acme', namespace: 'default', since}));
     const [head = '', line = ''] = (await api.kubectl('get', 'dclaim')).split('\n');

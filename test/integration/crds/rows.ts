@@ -1,4 +1,4 @@
-/** YAML that the API server must refuse, and the words that tell its author what to write instead. */
+/** YAML that the API server must reject, and the words that tell its author what to write instead. */
 
 export interface Row {
   readonly case: string;
@@ -30,11 +30,11 @@ const hosts: readonly {readonly case: string; readonly host: string; readonly sa
   {case: 'a trailing dot', host: 'shop.example.com.', says: 'must be written without the trailing dot'},
   {case: 'capitals', host: 'Shop.Example.com', says: "must be lower case: write 'shop.example.com'"},
   {case: 'an internationalized name', host: 'bücher.example', says: 'must be in A-label form (xn--...)'},
-  {case: 'an IPv4 address', host: '192.0.2.7', says: 'is an address; a host name like shop.example.com is needed'},
+  {case: 'an IPv4 address', host: '192.0.2.7', says: 'is an address; use a host name such as shop.example.com'},
   {
     case: 'a single label',
     host: 'localhost',
-    says: 'is a single label; a full host name like shop.example.com is needed',
+    says: 'is a single label; use a full host name such as shop.example.com',
   },
   {case: 'an underscore', host: 'my_shop.example.com', says: "each label is 1 to 63 characters of a-z, 0-9 and '-'"},
   {case: 'an empty label', host: 'shop..example.com', says: 'each label is 1 to 63 characters'},
@@ -116,7 +116,7 @@ export const rows: readonly Row[] = [
     case: 'a redirect to nowhere',
     kind: 'Project',
     spec: project({redirects: [{from: 'a.example.com'}]}),
-    says: ["a redirect without 'to' leads to the primary, and there is no primary; set one of them"],
+    says: ["a redirect without 'to' points to the primary, but there is no primary; set one of them"],
   },
   {
     case: 'a redirect to itself',
@@ -203,7 +203,7 @@ export const rows: readonly Row[] = [
     case: 'a name that no Secret can have',
     kind: 'APIKey',
     spec: {scopes, secretName: 'My_Key'},
-    says: ['spec.secretName', "a name of a Secret is made of a-z, 0-9, '-' and '.'"],
+    says: ['spec.secretName', "a Secret name consists of a-z, 0-9, '-' and '.'"],
   },
   {
     case: 'an expiry that is no time',

@@ -66,7 +66,7 @@ describe('where packets go', () => {
   });
 });
 
-describe(`${CROWD} domains on tarpit servers do not hold up a neighbour`, () => {
+describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
   const pits = (accountOf: (n: number) => string) =>
     Array.from({length: CROWD}, (_, n) => ({
       account: accountOf(n),
@@ -82,7 +82,7 @@ describe(`${CROWD} domains on tarpit servers do not hold up a neighbour`, () => 
     expect(late[0]?.ms).toBeLessThan(deadlineMs);
   });
 
-  test('of another account, where one resolver is asked about all', {timeout: 120_000}, async () => {
+  test('of another account, if one resolver is queried about all', {timeout: 120_000}, async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     // By then it may have answered nothing at all.
     const {late} = await internet.crowd({config: RECURSIVE, subjects, lateAfterMs: 4000, limitMs: 60_000});
@@ -90,7 +90,7 @@ describe(`${CROWD} domains on tarpit servers do not hold up a neighbour`, () => 
     expect(late[0]?.ms).toBeLessThan(deadlineMs);
   });
 
-  test('though each of them is of an account of its own', {timeout: 180_000}, async () => {
+  test('even if each of them belongs to a separate account', {timeout: 180_000}, async () => {
     const subjects = [...pits(n => `account ${n}`), neighbour];
     const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 90_000});
     expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);

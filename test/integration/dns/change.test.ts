@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => internet?.stop());
 
-test('a zone that was mended is verified at once, whatever resolvers still remember', async () => {
+test('a fixed zone is verified immediately, whatever resolvers have cached', async () => {
   const question = questionAbout('shop.mended.com');
   expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
   expect(await internet.verify(question, {})).toMatchObject({reason: 'RecordMissing', agreed: true});
@@ -21,7 +21,7 @@ test('a zone that was mended is verified at once, whatever resolvers still remem
   expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
 });
 
-test('where a resolver has to confirm it, the message says how long the old answer lasts', async () => {
+test('if a resolver must confirm it, the message says how long the old answer lasts', async () => {
   expect(await internet.resolve('shop.cached.com', 'A')).toEqual([]);
   await internet.change(zone('cached.com', CNAME));
   const verdict = await internet.verify(questionAbout('shop.cached.com'), CONFIRMED);
@@ -29,7 +29,7 @@ test('where a resolver has to confirm it, the message says how long the old answ
   expect(verdict.message).toMatch(/the resolver 9\.9\.9\.9 still has the old answer, for about (2\d\d|300) s more/);
 });
 
-test('a record that was taken away is missed at once', async () => {
+test('a deleted record is noticed immediately', async () => {
   expect(await internet.verify(questionAbout('shop.lost.com'), {})).toMatchObject({reason: 'Verified'});
   await internet.change(zone('lost.com', 'other A 192.0.2.1'));
   expect(await internet.verify(questionAbout('shop.lost.com'), {})).toMatchObject({

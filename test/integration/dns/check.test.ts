@@ -40,7 +40,7 @@ describe('nameplate check', () => {
   test('cannot tell while servers disagree', async () => {
     const {code, stdout} = await ask('shop.half.com');
     expect(stdout).toContain('d.ns-np.net (20.4.0.1)');
-    expect(stdout).toContain('still answers that there is no record');
+    expect(stdout).toContain('is still that there is no record');
     expect(code).toBe(3);
   });
 
@@ -58,17 +58,17 @@ describe('nameplate check', () => {
     });
   });
 
-  test('asks a resolver alone where it is told to', async () => {
+  test('queries only a resolver if configured to', async () => {
     const {code, stdout} = await ask('shop.fine.com', '--mode', 'recursive', '--resolver', RESOLVER);
     expect(stdout).toContain(`${RESOLVER}: shop.fine.com. CNAME ${TARGET}.`);
     expect(code).toBe(0);
   });
 
   test.each([
-    [[], 'exactly one HOST'],
-    [['shop.example.com'], '--target is needed'],
+    [[], 'give exactly one HOST'],
+    [['shop.example.com'], '--target is required'],
     [['192.0.2.1', '--target', 'a.example.net'], 'IP address'],
-    [['shop.example.com', '--target', 'a.example.net', '--mode', 'x'], '--mode is'],
+    [['shop.example.com', '--target', 'a.example.net', '--mode', 'x'], '--mode must be'],
     [['shop.example.com', '--target', 'a.example.net', '--allow', 'x'], 'not a CIDR'],
     [['shop.example.com', '--nonsense'], '--nonsense'],
   ])('%j is wrong usage', async (args, message) => {
@@ -79,10 +79,10 @@ describe('nameplate check', () => {
     expect(await check('--help')).toMatchObject({code: 0, stdout: expect.stringContaining('Usage: nameplate check')});
   });
 
-  // No root server listens there: the command ends with "cannot be told" and asks nobody else.
+  // No root server listens there: the command ends with an unknown result and queries nobody else.
   const closed = ['--mode', 'authoritative', '--root', SERVERS.closed[0]];
 
-  test('says in words why it cannot tell', async () => {
+  test('explains why it does not know', async () => {
     const {code, stdout} = await ask('shop.fine.com', ...closed);
     expect(code).toBe(3);
     expect(stdout).toMatch(/^shop\.fine\.com: NameServersUnreachable\n.*egress to port 53/);

@@ -1,4 +1,4 @@
-/** docs/dns.md shows what the verifier really says. UPDATE_DOCS=1 writes it anew between its markers. */
+/** docs/dns.md quotes the verifier's messages. UPDATE_DOCS=1 rewrites them between the markers. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -12,7 +12,7 @@ const [BEGIN, END] = ['<!-- faults: begin -->', '<!-- faults: end -->'];
 
 interface Fault {
   readonly title: string;
-  /** What stands in the zone, or who holds it. */
+  /** What is in the zone, or which servers hold it. */
   readonly found: string;
   readonly zone: Omit<ZoneSpec, 'name'>;
   readonly apex?: true;
@@ -26,11 +26,11 @@ const faults: readonly Fault[] = [
   {title: 'There is no record yet', found: 'nothing at `shop`', zone: {at: both, records: ''}},
   {
     title: 'An address instead of the CNAME',
-    found: '`shop A 192.0.2.7`, a proxy of the provider perhaps',
+    found: '`shop A 192.0.2.7`, perhaps from a proxy of the provider',
     zone: {at: both, records: 'shop A 192.0.2.7'},
   },
   {
-    title: 'The value without its final dot',
+    title: 'The value lacks its final dot',
     found: '`shop CNAME acct.edge.example.net`, to which the provider adds the zone',
     zone: {at: both, records: `shop CNAME ${TARGET}`},
   },
@@ -39,7 +39,7 @@ const faults: readonly Fault[] = [
     found: '`shop CNAME www`, an address of another host',
     zone: {at: both, records: 'shop CNAME www\nwww A 192.0.2.99'},
   },
-  {title: 'An apex without its TXT record', found: 'the ALIAS alone', zone: {at: both, records: ALIAS}, apex: true},
+  {title: 'An apex without its TXT record', found: 'only the ALIAS', zone: {at: both, records: ALIAS}, apex: true},
   {
     title: 'A forgotten IPv6 address at the apex',
     found: 'the ALIAS and the TXT, and an old AAAA record',
@@ -48,17 +48,17 @@ const faults: readonly Fault[] = [
   },
   {
     title: 'One name server still has the old record',
-    found: 'the right CNAME at one, an address at the other',
+    found: 'the correct CNAME at one server, an address at the other',
     zone: {at: both, records: CNAME, instead: {b: 'shop A 192.0.2.7'}},
   },
-  {title: 'The name servers do not answer', found: 'silence', zone: {at: ['silent'], records: CNAME}},
+  {title: 'The name servers do not answer', found: 'no answer', zone: {at: ['silent'], records: CNAME}},
   {
-    title: 'The registrar names the wrong name servers',
+    title: 'The registrar lists the wrong name servers',
     found: 'name servers that do not have the zone',
     zone: {at: ['stranger'], records: CNAME},
   },
   {
-    title: 'The domain is not registered, or misspelt',
+    title: 'The domain is misspelled or not registered',
     found: 'nothing at the registry',
     zone: {at: both, records: CNAME, delegation: ''},
   },
@@ -69,7 +69,7 @@ const faults: readonly Fault[] = [
     confirmed: true,
   },
   {
-    title: 'A CAA record keeps the certificate authority out',
+    title: 'A CAA record blocks the certificate authority',
     found: '`@ CAA 0 issue "other.example"`',
     zone: {at: both, records: `${CNAME}\n@ CAA 0 issue "other.example"`},
     condition: 'CAAAllowed',

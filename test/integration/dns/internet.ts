@@ -1,5 +1,5 @@
 /**
- * A small Internet in a network namespace of its own (internet/plan.ts), where the verifier runs with the configuration
+ * A small internet in a separate network namespace (internet/plan.ts), where the verifier runs with the configuration
  * as it is shipped: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Linux; root, or user
  * namespaces.
  */

@@ -22,7 +22,7 @@ const groups: Record<string, readonly Row[]> = {
 const rows = Object.values(groups).flat();
 
 let internet: Internet;
-/** As many at the same time as the operator asks for: the wait for dead servers is shared. */
+/** As many at the same time as in the operator, so they share the wait for dead servers. */
 const inFlight = new Semaphore(defaultDnsConfig.checks.inFlight);
 const never = new AbortController().signal;
 let verdicts: readonly Promise<Verdict>[] = [];

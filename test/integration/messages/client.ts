@@ -128,7 +128,7 @@ function operationOf({paths}: Description, method: string, path: string): Operat
   return named?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
 }
 
-/** Writes bytes to a connection of its own; resolves with all that came back once the server has closed it. */
+/** Writes bytes to a new connection; resolves with everything that came back once the server has closed it. */
 export function exchange(
   port: number,
   bytes: string | Buffer,

@@ -22,11 +22,11 @@ interface Sick {
   readonly service: Service;
   readonly client: Client;
   readonly account: Account;
-  /** The store's folder as the service sees it: its volume is mounted for it alone. */
+  /** The store's folder as the service sees it: only the service has the volume mounted. */
   readonly volume: string;
 }
 
-/** A service whose store is on a volume of its own, in a mount namespace that ends with it. */
+/** A service with its store on a separate volume, in a mount namespace that ends with it. */
 async function startOn(mount: string, config: Readonly<Record<string, unknown>> = {}): Promise<Sick> {
   const folder = await temporaryFolder();
   const unshare = ['unshare', '--mount', ...(isRoot ? [] : ['--user', '--map-root-user'])];
@@ -64,7 +64,7 @@ async function expectAllThere({client, account}: Sick, ids: readonly string[]): 
   }
 }
 
-test('a volume below its reserve takes nothing new; the queue can be emptied, and that makes room', async () => {
+test('a volume below its reserve accepts nothing new; workers can drain the queue, which frees space', async () => {
   const config = {store: {reserveBytes: 8 * MIB}, retention: {doneSeconds: 0}};
   const sick = await startOn('mount -t tmpfs -o size=24m tmpfs "$0"', config);
   const {client, account, service} = sick;
@@ -100,7 +100,7 @@ test('a volume without a free byte: refused, read, healed once there is room, no
   await expectAllThere(sick, ids);
 });
 
-test('a volume that somebody else fills up, and empties again', async () => {
+test('a volume that another program fills up and empties again', async () => {
   const sick = await startOn('mount -t tmpfs -o size=24m tmpfs "$0"');
   await expect(submit(sick)).resolves.toMatchObject({status: 202});
   const ballast = join(sick.volume, 'ballast');
@@ -112,7 +112,7 @@ test('a volume that somebody else fills up, and empties again', async () => {
   await until('it takes messages again', async () => (await submit(sick)).status === 202);
 });
 
-test('writes that fail with an I/O error: down, not full; reading goes on; healed when they work again', async () => {
+test('writes that fail with an I/O error: down, not full; reading continues; recovers when writes work again', async () => {
   const service = await startService();
   running.push(service);
   const sick = {service, client: await createClient(service.url), account: service.account(), volume: service.folder};
@@ -133,7 +133,7 @@ test('writes that fail with an I/O error: down, not full; reading goes on; heale
 });
 
 test.runIf(isRoot)(
-  'a file system that has turned read-only after an error: refused as down, reading goes on',
+  'a file system that became read-only after an error: writes fail as down, and reading continues',
   async () => {
     const image = join(await temporaryFolder(), 'image');
     await writeFile(image, '');

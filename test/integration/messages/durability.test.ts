@@ -51,7 +51,7 @@ async function verify(folder: string, ledger: Ledger): Promise<void> {
   db.close();
 }
 
-test('told to end, it answers what it has begun, keeps it, and ends', async () => {
+test('on shutdown, it answers the requests in progress, keeps their messages, and exits', async () => {
   const folder = await temporaryFolder();
   const service = await startService({folder});
   const client = await createClient(service.url);

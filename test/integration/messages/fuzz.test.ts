@@ -56,7 +56,7 @@ class Dice {
 
 type Move = (dice: Dice, key: string) => string;
 
-/** On a connection of its own and from another address: idle ones of the attacker give way to it. */
+/** On a separate connection from another address, for which the attacker's idle ones are closed. */
 async function submitFromElsewhere(key: string, message: string): Promise<string> {
   const body = JSON.stringify({message});
   const request = `${head(key)}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -113,7 +113,7 @@ const moves: readonly [Move, ...Move[]] = [
     return `${head(key)}transfer-encoding: chunked\r\n\r\n${chunks}${dice.one(['', '0\r\n\r\n', '0\r\nx: y\r\n\r\n', 'zz\r\n'])}`;
   },
   (dice, key) => `${head(key)}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(dice.below(20_000))}`,
-  // Headers that do not end, are many, are long, or ask for something else.
+  // Headers that do not end, are too many, too long, or request something else.
   (dice, key) => head(key).slice(0, dice.below(200)),
   (dice, key) => `${head(key)}${'x: y\r\n'.repeat(dice.below(5000))}`,
   (dice, key) =>

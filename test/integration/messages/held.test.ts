@@ -64,11 +64,11 @@ test('30 connections that send one-byte chunks: they are refused as too fine, an
   const answered = attack.filter(({received}) => received !== '');
   expect(answered.length).toBeGreaterThan(0);
   for (const {received} of answered) {
-    expect(received).toMatch(/^HTTP\/1\.1 413 [\s\S]*too many chunks/);
+    expect(received).toMatch(/^HTTP\/1\.1 413 [\s\S]*too many short chunks/);
   }
 });
 
-test('500 lists that nobody reads: they wait for each other, and are cut off in time', async () => {
+test('500 lists that nobody reads: they wait for each other and are cut off in time', async () => {
   const {key} = service.account();
   for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));
   const attack = await expectBounded(() => raw.many(500, `${head(key, 'GET /messages')}\r\n`, {unread: true}));
@@ -83,7 +83,7 @@ test('200 connections with 8 pipelined reads that nobody reads: no read begins b
   await expectBounded(() => raw.many(200, `${head(key, 'GET /messages')}\r\n`.repeat(8), {unread: true}));
 });
 
-test('a connection whose answers are not read is cut off in time, and holds nothing then', async () => {
+test('a connection whose responses are not read is closed in time, and then holds nothing', async () => {
   const {key} = service.account();
   for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));
   raw.many(4, `${head(key, 'GET /messages')}\r\n`.repeat(16), {unread: true});
@@ -91,7 +91,7 @@ test('a connection whose answers are not read is cut off in time, and holds noth
   await until('nothing is held', async () => (await heldBytes(service)) === 0);
 });
 
-test('pipelined requests without a key that nobody reads answers of: bounded, too', async () => {
+test('pipelined requests without a key whose responses nobody reads: limited, too', async () => {
   const request = 'GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n';
   const before = await residentBytes(service);
   raw.many(100, request.repeat(1500), {unread: true});
@@ -99,7 +99,7 @@ test('pipelined requests without a key that nobody reads answers of: bounded, to
   expect((await residentBytes(service)) - before).toBeLessThan(RESIDENT_BYTES);
 });
 
-test('more requests at once than an account may have: refused, and its next ones pass when earlier ones end', async () => {
+test('more concurrent requests than an account may have: rejected, and later ones pass when earlier ones end', async () => {
   const {key} = service.account();
   const request = `${head(key)}content-length: 20\r\n\r\n{`;
   const attack = await expectBounded(() => raw.many(REQUESTS_AT_ONCE + 20, request));
@@ -111,7 +111,7 @@ test('more requests at once than an account may have: refused, and its next ones
   await until('it may send again', async () => (await client.submit(key, 'x')).status === 202);
 });
 
-test('a refused request that keeps its body back is cut off soon; so nobody holds connections without a key', async () => {
+test('a rejected request that withholds its body is cut off soon, so nobody holds connections without a key', async () => {
   const attack = raw.many(100, `${head('wrong')}content-length: 1000\r\n\r\n`);
   await until('all are cut off', () => attack.every(({closed}) => closed));
   for (const {received} of attack) expect(received).toMatch(refusedWith(401, 'unauthorized'));

@@ -94,7 +94,7 @@ test('1500 pipelined requests on one connection: all answered, in order, in boun
   await patient.stop();
 });
 
-test('who does not read the answers is not read from for ever', async () => {
+test('a client that reads no responses is not read from indefinitely', async () => {
   const {key} = service.account();
   await client.submit(key, 'x'.repeat(200_000));
   const before = await memory();

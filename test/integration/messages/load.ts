@@ -29,7 +29,7 @@ export class Ledger {
     if (this.#waiting && this.#answered >= this.#waiting.count) this.#waiting.resolve();
   }
 
-  /** Resolves once so many more submissions have been acknowledged. */
+  /** Resolves once this many more submissions have been acknowledged. */
   more(count: number): Promise<void> {
     return new Promise(resolve => {
       this.#waiting = {count: this.#answered + count, resolve};

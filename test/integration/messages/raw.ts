@@ -1,4 +1,4 @@
-/** Connections that speak HTTP by hand, and what the service says that it holds for them. */
+/** Raw HTTP connections, and what the service reports to hold for them. */
 import {readFile} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
 import type {Service} from './service.ts';
@@ -8,7 +8,7 @@ export const MIB = 1024 * 1024;
 /** Runs a service with the heap of a small pod: garbage is collected in time, and what is held in vain ends the process. */
 export const SMALL_HEAP = ['env', 'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=8'];
 
-/** A connection that was opened by hand. */
+/** A raw connection. */
 export interface Raw {
   readonly socket: Socket;
   /** All that has come so far. */

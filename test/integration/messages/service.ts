@@ -1,4 +1,4 @@
-/** The messages API as its users run it: a process of its own, with a configuration file and a folder for the store. */
+/** The messages API as users run it: a separate process with a configuration file and a folder for the store. */
 import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -96,7 +96,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   };
 }
 
-/** The program itself is told, not a wrapper, which might end without it. */
+/** Signals the program itself, not a wrapper, which might exit without it. */
 async function end(child: Child, pid: number): Promise<void> {
   try {
     process.kill(pid, 'SIGTERM');

@@ -1,4 +1,6 @@
-/** Every reason for which a Domain cannot start, what it says, and that it goes on by itself once mended. */
+/**
+ * Every reason why a Domain cannot start, its message, and that the Domain continues automatically once it is fixed.
+ */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
@@ -13,7 +15,7 @@ interface Row {
   /** Returns the host that is refused. */
   given(tenant: Tenant): Promise<string>;
   readonly says: readonly string[];
-  /** What only a person can mend stalls at once. */
+  /** Problems that only a person can fix stall the Domain immediately. */
   readonly stalled: boolean;
   /** Absent: the host itself is wrong, and nothing can make it right. */
   mend?(tenant: Tenant): Promise<void>;
@@ -98,7 +100,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'PlanLimitReached',
-    case: 'a host of a Project, after one made by hand',
+    case: 'a host of a Project, after a manually created one',
     plan: 'starter',
     given: async tenant => {
       await tenant.deployedProject();
@@ -125,7 +127,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectLoop',
-    case: 'two redirects in a circle',
+    case: 'two redirects in a loop',
     given: async tenant => {
       const [a, b] = [tenant.host('a'), tenant.host('b')];
       await tenant.deployedProject({
@@ -142,7 +144,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectTargetNotOurs',
-    case: 'a redirect to a host of somebody else',
+    case: "a redirect to another tenant's host",
     given: async tenant => {
       await tenant.deployedProject();
       await tenant.apply(tenant.host('a'), 'shop', {to: 'www.example.com'});
@@ -270,7 +272,7 @@ async function listed(tenant: Tenant): Promise<string> {
   return tenant.host('a');
 }
 
-/** Applies a Domain of a deployed Project by hand. */
+/** Manually applies a Domain of a deployed Project. */
 async function byHand(tenant: Tenant, host: string): Promise<string> {
   await tenant.deployedProject();
   await tenant.apply(host);

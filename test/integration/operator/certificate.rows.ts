@@ -7,7 +7,7 @@ import {newTenant} from './tenant.ts';
 import {CA_IDENTITY, type World} from './world.ts';
 
 export function certificateRows(world: () => World): void {
-  test('CAA that forbids is named and nothing is ordered; without it a verify request goes on', async () => {
+  test('a CAA record that forbids issuance is named, and nothing is ordered; once it is gone, a verify request continues', async () => {
     const tenant = await newTenant(world(), 'caa');
     const host = tenant.host('shop');
     await world().dns.set(tenant.zone, 'CAA', ['0 issue "other.example"']);
@@ -21,7 +21,7 @@ export function certificateRows(world: () => World): void {
     await tenant.becomesLive(host);
   });
 
-  test('a refused certificate is told with the next attempt, and a verify request makes a fresh one now', async () => {
+  test('a refused certificate is reported with the next attempt, and a verify request starts a new one now', async () => {
     const tenant = await newTenant(world(), 'refused');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();
@@ -45,7 +45,7 @@ export function certificateRows(world: () => World): void {
     expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
   });
 
-  test('removing a host and adding it again escapes no pause; a verify request makes one attempt', async () => {
+  test('removing a host and adding it again bypasses no backoff; a verify request makes one attempt', async () => {
     const tenant = await newTenant(world(), 'readded');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();
@@ -74,6 +74,21 @@ export function certificateRows(world: () => World): void {
     await tenant.becomesLive(host);
   });
 
+  test('failed attempts of a former holder do not pause the next holder', async () => {
+    const [former, next] = [await newTenant(world(), 'failing'), await newTenant(world(), 'unpaused')];
+    const host = former.host('shop');
+    const approvals = world().certManager.approvals();
+    approvals.refuse(host);
+    await former.deployedProject({primary: host});
+    await former.createRecords(host);
+    await former.becomes(host, {CertificateReady: 'Failed'});
+    await former.until('the failure stands on the claim', () => former.claim(host)?.spec.failures?.length === 1);
+    await approvals.approve(host);
+    await next.deployedProject({primary: host});
+    await next.live(host);
+    expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace, failures: [expect.any(String)]});
+  });
+
   test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
     const tenant = await newTenant(world(), 'budget');
     const host = tenant.host('shop');
@@ -100,7 +115,7 @@ export function certificateRows(world: () => World): void {
     expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
-  test('a certificate that names the host of somebody else is not shown, however the host was served before', async () => {
+  test("a certificate that names another tenant's host is not presented, however the host was served before", async () => {
     const tenant = await newTenant(world(), 'misnamed');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

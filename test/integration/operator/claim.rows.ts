@@ -117,7 +117,7 @@ export function claimRows(world: () => World): void {
     expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
-  test('a Domain made by hand is not taken over, and its end lets the Project make its own', async () => {
+  test('a manually created Domain is not taken over; once it is deleted, the Project creates its own', async () => {
     const tenant = await newTenant(world(), 'hand');
     const host = tenant.host('shop');
     await tenant.deployedProject(undefined, 'other');
@@ -134,7 +134,7 @@ export function claimRows(world: () => World): void {
     await tenant.becomes(host, {Accepted: 'Accepted'});
   });
 
-  test('a managed Domain that somebody deletes or edits comes back as the Project says', async () => {
+  test('a managed Domain that is deleted or edited is restored from the Project', async () => {
     const tenant = await newTenant(world(), 'managed');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

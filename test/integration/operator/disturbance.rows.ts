@@ -34,7 +34,7 @@ export function disturbanceRows(world: () => World): void {
     expect(shown(await world().audit.writes()).slice(before)).toEqual([]);
   });
 
-  test('the summary of a Project, which changes with each of its Domains, calls none of them', async () => {
+  test('the summary of a Project, which changes with each of its Domains, triggers none of them', async () => {
     const tenant = await newTenant(world(), 'summary', {plan: 'free'});
     const hosts = Array.from({length: 40}, (_, n) => tenant.host(`h${n}`));
     await tenant.deployedProject({aliases: hosts});
@@ -58,7 +58,7 @@ export function disturbanceRows(world: () => World): void {
     await tenant.until('its Domains are gone', () => hosts.every(host => tenant.domain(host) === undefined));
   });
 
-  test('silent name servers demote nothing, and a verify request is answered all the same', async () => {
+  test('name servers that do not answer demote nothing, and a verify request is still answered', async () => {
     const tenant = await newTenant(world(), 'silence');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
@@ -77,7 +77,7 @@ export function disturbanceRows(world: () => World): void {
     for (const {key, object} of later) expect(`${key} ${object.status?.state}`).toBe(`${key} ${before.get(key)}`);
   });
 
-  test('what happened while no operator was there is made good, and nothing that stood blinks', async () => {
+  test('changes during an operator outage are caught up on, and no existing route is interrupted', async () => {
     const [gone, orphan, edited, restored] = await Promise.all(
       ['gone', 'orphan', 'edited', 'restored'].map(name => newTenant(world(), name)),
     );
@@ -136,7 +136,7 @@ export function disturbanceRows(world: () => World): void {
     expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
-  test('a standby takes over from a leader that is killed', async () => {
+  test('a standby takes over from a killed leader', async () => {
     const leader = world().operator();
     const standby = await world().startOperator('standby');
     const leads = (operator: OperatorProcess) => operator.metric('leader_election_master_status');
@@ -149,7 +149,7 @@ export function disturbanceRows(world: () => World): void {
     await tenant.live(host);
   });
 
-  test('a leader that stops hands over at once; what is no longer needed goes after its time', async () => {
+  test('a leader that stops hands over immediately; what is no longer needed is removed later', async () => {
     await world().operator().stop();
     const certificates = {...(world().config.certificates as object), secretRetentionSeconds: 1};
     const changes = {certificates, claims: {lingerSeconds: 1}, defaultHost: {tls: 'certificate'}};
@@ -173,7 +173,7 @@ export function disturbanceRows(world: () => World): void {
     }
   });
 
-  test('a default host with a certificate of its own, and not with one that names the host of somebody else', async () => {
+  test("a default host with its own certificate, but not with one that names another tenant's host", async () => {
     const tenant = await newTenant(world(), 'own', {plan: 'free'});
     await tenant.deployedProject();
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});

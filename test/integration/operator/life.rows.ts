@@ -33,13 +33,13 @@ const dnsRows: readonly DnsRow[] = [
   },
   {
     reason: 'Propagating',
-    case: 'servers of which one has the record',
+    case: 'several servers, one of which has the record',
     given: async (tenant, host) => {
       const domain = await tenant.becomes(host, {DNSVerified: 'RecordMissing'});
       const target = domain.status?.dns?.required?.[0]?.value ?? '';
       await tenant.world.dns.set(host, 'CNAME', [target], 'one');
     },
-    says: ['still answers that there is no record'],
+    says: ['is still that there is no record'],
   },
   {
     reason: 'ProofMissing',
@@ -94,7 +94,7 @@ export function lifeRows(world: () => World): void {
     await tenant.live(host);
   });
 
-  test('what must be typed into the form of a DNS provider is shown', async () => {
+  test("shows what to enter in a DNS provider's form", async () => {
     const tenant = await newTenant(world(), 'records');
     await tenant.deployedProject({primary: tenant.zone, aliases: [tenant.host('shop')]});
     const required = async (host: string) => {
@@ -177,7 +177,7 @@ export function lifeRows(world: () => World): void {
     await tenant.projectBecomes('shop', {Ready: 'Published'});
   });
 
-  test('what somebody else changes or deletes of a route or certificate is put back', async () => {
+  test('foreign changes to, and deletions of, a route or certificate are reverted', async () => {
     const tenant = await newTenant(world(), 'edited');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

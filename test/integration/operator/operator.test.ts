@@ -1,5 +1,5 @@
 /**
- * The operator on a real API server. The rows stand in the files beside this one, by theme; they share one world, since
+ * The operator on a real API server. The rows are in the files next to this one, by theme; they share one world, since
  * it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
  * then what disturbs all, one after another.
  */

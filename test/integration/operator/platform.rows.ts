@@ -9,7 +9,7 @@ export function platformRows(world: () => World): void {
   let tenant: Tenant;
   let host: string;
 
-  test('a default host that needs a certificate of its own says that cert-manager is missing', async () => {
+  test('a default host that needs its own certificate says that cert-manager is missing', async () => {
     await installIngressClass(world().client);
     const early = await world().startOperator('early', {defaultHost: {tls: 'certificate'}});
     tenant = await newTenant(world(), 'platform');

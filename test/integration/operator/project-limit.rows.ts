@@ -1,4 +1,4 @@
-/** How many Projects an account has published, whatever the number that its tenants create. */
+/** How many Projects of an account are published, however many its tenants create. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
@@ -23,9 +23,7 @@ export function projectLimitRows(world: () => World): void {
     const waiting = {Ready: 'PlanLimitReached', Reconciling: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
     const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'Deployed'});
     const message = findCondition(status?.conditions, 'Ready')?.message;
-    expect(message).toContain(
-      'Plan starter allows 2 Projects in an account, and other Projects already use this limit',
-    );
+    expect(message).toContain('Plan starter allows 2 Projects in an account, and other Projects already use them up');
     expect(message).toContain('Delete another Project, or ask the platform team for a larger plan');
     expect(younger.ingress(status?.defaultHost ?? '')).toBeUndefined();
     expect(younger.domain(host)).toBeUndefined();

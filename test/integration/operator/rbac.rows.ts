@@ -1,4 +1,4 @@
-/** The chart's rights against what the operator really asked for in all the rows before. */
+/** Compares the chart's rights with what the operator really requested in all previous rows. */
 import {expect, test} from 'vitest';
 import {NAMESPACE, type World} from './world.ts';
 
@@ -32,7 +32,7 @@ export function rbacRows(world: () => World): void {
       const {resource, subresource, apiGroup = ''} = objectRef;
       const name = [subresource ? `${resource}/${subresource}` : resource, apiGroup].filter(Boolean).join('.');
       used.add(`${verb} ${name}`);
-      // Server-side apply of what did not exist: the right to create it is asked for as well.
+      // Server-side apply of a new object also checks the right to create it.
       if (verb === 'patch' && responseStatus?.code === 201) used.add(`create ${name}`);
     }
     const granted = await rights(world());

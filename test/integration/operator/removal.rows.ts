@@ -70,7 +70,7 @@ export function removalRows(world: () => World): void {
     expect(tenant.disturbances(neighbour, live)).toEqual([]);
   });
 
-  test('a tenant’s Service whose name only begins like the name of its route stays as it is', async () => {
+  test('a tenant’s Service whose name only starts like the name of its route is left alone', async () => {
     const tenant = await newTenant(world(), 'alike');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.deployedProject({primary: neighbour, aliases: [host]});
@@ -136,7 +136,7 @@ export function removalRows(world: () => World): void {
     await tenant.until('the default host is gone too', () => routes().length === 0);
   });
 
-  test('in a namespace that is being deleted, all is taken down at once, and nothing is put back', async () => {
+  test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
     const tenant = await newTenant(world(), 'ending');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
@@ -173,7 +173,7 @@ export function removalRows(world: () => World): void {
     expect(refused.filter(request => request !== 'create events')).toEqual([]); // an Event of what was before may come late
   });
 
-  test('a finalizer of somebody else keeps no route: its rules are emptied before anything else, and it is told', async () => {
+  test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
     const tenant = await newTenant(world(), 'kept');
     const host = tenant.host('shop');
     await tenant.deployedProject();
@@ -205,7 +205,7 @@ export function removalRows(world: () => World): void {
     await tenant.until('nothing is left', () => isGone(tenant, host));
   });
 
-  test('an Ingress that hangs in its deletion serves who holds the host, and nobody who has lost it', async () => {
+  test('an Ingress that hangs in its deletion serves the holder of the host, and nobody who has lost it', async () => {
     const [former, next] = [await newTenant(world(), 'hanging'), await newTenant(world(), 'next')];
     const host = former.host('shop');
     await former.deployedProject({primary: host});
@@ -230,7 +230,7 @@ export function removalRows(world: () => World): void {
     await former.until('Ingresses that do not hang take their place', () => isNew().length === 2);
   });
 
-  test('a released host goes at once to whoever proves it', async () => {
+  test('a released host immediately goes to the account that proves it', async () => {
     const [tenant, next] = [await newTenant(world(), 'former'), await newTenant(world(), 'next')];
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

@@ -95,7 +95,7 @@ export class Tenant {
     await this.until(`a second has passed since Project ${name}`, () => Date.now() >= made() + 1000);
   }
 
-  /** Applies a Domain by hand. */
+  /** Manually applies a Domain. */
   async apply(host: string, projectName = 'shop', redirect?: kinds.Domain['spec']['redirect']): Promise<void> {
     await this.world.client.apply(kinds.DOMAIN, objects.domain(this.namespace, host, projectName, redirect));
   }

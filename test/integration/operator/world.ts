@@ -1,7 +1,7 @@
 /**
  * What the operator's tests share: a real API server with audit log and RBAC, the operator under the chart's service
  * account, cert-manager's controllers, name servers, and the history of every object that the operator touches. Each
- * test has a namespace and a DNS zone of its own (`tenant`), so that tests run side by side.
+ * test has its own namespace and DNS zone (`tenant`), so that tests can run in parallel.
  */
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';

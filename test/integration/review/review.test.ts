@@ -57,7 +57,7 @@ const solverOwner = (uid: string) => ({
     },
   ],
 });
-/** What trusted programs wrote; beside the operator's objects, cert-manager's solver. */
+/** Objects that trusted programs wrote: the operator's, and cert-manager's solver. */
 const managed: readonly Manifest[] = [
   manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, own),
   manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, own),
@@ -183,7 +183,7 @@ describe('a namespace alone', () => {
   test('that does not exist is an error', async () => {
     expect(await run('-n', 'nowhere')).toMatchObject({
       code: 3,
-      stderr: 'nameplate review: there is no namespace nowhere\n',
+      stderr: 'nameplate review: namespace nowhere does not exist\n',
     });
   });
 });
@@ -263,7 +263,7 @@ test.each([
 test('prints each object with its reason and the value, and no content of a Secret', async () => {
   const {stdout} = await run('-n', TENANT);
   expect(stdout).toMatch(
-    /mallory\/steal {2}Ingress \(last written by \S+\)\n {2}routes: Only Nameplate writes Ingresses/,
+    /mallory\/steal {2}Ingress \(last written by \S+\)\n {2}routes: Only Nameplate may write Ingresses/,
   );
   expect(stdout).toMatch(/ {2}routes +\d+ {2}admission\.trusted/);
 });

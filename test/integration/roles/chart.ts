@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 
 export const SYSTEM = 'nameplate-system';
 
-/** All roles, the service accounts, and the admission policies that ask for them. `helm`: path of the program. */
+/** All roles, the service accounts, and the admission policies that check them. `helm`: path of the program. */
 export function renderRoles(helm: string): Promise<string> {
   const files = ['admission*', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
   const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);

@@ -33,7 +33,7 @@ test.each([
   expect(documented(section)).toEqual([...new Set(rights)].sort());
 });
 
-test('every role that the chart makes is named', () => {
+test('every role that the chart creates is named', () => {
   const made = roles.filter(role => role?.kind === 'ClusterRole').map(role => role?.metadata.name ?? '');
   const explained = new Set(['nameplate', 'nameplate-messages', 'nameplate-view', 'nameplate-edit']);
   const unnamed = made.filter(name => !explained.has(name) && !docs.includes(`\`${name}\``));

@@ -82,10 +82,10 @@ describe.each(deeds)('to $deed', ({request, may}) => {
 
 test('a user with every right in a namespace gets a message that names who writes the status', async () => {
   const {said} = await attempt('owner', OWN_STATUS);
-  expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate writes the status/);
+  expect(said).toMatch(/ValidatingAdmissionPolicy 'nameplate-own-kinds'.*Only Nameplate may write the status/);
 });
 
-describe('a tenant does not rise by the roles of its own namespace', () => {
+describe('a tenant gains nothing through the roles of its own namespace', () => {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const metadata = {name: 'up'};
   const notHeld = 'attempting to grant RBAC permissions not currently held';
@@ -113,8 +113,8 @@ describe('a tenant does not rise by the roles of its own namespace', () => {
     expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
   });
 
-  // Who has every right in a namespace may bind any role there. The policies ask for the whole cluster.
-  test('who may do everything in a namespace may bind it there, in vain', async () => {
+  // A user with every right in a namespace may bind any role there. The policies check rights in the whole cluster.
+  test('a user with every right in a namespace may bind the role there, in vain', async () => {
     const made = {method: 'POST', path: `${RBAC}rolebindings`, body: binding('platform-admin', 'owner')} as const;
     expect(await attempt('owner', made)).toMatchObject({status: 201});
     const {status, said} = await attempt('owner', EDGE_INGRESS);

@@ -138,7 +138,7 @@ interface Subject {
   readonly spec: object;
 }
 
-/** All deeds with the objects of a path; `other` is to be created, the one of the name stands. */
+/** All actions on the objects at a path. `other` is created; the one with the name already exists. */
 function withKind(
   path: string,
   name: string,

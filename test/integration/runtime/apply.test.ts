@@ -15,7 +15,7 @@ beforeEach(async () => {
   store = await world.cache(client, CONFIG_MAP, {namespace});
 });
 
-/** Applies, waits until the cache shows it, and tells how many writes crossed the wire. */
+/** Applies, waits until the cache shows it, and returns how many writes were sent. */
 async function apply(intent: Partial<ConfigMap>): Promise<ApplyResult<ConfigMap> & {writes: number}> {
   const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, ...intent};
   proxy.seen.length = 0;
@@ -46,7 +46,7 @@ test('a field that we no longer want is removed', async () => {
   expect(object.data).toEqual({a: '1'});
 });
 
-test('a foreign edit of what we set is put back, once', async () => {
+test('a foreign edit of our fields is reverted, once', async () => {
   await apply({data: {a: '1'}});
   await foreignEdit({data: {a: 'theirs'}});
   const {changed, object} = await apply({data: {a: '1'}});
@@ -55,7 +55,7 @@ test('a foreign edit of what we set is put back, once', async () => {
   expect(await apply({data: {a: '1'}})).toMatchObject({changed: false, writes: 0});
 });
 
-test('a foreign removal of what we set is put back', async () => {
+test('a foreign removal of our fields is reverted', async () => {
   await apply({data: {a: '1'}, metadata: {namespace, name: 'x', labels: {ours: 'yes'}}});
   await foreignEdit({metadata: {labels: {ours: null}}});
   const {changed, object} = await apply({data: {a: '1'}, metadata: {namespace, name: 'x', labels: {ours: 'yes'}}});
@@ -63,7 +63,7 @@ test('a foreign removal of what we set is put back', async () => {
   expect(object.metadata.labels).toEqual({ours: 'yes'});
 });
 
-test('what others set beside ours is theirs', async () => {
+test('fields that others set are left alone', async () => {
   await apply({data: {a: '1'}});
   await foreignEdit({data: {theirs: '1'}, metadata: {annotations: {'other.dev/x': 'y'}}});
   const {changed, object, writes} = await apply({data: {a: '1'}});
@@ -71,7 +71,7 @@ test('what others set beside ours is theirs', async () => {
   expect(object.data).toEqual({a: '1', theirs: '1'});
 });
 
-test('an owner reference stands beside those of others', async () => {
+test('an owner reference is added next to those of others', async () => {
   const owner = async (name: string) => {
     const {metadata} = await client.create(CONFIG_MAP, configMap(namespace, name));
     return {apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid ?? ''};
@@ -91,7 +91,7 @@ interface Phased extends KubeObject {
   status?: {phase?: string; conditions?: {type: string; status: string}[]};
 }
 
-test('a status is written when it differs and only then, and loses what we no longer say', async () => {
+test('a status is written only when it differs, and drops fields that we no longer set', async () => {
   const kind: ResourceType<Phased> = NAMESPACE;
   const read = async (): Promise<Phased> => {
     const object = await client.get(kind, {name: namespace});

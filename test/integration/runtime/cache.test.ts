@@ -9,7 +9,7 @@ import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './wo
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
-test('a cache follows what happens, each change once', async () => {
+test('a cache follows every change, once each', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'before'));
   const store = await world.cache(client, CONFIG_MAP, {namespace});
   const told = record(store);
@@ -115,7 +115,7 @@ describe('after a fault on the wire the cache equals the server again, without a
   });
 });
 
-test('deleted and made again while the watch was down: both are told', async () => {
+test('deleted and recreated while the watch was down: both are reported', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'first'}));
   const store = await world.cache(client, CONFIG_MAP, {namespace});
   const told = record(store);
@@ -123,7 +123,7 @@ test('deleted and made again while the watch was down: both are told', async () 
   proxy.disconnect();
   await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'second'}));
-  // The watch cannot go on from where it was, so only the new list tells what happened.
+  // The watch cannot continue from where it was, so only the new list shows what happened.
   const expired = {kind: 'answer', status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}'} as const;
   proxy.intercept = seen => (isWatch(seen) && !isInitial(seen) ? expired : undefined);
   await until('the second life is cached', () => store.get(`${namespace}/x`)?.data?.life === 'second');
@@ -132,7 +132,7 @@ test('deleted and made again while the watch was down: both are told', async () 
 
 test('bookmarks carry a quiet cache forward, so that it need not list again after a pause', async () => {
   await world.cache(client, CONFIG_MAP, {namespace, watchTimeoutMs: 4_000, random: () => 0});
-  // Elsewhere the world goes on. The server sends a bookmark shortly before it ends a watch.
+  // Meanwhile, other objects change. The server sends a bookmark shortly before it ends a watch.
   const {metadata} = await direct.create(CONFIG_MAP, configMap('default', `elsewhere-${namespace}`));
   const resumed = await until('the watch is resumed', () => proxy.seen.find(seen => isWatch(seen) && !isInitial(seen)));
   expect(Number(resumed?.query.get('resourceVersion'))).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
@@ -212,7 +212,7 @@ function gadgetCrd(): object {
 }
 
 // Last: it takes the API server away from under everything.
-test('the API server is killed and started again: the cache catches up with what happened meanwhile', async () => {
+test('the API server is killed and restarted: the cache catches up', async () => {
   const straight = await world.cache(direct, CONFIG_MAP, {namespace});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   await until('the object arrives', () => straight.get(`${namespace}/x`));

@@ -56,7 +56,7 @@ test('a list comes in pages, all of one moment', async () => {
     versions.add(page.resourceVersion);
     for (const item of page.items) expect(item.kind).toBe('ConfigMap');
   }
-  // The namespace brings one of its own sooner or later.
+  // Every namespace gets one automatically.
   expect(sizes.slice(0, 2)).toEqual([10, 10]);
   expect(versions.size).toBe(1);
 });
@@ -84,13 +84,13 @@ test('every call has a deadline, and gives up when its caller does', async () =>
   expect(await abandoned).toMatchObject({message: 'enough'});
 });
 
-test('an answer cut in the middle is no answer', async () => {
+test('a truncated response is no response', async () => {
   await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: 'x'.repeat(10_000)}));
   proxy.intercept = () => ({kind: 'cut', afterBytes: 5_000});
   expect(await errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}))).toBeInstanceOf(TransportError);
 });
 
-test('a text answer of something on the way is an error that shows it', async () => {
+test('a text response from a proxy becomes an error that shows it', async () => {
   proxy.intercept = () => ({kind: 'answer', status: 502, headers: {'retry-after': '7'}, body: 'bad gateway'});
   const error = await errorOf(client.get(CONFIG_MAP, {namespace, name: 'x'}));
   expect(error).toMatchObject({status: 502, retryAfterMs: 7_000, message: expect.stringContaining('bad gateway')});
@@ -126,7 +126,7 @@ test('a closed gate lets no write out, not even one that waited for a free conne
   await client.ungated().create(CONFIG_MAP, configMap(namespace, 'lease'));
 });
 
-test('a recording client tells of each write that succeeded', async () => {
+test('a recording client reports each successful write', async () => {
   const writes: WriteRecord[] = [];
   const recording = client.recording(write => writes.push(write));
   const created = await recording.create(CONFIG_MAP, configMap(namespace, 'x'));

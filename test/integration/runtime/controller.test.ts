@@ -104,7 +104,7 @@ describe('outcomes', () => {
     await until('the change is looked at', () => attempts === 3);
   });
 
-  test('a server that asks to be left alone is left alone', async () => {
+  test('a server that requests a pause gets one', async () => {
     const times: number[] = [];
     const reconcile: Reconcile = async (_key, context) => {
       times.push(performance.now());
@@ -132,7 +132,7 @@ describe('outcomes', () => {
   });
 });
 
-test('one key is never worked on twice at once, while others are', async () => {
+test('a key is never processed twice at a time, while others are', async () => {
   const running = new Map<string, number>();
   let reconciles = 0;
   let most = 0;
@@ -175,7 +175,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   };
   const running = run(reconcile);
   await until('the cache is filled', () => running.store.state === 'synced');
-  // From here on the watch tells nothing until it is released.
+  // From here on, the watch delivers nothing until it is released.
   proxy.intercept = seen => (isWatch(seen) ? {kind: 'hold', until: released} : undefined);
   proxy.disconnect();
   await until('the watch is silent', () => proxy.seen.some(isWatch));
@@ -215,7 +215,7 @@ describe('shutdown', () => {
     expect({started, finished: finished.length}).toEqual({started: 1, finished: 1});
   });
 
-  test('tells those that take longer than the grace to stop', async () => {
+  test('aborts those that exceed the grace period', async () => {
     await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
     let reason: unknown;
     let started = false;
@@ -236,7 +236,7 @@ describe('shutdown', () => {
   });
 });
 
-test('a reconcile that overruns its deadline is told to stop and tried again', async () => {
+test('a reconcile that exceeds its deadline is aborted and retried', async () => {
   await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   const reasons: unknown[] = [];
   run(
@@ -287,7 +287,7 @@ test('events: the first is created, repetitions are merged into its series, a fl
   expect(await metric('event_recorder_events_total')).toContain('{result="merged"} 4');
 });
 
-test('events: a namespace in a storm neither keeps the event of another waiting nor takes its place', async () => {
+test("events: a namespace in a storm neither delays nor displaces another's event", async () => {
   const {manager} = run(async () => done());
   const about = (where: string, n: number) => configMap(where, `x${n}`);
   for (let n = 0; n < 1_200; n++) manager.events.event(about(namespace, n), 'Normal', 'Storm', 'Test', 'once more');

@@ -1,4 +1,4 @@
-/** The example of the runtime's README, as a program of its own on a real API server. */
+/** Runs the example from the runtime's README as a program against a real API server. */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

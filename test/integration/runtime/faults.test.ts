@@ -26,7 +26,7 @@ function once(which: (seen: Seen) => boolean, fault: Fault): void {
 }
 
 test(
-  'a watch cut after any number of bytes: nothing is lost, nothing is told twice, nothing is listed again',
+  'a watch cut after any number of bytes: nothing is lost, reported twice, or listed again',
   async () => {
     const store = await world.cache(client, CONFIG_MAP, {namespace});
     const told = record(store);
@@ -50,7 +50,7 @@ test(
     const want = cuts.flatMap(afterBytes => [`added x${afterBytes}`, `added y${afterBytes}`]);
     expect(told).toEqual(['added measure', ...want]);
     expect(proxy.seen.filter(isInitial)).toHaveLength(1);
-    // A watch that is cut, one that goes on, and before each of them the question whether the server went back in time.
+    // A cut watch, then one that continues, and before each a request that checks whether the server went back in time.
     expect(proxy.seen.length).toBeLessThanOrEqual(1 + 4 * cuts.length);
   },
   LONG_MS,
@@ -79,7 +79,7 @@ test.each([429, 500, 503])('%i with Retry-After on the first list: asked again n
   expect(proxy.seen).toHaveLength(3);
 });
 
-test('a watch that is never answered is given up, and its connection closed', async () => {
+test('a watch without a response is abandoned, and its connection is closed', async () => {
   const store = await world.cache(client, CONFIG_MAP, {namespace, idleTimeoutMs: 500});
   once(isWatch, {kind: 'silence'});
   proxy.disconnect();
@@ -113,7 +113,7 @@ test('a token that is refused for a while does not empty the cache, nor is every
   expect(proxy.seen.filter(isInitial)).toEqual([]);
 });
 
-test('listed page by page or streamed or told by the watch, an object looks the same', async () => {
+test('listed, streamed, or watched, an object looks the same', async () => {
   const paged = {kind: 'answer', status: 422, body: '{"kind":"Status","code":422,"reason":"Invalid"}'} as const;
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {a: '1'}));
   const watched = await world.cache(client, CONFIG_MAP, {namespace: 'default'});
@@ -129,7 +129,7 @@ test('listed page by page or streamed or told by the watch, an object looks the 
   expect(typeof told.metadata.creationTimestamp).toBe('string');
 });
 
-test('a write whose answer is lost has happened, and is reported as unknown', async () => {
+test('a write whose response was lost has happened, and is reported as unknown', async () => {
   once(seen => seen.method === 'POST', {kind: 'lost'});
   expect(await errorOf(client.create(CONFIG_MAP, configMap(namespace, 'x')))).toBeInstanceOf(TransportError);
   expect(isAlreadyExists(await errorOf(client.create(CONFIG_MAP, configMap(namespace, 'x'))))).toBe(true);
@@ -196,7 +196,7 @@ test('refused requests are timed, too', async () => {
 });
 
 // Last: it takes the data away from under everything.
-test('the API server comes back with an older etcd: what it no longer knows is gone from the cache', async () => {
+test('the API server comes back with an older etcd: objects that it no longer has disappear from the cache', async () => {
   const store = await world.cache(direct, CONFIG_MAP, {namespace});
   await direct.create(CONFIG_MAP, configMap(namespace, 'kept', {a: 'old'}));
   const restore = await api.backup();

@@ -1,6 +1,6 @@
 /**
- * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS [deaf]`.
- * Says on stdout when it is ready and why it ended. Deaf, it does not listen to being told to stop.
+ * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS
+ * [deaf]`. Says on stdout when it is ready and why it ended. If deaf, it ignores requests to stop.
  *
  * At SIGUSR2 it stops itself as SIGSTOP would, but never between the check of the gate and the sending: what is stopped
  * there sends one write when it goes on, and no program can help that (see the runtime's README).

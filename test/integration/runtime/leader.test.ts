@@ -12,7 +12,7 @@ import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, World} from './world.ts';
 
-/** Short, where a test waits for it to expire; long, where it must not, however busy the machine is. */
+/** Short if a test waits for it to expire; long if it must not expire, however busy the machine is. */
 const LEASE_MS = 3_000;
 const ENDURING_LEASE_MS = 9_000;
 const LONG_LEASE_MS = 30_000;
@@ -92,7 +92,7 @@ async function writesOnRecord(): Promise<AuditEvent[]> {
 const isBy = ({userAgent}: AuditEvent, name: string) => userAgent === name;
 const isStored = ({verb, responseStatus}: AuditEvent) => verb !== 'get' && (responseStatus?.code ?? 500) < 300;
 
-/** Each in turn, and nobody began to write before the last write of the one before him had ended. */
+/** One after another, and none began to write before the previous one's last write had ended. */
 async function expectTurns(...writers: string[]): Promise<void> {
   const writes = await writesOnRecord();
   const names = writes.map(({userAgent = ''}) => userAgent);
@@ -146,7 +146,7 @@ test('kill -9: the standby takes over when the lease has expired', REPEATED, asy
   expect(Date.parse(begun) - lastRenewal).toBeGreaterThanOrEqual(LEASE_MS - 1); // Date.parse drops the microseconds.
 });
 
-test('SIGSTOP past the lease: woken up, the old leader writes nothing more and ends', REPEATED, async () => {
+test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more and exits', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
   const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
@@ -157,7 +157,7 @@ test('SIGSTOP past the lease: woken up, the old leader writes nothing more and e
   await expectTurns('first', 'second');
 });
 
-test('work that goes on when it is told to stop writes nothing more once the lease is lost', async () => {
+test('work that ignores its abort signal writes nothing more once the lease is lost', async () => {
   const [leader] = await leaderAndStandby(LEASE_MS, 'deaf');
   const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
@@ -180,7 +180,7 @@ test('cut off from the API: the leader stops writing before another may begin', 
   await expectTurns('first', 'second');
 });
 
-test('somebody deletes the Lease: the leader makes it again, and the standby does not take that for freedom', async () => {
+test('a deleted Lease: the leader recreates it, and the standby does not treat it as free', async () => {
   await leaderAndStandby(ENDURING_LEASE_MS);
   const before = await direct.get(LEASE, {namespace, name: 'test'});
   await direct.delete(LEASE, {namespace, name: 'test'});
@@ -193,7 +193,7 @@ test('somebody deletes the Lease: the leader makes it again, and the standby doe
   await expectTurns('first');
 });
 
-test('the lease tells who leads since when', async () => {
+test('the Lease says who has led since when', async () => {
   await start('first', LEASE_MS);
   await until('the first one writes', () => writesOf('first').length > 0);
   const lease = await direct.get(LEASE, {namespace, name: 'test'});

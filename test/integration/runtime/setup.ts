@@ -1,6 +1,6 @@
 /**
- * The set-up that these tests share. Importing it gives a file an API server of its own behind a fault proxy, and each
- * test a world, clients and a namespace of its own.
+ * The setup that these tests share. Importing it gives a file its own API server behind a fault proxy, and each test
+ * its own world, clients, and namespace.
  */
 import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';

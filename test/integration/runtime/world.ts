@@ -49,7 +49,7 @@ export async function equalToServer(direct: KubeClient, namespace: string, store
   });
 }
 
-/** What a subscriber is told from now on, as "added x". */
+/** What a subscriber gets from now on, as "added x". */
 export function record(store: Store<ConfigMap>): string[] {
   const told: string[] = [];
   store.subscribe((delta: Delta<ConfigMap>) => {

@@ -2,18 +2,18 @@ import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
 import type {BatchResult, Chunk, EngineOptions, ThreadRequest} from '../sqlite/operations.ts';
 
-/** An engine somewhere else: a commit that takes long must not keep the service from answering. */
+/** An engine on another thread, so that a slow commit does not block the service. */
 export interface EngineThread {
   post(chunk: Chunk): void;
-  /** To be called once, before the first chunk. One result may answer several chunks. */
+  /** Call this once, before the first chunk. One result may answer several chunks. */
   onResult(listener: (result: BatchResult) => void): void;
-  /** Resolves with the error when the thread ends by itself, which it never should. */
+  /** Resolves with the error if the thread ends unexpectedly. */
   readonly failed: Promise<Error>;
-  /** Only when all has been answered. */
+  /** Call this only when everything has been answered. */
   close(): Promise<void>;
 }
 
-/** Starts a thread from `module` (worker.ts). Rejects with the engine's error when the database cannot be opened. */
+/** Starts a thread from `module` (worker.ts). Rejects with the engine's error if the database cannot be opened. */
 export async function startEngineThread(module: URL, options: EngineOptions): Promise<EngineThread> {
   const worker = new Worker(module, {workerData: options, name: 'store'});
   await once(worker, 'message'); // rejects on 'error'

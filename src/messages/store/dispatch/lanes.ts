@@ -1,15 +1,15 @@
-/** Items that were read are dropped so many at a time, because dropping them one by one would move all others. */
+/** Read items are dropped in batches of this size, because dropping each one would move all others. */
 const COMPACT_AT = 1024;
 
-/** A lane that has been read up to `head`. */
+/** A lane, read up to `head`. */
 interface Lane<T> {
   readonly items: T[];
   head: number;
 }
 
-/** Items that wait in a lane of each owner. Owners take turns, one item each; within a lane the first comes first. */
+/** One lane of waiting items per owner. Owners are served in turn, one item each; each lane is first in, first out. */
 export class Lanes<T> {
-  /** In the order of their turns. None is empty. */
+  /** In the order in which they are served. None is empty. */
   readonly #lanes = new Map<string, Lane<T>>();
   #length = 0;
 
@@ -24,7 +24,7 @@ export class Lanes<T> {
     this.#length += 1;
   }
 
-  /** Undefined when nothing waits. */
+  /** Undefined if nothing is waiting. */
   shift(): T | undefined {
     for (const [owner, lane] of this.#lanes) {
       const item = lane.items[lane.head++];

@@ -1,6 +1,6 @@
 /**
- * The embedded store: one SQLite database on a volume, written by group commit from a thread of its own. For one process;
- * others may read the database and copy it (backup.ts).
+ * The embedded store: one SQLite database on a volume, written with group commit on a separate thread. Only one
+ * process may use it, but others may read and copy the database (backup.ts).
  */
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
@@ -11,12 +11,12 @@ import {type SubmissionLimits, Submissions} from './submissions.ts';
 
 export interface SqliteStoreOptions extends SubmissionLimits {
   readonly engine: EngineOptions;
-  /** The module that the database's thread starts from: worker.ts, or what it was bundled to. */
+  /** The entry module of the database's thread: worker.ts, or its bundle. */
   readonly worker: URL;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observe: (observation: StoreObservation) => void;
-  /** The database's thread has ended: nothing can be stored any more, and only a new process helps. */
+  /** The database's thread has ended. The store cannot recover; restart the process. */
   readonly onFailed: (error: Error) => void;
 }
 
@@ -26,10 +26,10 @@ export type StoreObservation =
   | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number};
 
 const SWEEP_INTERVAL_MS = 1000;
-/** A commit that takes longer is a disk that does not answer. */
+/** If a commit takes longer, the disk counts as unresponsive. */
 const STALLED_MS = 5000;
 
-/** Opens or makes the database. Rejects with a StoreError when it cannot be used: no such folder, another program's file. */
+/** Opens or creates the database. Rejects with a StoreError if it cannot. */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const {worker, engine} = options;
   const thread = await startEngineThread(worker, engine).catch((cause: Error) => {
@@ -80,10 +80,10 @@ export class SqliteStore implements MessageStore {
     const {silentMs} = this.#submissions;
     if (this.#closing.signal.aborted) return {kind: 'down', problem: 'the store is closed'};
     if (silentMs > STALLED_MS) {
-      return {kind: 'down', problem: `the disk has not answered for ${Math.round(silentMs / 1000)} s`};
+      return {kind: 'down', problem: `the disk has not responded for ${Math.round(silentMs / 1000)} s`};
     }
     if (this.#failure) return {kind: this.#failure.refusal, problem: this.#failure.problem};
-    if (this.#room < 0) return {kind: 'full', problem: 'the volume has less free than the reserve'};
+    if (this.#room < 0) return {kind: 'full', problem: 'the volume has less free space than the reserve'};
     return {kind: 'ok'};
   }
 
@@ -95,7 +95,7 @@ export class SqliteStore implements MessageStore {
     await this.#thread.close();
   }
 
-  /** What is bound to fail is refused here: only the sweep goes on asking the disk. */
+  /** Rejects what is bound to fail. Only the sweep keeps trying the disk. */
   async #submit<K extends OperationKind>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']> {
     const isRead = kind === 'get' || kind === 'list';
     const {kind: state, problem = ''} = this.state();
@@ -121,7 +121,7 @@ export class SqliteStore implements MessageStore {
     }
   }
 
-  /** Returns whether there is more to do at once. While the store is in trouble it asks the disk whether that is over. */
+  /** Returns whether there is more to do now. While the store is failing, checks whether the disk works again. */
   async #sweep(): Promise<boolean> {
     const {observe, logger} = this.#options;
     try {
@@ -134,7 +134,7 @@ export class SqliteStore implements MessageStore {
       return more;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      return false; // In the state already; the next sweep tries again.
+      return false; // Already in the state; the next sweep retries.
     }
   }
 

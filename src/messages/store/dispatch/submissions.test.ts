@@ -30,7 +30,7 @@ function slowEngine(limits: Partial<SubmissionLimits> = {}) {
   };
 }
 
-test('what one turn brings leaves at its end, whatever the engine is at', async () => {
+test('the operations of a turn are sent at its end, whatever the engine is doing', async () => {
   const engine = slowEngine();
   const first = engine.get('1');
   expect(engine.posted).toEqual([]);
@@ -42,7 +42,7 @@ test('what one turn brings leaves at its end, whatever the engine is at', async 
   await Promise.all([first, ...others]);
 });
 
-test('a turn that brings much does not hold back what it has', async () => {
+test('a turn with many operations sends them without waiting for the last', async () => {
   const engine = slowEngine();
   const all = Array.from({length: 40}, (_, n) => engine.get(String(n)));
   expect(engine.posted).toEqual([16, 16]);
@@ -52,7 +52,7 @@ test('a turn that brings much does not hold back what it has', async () => {
   await Promise.all(all);
 });
 
-test('results are for the oldest, in order, however they were posted', async () => {
+test('results settle the oldest operations in order, however they were posted', async () => {
   const engine = slowEngine();
   const results = [engine.append('1'), engine.append('2')];
   await turn();
@@ -107,7 +107,7 @@ test('one account floods the engine: an operation of another is at most one engi
   await Promise.allSettled([...flood, theirs]);
 });
 
-test('the time that the engine owes an answer is told', async () => {
+test('reports how long the engine has owed an answer', async () => {
   const engine = slowEngine();
   expect(engine.submissions.silentMs).toBe(0);
   const answers = [engine.get('1'), engine.get('2')];
@@ -123,7 +123,7 @@ test('the time that the engine owes an answer is told', async () => {
   await Promise.all(answers);
 });
 
-test('idle: when all has been answered', async () => {
+test('idle: when everything has been answered', async () => {
   const engine = slowEngine();
   await engine.submissions.idle();
   const answer = engine.get('1');
@@ -138,7 +138,7 @@ test('idle: when all has been answered', async () => {
   await answer;
 });
 
-test('an engine that is gone: what it had, what waits and what comes is refused', async () => {
+test('after the engine is gone, all submitted, waiting, and future operations are rejected', async () => {
   const engine = slowEngine();
   const outcomes = [engine.get('1')];
   await turn();

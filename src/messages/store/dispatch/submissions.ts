@@ -3,13 +3,13 @@ import {StoreError} from '../store.ts';
 import {Lanes} from './lanes.ts';
 
 export interface SubmissionLimits {
-  /** How much may be unanswered. */
+  /** How many operations and bytes may be unanswered. */
   readonly maxWaiting: number;
   readonly maxWaitingBytes: number;
 }
 
 export interface SubmissionOptions extends SubmissionLimits {
-  /** Hands operations to the engine, which answers them in this order, by `answer`. */
+  /** Sends operations to the engine, which answers them in this order through `answer`. */
   readonly post: (chunk: Omit<Chunk, 'now'>) => void;
   /** Milliseconds since an arbitrary point. */
   readonly monotonic: () => number;
@@ -22,22 +22,21 @@ interface Submission {
   readonly settle: (result: OperationResult) => void;
 }
 
-/** A chunk leaves when it holds so many: the disk is at work while the rest of the turn's requests are read. */
+/** A chunk of this size is sent, so the disk works while the turn's other requests are read. */
 const CHUNK_OPERATIONS = 16;
-/** What an operation weighs beside its message. */
+/** The weight of an operation without its message. */
 const OPERATION_BYTES = 512;
 /**
- * What the engine may have at a time, in rows that operations may touch and bytes of new messages: two transactions' worth.
- * The rest waits here, where accounts take turns.
+ * The most work at the engine at a time, in rows and in bytes of new messages: two transactions' worth. The rest
+ * waits here, where accounts are served in turn.
  */
 const ENGINE_ROWS = 1024;
 const ENGINE_BYTES = 8 << 20;
 
 /**
- * What was asked of the engine and is not answered yet: bounded, and in order within an account. It leaves for the engine
- * at the end of the current turn of the event loop at the latest, unless the engine has enough to do: then accounts take
- * turns, one operation each, so that nobody waits behind a stranger's thousands. What shares a commit is decided at the
- * engine (group-commit.ts).
+ * Unanswered operations: limited in number, and in order within an account. They are sent to the engine by the end of
+ * the event loop's current turn, unless the engine has enough to do. Then accounts are served in turn, one operation
+ * each, so that no account waits behind another's thousands. The engine decides what shares a commit (group-commit.ts).
  */
 export class Submissions {
   readonly #options: SubmissionOptions;
@@ -47,9 +46,9 @@ export class Submissions {
   #sent: Submission[] = [];
   #sentRows = 0;
   #sentBytes = 0;
-  /** Of all that is not answered. */
+  /** Of all unanswered operations. */
   #bytes = 0;
-  /** Since when the engine owes an answer. */
+  /** Since when the engine has owed an answer. */
   #since: number | undefined;
   #scheduled = false;
   #gone: Error | undefined;
@@ -59,17 +58,17 @@ export class Submissions {
     this.#options = options;
   }
 
-  /** Operations that are not answered. */
+  /** The number of unanswered operations. */
   get waiting(): number {
     return this.#lanes.length + this.#sent.length;
   }
 
-  /** How long the engine has been at work without an answer, in milliseconds; 0 when it has nothing to do. */
+  /** How long the engine has been working without an answer, in milliseconds; 0 if it is idle. */
   get silentMs(): number {
     return this.#since === undefined ? 0 : this.#options.monotonic() - this.#since;
   }
 
-  /** Rejects with a StoreError: busy at once, otherwise what the engine said. */
+  /** Rejects with a StoreError: immediately if busy, otherwise with the engine's error. */
   async submit<K extends OperationKind>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']> {
     const {maxWaiting, maxWaitingBytes} = this.#options;
     if (this.#gone) throw new StoreError('down', this.#gone.message, {cause: this.#gone});
@@ -84,7 +83,7 @@ export class Submissions {
     return result.value as Operations[K]['result'];
   }
 
-  /** Settles the oldest operations at the engine, as many as there are results. */
+  /** Settles the oldest operations at the engine, one per result. */
   answer(results: readonly OperationResult[]): void {
     const answered = this.#sent.splice(0, results.length);
     this.#since = this.#sent.length === 0 ? undefined : this.#options.monotonic();
@@ -93,7 +92,7 @@ export class Submissions {
       this.#sentBytes -= bytes;
       this.#bytes -= bytes;
     }
-    this.#post(); // Before anything else: the engine should not stand idle.
+    this.#post(); // First, so that the engine is not idle.
     for (const [index, result] of results.entries()) answered[index]?.settle(result);
     if (this.waiting === 0) this.#idle?.resolve();
   }
@@ -105,7 +104,7 @@ export class Submissions {
     return this.#idle.promise;
   }
 
-  /** The engine is gone: what waits, and whatever comes, is refused. */
+  /** The engine is gone: rejects all waiting and future operations. */
   fail(error: Error): void {
     this.#gone = error;
     for (let next = this.#lanes.shift(); next; next = this.#lanes.shift()) this.#sent.push(next);
@@ -124,7 +123,7 @@ export class Submissions {
     });
   }
 
-  /** Hands over what the engine has room for, in chunks. */
+  /** Sends as much as the engine has room for, in chunks. */
   #post(): void {
     while (this.#lanes.length > 0 && this.#sentRows < ENGINE_ROWS && this.#sentBytes < ENGINE_BYTES) {
       const operations: Operation[] = [];
@@ -149,12 +148,12 @@ function textLength(given: object): number {
   return 'message' in given && typeof given.message === 'string' ? given.message.length : 0;
 }
 
-/** How many rows an operation may return, which is about what it touches. */
+/** How many rows an operation may return, which is roughly what it touches. */
 function rowsOf(given: object): number {
   return 'limit' in given && typeof given.limit === 'number' ? given.limit : 1;
 }
 
-/** What the store asks for itself belongs to no account, and has its turn as one. */
+/** The store's own operations belong to no account and are queued as a separate one. */
 function accountOf(given: object): string {
   return 'account' in given && typeof given.account === 'string' ? given.account : '';
 }

@@ -1,8 +1,8 @@
 import type {DatabaseSync, StatementSync} from 'node:sqlite';
 
 /**
- * How much each account has stored. Sums are kept in memory over a transaction and written once an account, which costs
- * a busy account nothing: whoever begins one ends it with `flush` before the commit, or `forget` after a rollback.
+ * How much each account has stored. Sums stay in memory during a transaction and are written once per account. Call
+ * `flush` before each commit, and `forget` after a rollback.
  */
 export class AccountBytes {
   readonly #find: StatementSync;
@@ -24,7 +24,7 @@ export class AccountBytes {
     return bytes;
   }
 
-  /** `bytes` is negative for what was deleted. */
+  /** `bytes` is negative for deletions. */
   add(account: string, bytes: number): void {
     this.#known.set(account, this.of(account) + bytes);
     this.#changed.add(account);

@@ -9,7 +9,7 @@ import type {Work} from './work.ts';
 
 export type Append = (message: NewMessage, now: number) => AppendOutcome;
 
-/** Must run inside a transaction: message, idempotency key and the account's bytes stand or fall together. */
+/** Must run inside a transaction: message, idempotency key, and the account's bytes are one unit. */
 export function prepareAppend(
   db: DatabaseSync,
   usage: AccountBytes,

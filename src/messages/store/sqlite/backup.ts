@@ -3,13 +3,13 @@ import {dirname} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 
 /**
- * Copies a database that may be in use to `target`, as it was at one moment: a database of its own, compact, checked and
- * on the disk when this resolves. Writers are not held up; the log grows while it runs. Throws when `target` exists.
+ * Copies a database, which may be in use, to `target` as of one moment: a separate database, compact, checked, and on
+ * disk when this resolves. Does not block writers, but the log grows meanwhile. Throws if `target` exists.
  */
 export async function backupDatabase(source: string, target: string): Promise<void> {
   const partial = `${target}.partial`;
   await rm(partial, {force: true});
-  await (await open(target, 'wx')).close(); // Nobody else's file is written over.
+  await (await open(target, 'wx')).close(); // Never overwrites an existing file.
   try {
     copy(source, partial);
     check(partial);
@@ -23,7 +23,7 @@ export async function backupDatabase(source: string, target: string): Promise<vo
 }
 
 function copy(source: string, target: string): void {
-  // A program that only reads must still be able to write the shared index of the log beside the database.
+  // Even a program that only reads must be able to write the log's shared index next to the database.
   const db = new DatabaseSync(source, {readOnly: true, timeout: 5000});
   try {
     db.prepare('VACUUM INTO ?').run(target);
@@ -36,7 +36,7 @@ function check(path: string): void {
   const db = new DatabaseSync(path, {readOnly: true});
   try {
     const found = db.prepare('PRAGMA integrity_check(1)').get()?.integrity_check;
-    if (found !== 'ok') throw new Error(`the copy is damaged, and so may be the database: ${found}`);
+    if (found !== 'ok') throw new Error(`the copy is damaged, and the database may be too: ${found}`);
   } finally {
     db.close();
   }

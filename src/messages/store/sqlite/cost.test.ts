@@ -58,7 +58,7 @@ const one = () => 'one';
 const many = (n: number) => `account-${(n * 7919) % 101}`;
 const rows: readonly Row[] = [
   {case: 'one character', count: 5000, account: one, message: 'x'},
-  {case: 'accounts in turns', count: 5000, account: many, message: 'x'},
+  {case: 'accounts served in turn', count: 5000, account: many, message: 'x'},
   {case: 'long names of accounts', count: 3000, account: n => `${n % 50}-${'a'.repeat(250)}`, message: 'x'},
   {case: 'with idempotency keys', count: 3000, account: one, message: 'x', key: n => `${(n * 7919) % 3001}`},
   {
@@ -102,7 +102,7 @@ test.each(rows)(
   },
 );
 
-test('what is deleted is not charged any more, to the byte', () => {
+test('deleted data is no longer charged, to the byte', () => {
   const store = open();
   const {append, leases, charged, sweep} = store;
   for (let n = 0; n < 10; n++) {
@@ -121,7 +121,7 @@ test('what is deleted is not charged any more, to the byte', () => {
   expect(charged()).toBe(0);
 });
 
-test('a full account may give messages back, but keeps no reasons', () => {
+test('an account over its quota may return messages, but keeps no reasons', () => {
   const {append, leases, usage} = open(1200);
   expect(append({account: 'a', message: 'x'}, 0).kind).toBe('appended');
   const [claimed] = leases.claim({account: 'a', limit: 1, leaseMs: 1000}, 0);

@@ -1,14 +1,14 @@
 /**
- * What an account is charged for what it stores: the bytes of its own, as often as they stand in the table and its indexes,
- * and what SQLite and the other columns take. Close to what the file grows by; never less than half of it (cost.test.ts).
- * The migration in schema.ts counts the same.
+ * What an account is charged for stored data: its bytes, counted once for the table and each index that contains
+ * them, plus what SQLite and the other columns take. Close to the growth of the file, and never less than half of it
+ * (cost.test.ts). The migration in schema.ts counts the same way.
  */
 
-/** A row of messages with its index entries, beside account, message and reason. */
+/** A row of messages with its index entries, without account, message, and reason. */
 const MESSAGE_BYTES = 512;
-/** The account stands in the row and in up to three indexes. */
+/** The account is in the row and in up to three indexes. */
 const MESSAGE_ACCOUNTS = 4;
-/** A row of idempotency with its index entry, beside account and key, which stand in both. */
+/** A row of idempotency with its index entry, without account and key, which are in both. */
 const KEY_BYTES = 256;
 const KEY_COPIES = 2;
 

@@ -20,7 +20,7 @@ const engine = new Engine({
 const append = (account: string, message: string): Operation => ({kind: 'append', given: {account, message}});
 const claim: Operation = {kind: 'claim', given: {account: 'mine', limit: 100, leaseMs: 1000}};
 
-test('a transaction ends when it has done enough, whatever was asked for; every operation has its result', () => {
+test('a transaction ends when it has done enough work, and every operation still gets its result', () => {
   const messages = Array.from({length: 5000}, (_, n) => append('mine', `${n}`));
   const appended = [...engine.applyAll(messages, 0)];
   expect(appended.map(({rows}) => rows)).toSatisfy((rows: number[]) => rows.every(count => count <= 512));

@@ -32,15 +32,15 @@ interface Connection extends Statements {
   readonly db: DatabaseSync;
 }
 
-/** The database, synchronous. One transaction holds many operations, and so one sync of the log serves them all. */
+/** The synchronous database. One transaction holds many operations, so one sync of the log serves all of them. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #freeBytes: () => number;
   #connection: Connection;
-  /** The connection has met an I/O error. It may still read; before the next write it is made anew, so that a volume that has come back is seen. */
+  /** After an I/O error: the connection may still read, but is reopened before the next write. */
   #suspect = false;
 
-  /** Opens or makes the database, brings it to this schema, and recovers what a crash has left. Throws. */
+  /** Opens or creates the database, migrates it to this schema, and recovers from a crash. Throws. */
   constructor(options: EngineOptions, freeBytes: () => number = () => freeBytesAt(dirname(options.path))) {
     this.#options = options;
     this.#freeBytes = freeBytes;
@@ -48,8 +48,8 @@ export class Engine {
   }
 
   /**
-   * Works on the operations in their order, in as many transactions as their work takes, and yields the result of each
-   * once it is durable. `now` in milliseconds since the epoch. Does not throw: what fails is in the results.
+   * Applies the operations in order, in as many transactions as their work needs, and yields each transaction's
+   * result once it is durable. `now` is in milliseconds since the epoch. Does not throw: failures are in the results.
    */
   *applyAll(operations: readonly Operation[], now: number): Generator<BatchResult> {
     for (let done = 0; done < operations.length; ) {
@@ -78,7 +78,7 @@ export class Engine {
     this.#connection.db.close();
   }
 
-  /** Bytes for new messages: what the volume has beyond the reserve, or what deleted messages have left in the file. */
+  /** Bytes for new messages: the volume's free space beyond the reserve, or free pages in the file. */
   #room(): number {
     const room = this.#freeBytes() - this.#options.reserveBytes;
     return room >= 0 ? room : room + unusedBytes(this.#connection.db);
@@ -91,7 +91,7 @@ export class Engine {
     before.db.close();
   }
 
-  /** Nothing of the batch was written; its reads are answered if they can be. */
+  /** Nothing of the batch was written. Its reads are answered if possible. */
   #undone(batch: readonly Operation[], now: number, failure: Failure): BatchResult {
     this.#suspect ||= failure.refusal === 'down';
     const refused: OperationResult = {ok: false, ...failure};
@@ -110,7 +110,7 @@ export class Engine {
 function connect(options: EngineOptions): Connection {
   const db = new DatabaseSync(options.path, {timeout: 5000});
   try {
-    // FULL: the log is synced at each commit, so that what was acknowledged survives a loss of power.
+    // FULL syncs the log at each commit, so that acknowledged messages survive a power loss.
     db.exec(`
       PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;
       PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
@@ -157,7 +157,7 @@ function writeSome(connection: Connection, batch: readonly Operation[], now: num
 const FULL: OperationResult = {
   ok: false,
   refusal: 'full',
-  problem: 'the volume has no more room for new messages',
+  problem: 'the volume has no room for new messages',
 };
 
 function performSome(connection: Connection, batch: readonly Operation[], now: number, room: number): Done {

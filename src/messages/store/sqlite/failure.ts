@@ -3,7 +3,7 @@ import type {Failure} from './operations.ts';
 /** SQLite's primary result codes, the low byte of an extended one. https://sqlite.org/rescode.html */
 const SQLITE_FULL = 13;
 
-/** What an error of SQLite or the file system means to those who want to write. */
+/** What an error of SQLite or the file system means for writes. */
 export function failureOf(error: unknown): Failure {
   const {errcode, code, message} = error as {errcode?: number; code?: string; message?: string};
   const full = (errcode !== undefined && (errcode & 0xff) === SQLITE_FULL) || code === 'ENOSPC' || code === 'EDQUOT';

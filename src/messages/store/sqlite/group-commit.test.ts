@@ -17,7 +17,7 @@ function gathered([first, ...others]: readonly Chunk[]) {
   return {batch, left: waiting.length};
 }
 
-test('one alone is a batch: nothing waits for company', () => {
+test('a single operation is a batch: it does not wait for others', () => {
   const only = chunk(1);
   expect(gathered([only])).toEqual({batch: only, left: 0});
 });

@@ -1,14 +1,14 @@
 import type {Chunk, Operation} from './operations.ts';
 
-/** A commit stays short, so that nobody waits for a stranger's thousand messages. */
+/** Keeps commits short, so that no account waits for another account's thousand messages. */
 const BATCH_OPERATIONS = 512;
 const BATCH_BYTES = 4 << 20;
 
 /**
- * What goes into one commit: all that has come while the one before was at the disk. It grows with the time that the disk
- * takes, and with an idle disk it is whatever came first: nothing ever waits for company.
+ * Collects one commit: everything that arrived during the previous one. Its size grows with the disk's latency. On an
+ * idle disk, the first operation is committed without waiting for others.
  *
- * @param next takes the next chunk that is there already; undefined when there is none.
+ * @param next takes the next available chunk; undefined if there is none.
  */
 export function gather(first: Chunk, next: () => Chunk | undefined): Chunk {
   const operations: Operation[] = [...first.operations];

@@ -102,7 +102,7 @@ test('5,000 delayed messages: a claim touches what it returns, now and when the 
   expect(due).toBe(300);
 });
 
-test('5,000 leases that run out at once: nobody pays for more than a few of them', () => {
+test('5,000 leases that expire together: no operation processes more than a few of them', () => {
   const store = open();
   const {leases, append} = store;
   claimed(store, 'mine', MANY);
@@ -134,7 +134,7 @@ test('a lease that has run out is lost, also before anything took it back', () =
   expect(store.claimOne('mine', 1000).id).toBe(ref.id);
 });
 
-test('claims alone bring back every message once its delay or lease has ended, and none twice', () => {
+test('claims return every message once its delay or lease has ended, and none twice', () => {
   const store = open();
   const {leases} = store;
   const all = claimed(store, 'mine', 1000);

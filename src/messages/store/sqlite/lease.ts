@@ -14,18 +14,18 @@ import type {EngineOptions} from './operations.ts';
 import {COLUMNS, type Row, toMessage} from './read.ts';
 import type {Work} from './work.ts';
 
-/** Leases that one sweep ends at most, so that no commit waits long for it. */
+/** The most leases that one sweep ends, so that no commit waits long for it. */
 export const LAPSE_ROWS = 200;
 
 /**
- * Messages that a claim makes available at most, for each that it may return: those whose delay or lease has ended. More
- * than one, so that claims catch up with them; each was paid for by the claim or nack that hid it.
+ * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More
+ * than one, so that claims catch up. The claim or nack that hid each one has paid for it.
  */
 const REVEALED_PER_CLAIMED = 2;
 
-/** What each costs depends on what it returns, never on how many messages the account has. Each must run inside a transaction. */
+/** The cost of each depends only on what it returns. Each must run inside a transaction. */
 export interface Leases {
-  /** Ends leases that have run out, at most LAPSE_ROWS; returns how many. */
+  /** Ends at most LAPSE_ROWS expired leases; returns how many. */
   lapse(now: number): number;
   claim(query: ClaimQuery, now: number): readonly LeasedMessage[];
   ack(ref: LeaseRef, now: number): SettleOutcome;
@@ -49,7 +49,7 @@ export function prepareLeases(
     WHERE seq IN (SELECT seq FROM messages INDEXED BY messages_hidden
       WHERE account = :account AND status IN ('queued', 'leased') AND available_at > 0 AND available_at <= :now
       ORDER BY available_at LIMIT :limit)`);
-  // By seq, which is the order of the ids within an account, and stands in every index without taking room.
+  // By seq, which orders an account's ids and is in every index at no cost.
   const waiting = db.prepare(`
     SELECT seq, bytes FROM messages INDEXED BY messages_waiting
     WHERE account = ? AND status = 'queued' AND available_at = 0 ORDER BY seq LIMIT ?`);
@@ -60,7 +60,7 @@ export function prepareLeases(
   const find = db.prepare(`
     SELECT seq, status, attempts, lease, lease_until, ifnull(octet_length(reason), 0) AS reason_bytes
     FROM messages WHERE account = ? AND id = ?`);
-  // The lease stays, so that an ack whose answer was lost can be repeated.
+  // The lease stays, so that an ack whose response was lost can be repeated.
   const finish = db.prepare(`UPDATE messages SET status = 'done', lease_until = NULL, finished_at = ? WHERE seq = ?`);
   const giveBack = db.prepare(`
     UPDATE messages SET status = ?, lease = NULL, lease_until = NULL, available_at = ?, finished_at = ?, reason = ?
@@ -74,7 +74,7 @@ export function prepareLeases(
     return row.lease === lease && !lapsed ? row : 'lease-lost';
   }
 
-  /** What of a reason is stored: an account that has as much as it may keeps none. */
+  /** How much of a reason is stored: nothing if the account's quota is used up. */
   function charged(account: string, reason: string | undefined, before: number): string | null {
     const more = Buffer.byteLength(reason ?? '') - before;
     const fits = reason !== undefined && (more <= 0 || usage.of(account) + more <= accountBytes);
@@ -123,7 +123,7 @@ export function prepareLeases(
   };
 }
 
-/** At most one page of bytes, but one row at least. */
+/** At most one page of bytes, but at least one row. */
 function upTo(rows: Iterable<Row>): readonly Row[] {
   const taken: Row[] = [];
   let bytes = 0;

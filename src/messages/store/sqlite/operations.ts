@@ -1,4 +1,4 @@
-/** What the service's thread asks of the database's: plain data, since it is copied between them. */
+/** Requests from the service's thread to the database's thread: plain data, because it is copied. */
 import type {
   AppendOutcome,
   ClaimQuery,
@@ -13,7 +13,7 @@ import type {
   StoreRefusal,
 } from '../store.ts';
 
-/** Each kind of operation: what is given and what comes back. */
+/** The input and the result of each kind of operation. */
 export interface Operations {
   append: {readonly given: NewMessage; readonly result: AppendOutcome};
   get: {readonly given: {readonly account: string; readonly id: string}; readonly result: StoredMessage | undefined};
@@ -21,7 +21,7 @@ export interface Operations {
   claim: {readonly given: ClaimQuery; readonly result: readonly LeasedMessage[]};
   ack: {readonly given: LeaseRef; readonly result: SettleOutcome};
   nack: {readonly given: Nack; readonly result: SettleOutcome};
-  /** `probe`: write in any case, to learn whether the disk can be written. */
+  /** `probe`: write in any case, to find out whether the disk is writable. */
   sweep: {readonly given: {readonly probe: boolean}; readonly result: SweepOutcome};
 }
 
@@ -31,10 +31,10 @@ export type Operation = {
   readonly [K in OperationKind]: {readonly kind: K; readonly given: Operations[K]['given']};
 }[OperationKind];
 
-/** Operations that leave for the engine together; it may commit several chunks as one. */
+/** Operations that are sent to the engine together. It may commit several chunks in one transaction. */
 export interface Chunk {
   readonly operations: readonly Operation[];
-  /** What they weigh, by their messages. */
+  /** Their weight, from the size of their messages. */
   readonly bytes: number;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -43,7 +43,7 @@ export interface Chunk {
 export type OperationValue = Operations[OperationKind]['result'];
 
 export interface SweepOutcome {
-  /** Leases that had run out. */
+  /** Leases that had expired. */
   readonly lapsed: number;
   /** Messages beyond their retention time that were deleted. */
   readonly deleted: number;
@@ -58,13 +58,13 @@ export type OperationResult =
 export interface BatchResult {
   /** In the order of the operations. All that was written is durable. */
   readonly results: readonly OperationResult[];
-  /** Rows that the operations read or wrote; bounded, see Work. */
+  /** Rows that the operations read or wrote; limited, see Work. */
   readonly rows: number;
-  /** Bytes that there are for new messages; negative when they are refused. */
+  /** Bytes available for new messages; negative if new messages are rejected. */
   readonly room: number;
-  /** Why the batch's writes were undone; absent when they were not. */
+  /** Why the batch's writes were rolled back, if they were. */
   readonly failure?: Failure;
-  /** Time from the begin of the transaction until it was durable; 0 where nothing was to be written. */
+  /** Time from the start of the transaction until it was durable; 0 if nothing was written. */
   readonly commitMs: number;
 }
 
@@ -79,15 +79,15 @@ export interface Failure {
   readonly problem: string;
 }
 
-/** How the engine keeps messages. */
+/** The engine's options. */
 export interface EngineOptions {
   /** The database file; its folder must exist. */
   readonly path: string;
-  /** Claims of one message before it is dead. */
+  /** How often a message can be claimed before it is dead. */
   readonly maxAttempts: number;
-  /** What one account may have stored, in bytes as cost.ts counts them. */
+  /** How much one account may store, in bytes as counted by cost.ts. */
   readonly accountBytes: number;
-  /** New messages are refused while the volume has less than this free; what is left serves to empty the queue. */
+  /** Below this much free space, new messages are rejected; the rest is for draining the queue. */
   readonly reserveBytes: number;
   readonly retention: RetentionOptions;
 }

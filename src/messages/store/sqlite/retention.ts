@@ -4,7 +4,7 @@ import {keyCost, messageCost} from './cost.ts';
 import type {RetentionOptions} from './operations.ts';
 import type {Work} from './work.ts';
 
-/** Rows of each kind that one sweep deletes at most, and about how many bytes, so that no commit waits long for it. */
+/** The most rows of each kind, and approximate bytes, that one sweep deletes, so that no commit waits long for it. */
 export const SWEEP_ROWS = 200;
 const SWEEP_BYTES = 4 << 20;
 
@@ -13,7 +13,7 @@ export interface Expired {
   readonly more: boolean;
 }
 
-/** Deletes what has been kept for its time. Must run inside a transaction. */
+/** Deletes what is past its retention time. Must run inside a transaction. */
 export function prepareRetention(
   db: DatabaseSync,
   usage: AccountBytes,
@@ -29,7 +29,7 @@ export function prepareRetention(
       SELECT account, key FROM idempotency INDEXED BY idempotency_by_age
       WHERE created_at <= ? ORDER BY created_at LIMIT ${SWEEP_ROWS}) RETURNING account, key`);
 
-  /** Freeing a long message walks its pages, so bytes count as rows do. */
+  /** Freeing a long message walks its pages, so bytes count as well as rows. */
   function deleteFinished(status: 'done' | 'dead', until: number): {readonly deleted: number; readonly more: boolean} {
     const rows = finished.all(status, until);
     let [deleted, freed] = [0, 0];

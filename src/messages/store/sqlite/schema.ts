@@ -1,13 +1,15 @@
-/** The tables, and how a database of an older version becomes one of this. */
+/** The tables, and the migrations from older versions. */
 import type {DatabaseSync} from 'node:sqlite';
 
-/** "NPmq": tells a message store from any other SQLite file. https://sqlite.org/pragma.html#pragma_application_id */
+/**
+ * "NPmq": distinguishes a message store from other SQLite files. https://sqlite.org/pragma.html#pragma_application_id
+ */
 const APPLICATION_ID = 0x4e_50_6d_71;
 
 /**
- * One script for each version; never changed once released. `message` stands last in its table, so that looking at the
- * other columns never reads the overflow pages of a long one. It is kept as a JSON string literal: JSON escapes what
- * UTF-8 cannot hold (lone surrogates) and what SQLite text should not (NUL).
+ * One script per version; never changed once released. `message` is the last column, so that reading other columns
+ * never reads the overflow pages of a long message. It is stored as a JSON string literal: JSON escapes what UTF-8
+ * cannot represent (lone surrogates) and what SQLite text should not contain (NUL).
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -45,8 +47,8 @@ const MIGRATIONS: readonly string[] = [
   -- What each account has stored; kept in step by whoever inserts or deletes messages.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
-  // A claim finds what waits without passing over what is delayed or leased: `available_at` is 0 for what waits, else
-  // when a delay or lease ends. Queued messages of the version before keep their time, which has come: a claim reveals them.
+  // `available_at` is 0 for waiting messages, otherwise when the delay or lease ends, so a claim skips the others.
+  // Queued messages of the previous version keep their past time; a claim reveals them.
   `
   DROP INDEX messages_by_status;
   CREATE INDEX messages_by_status ON messages (account, status, id);
@@ -55,7 +57,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX messages_hidden ON messages (account, available_at)
     WHERE status IN ('queued', 'leased') AND available_at > 0;
   `,
-  // What accounts have stored is counted as in cost.ts; before, only the messages themselves were.
+  // Counts stored bytes as in cost.ts; before, only the messages themselves counted.
   `
   DELETE FROM accounts;
   INSERT INTO accounts (account, bytes)
@@ -70,12 +72,12 @@ const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Brings an empty or older database to a version, each step in a transaction. Throws for one that is not ours. */
+/** Migrates an empty or older database, each step in a transaction. Throws if it is not a message store. */
 export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
   const version = pragma(db, 'user_version');
   const application = pragma(db, 'application_id');
   if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
-    throw new Error('the file is a SQLite database, but not of messages');
+    throw new Error('the file is a SQLite database, but not a message store');
   }
   if (version > SCHEMA_VERSION) {
     throw new Error(
@@ -90,7 +92,7 @@ export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
   }
 }
 
-/** Changes nothing, but writes a page: to learn whether that is possible. */
+/** Writes a page without changing anything, to find out whether the disk is writable. */
 export function rewriteHeader(db: DatabaseSync): void {
   db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
 }

@@ -1,4 +1,4 @@
-/** What a transaction may do before it is committed, so that nobody waits long for a stranger's work. */
+/** Limits the work of a transaction, so that no account waits long for another's. */
 const ROWS = 512;
 const BYTES = 4 << 20;
 
@@ -12,7 +12,7 @@ export class Work {
     this.bytes += bytes;
   }
 
-  /** The operation that is being worked on is the last one of its transaction. */
+  /** The current operation is the last one of its transaction. */
   get isEnough(): boolean {
     return this.rows >= ROWS || this.bytes >= BYTES;
   }

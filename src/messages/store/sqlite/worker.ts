@@ -4,10 +4,10 @@ import {Engine} from './engine.ts';
 import {gather} from './group-commit.ts';
 import type {Chunk, EngineOptions, ThreadAnswer, ThreadRequest} from './operations.ts';
 
-if (parentPort === null) throw new Error('this module is the start of a worker thread');
+if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;
 const engine = new Engine(workerData as EngineOptions);
-// Only chunks: `close` comes when all of them have been answered.
+// Only chunks: `close` is sent once all of them have been answered.
 const next = () => receiveMessageOnPort(port)?.message as Chunk | undefined;
 port.on('message', (request: ThreadRequest) => {
   if (request === 'close') {

@@ -1,4 +1,4 @@
-/** The program inside of the namespace: runs the small Internet and, beside it, what is tested. Ends with its parent. */
+/** The program inside the namespace: runs the small internet and the code under test. Ends with its parent. */
 import {execFile} from 'node:child_process';
 import {createSocket} from 'node:dgram';
 import {Resolver} from 'node:dns/promises';
@@ -97,7 +97,7 @@ async function addAddresses(): Promise<void> {
   await run(['ip', '-batch', '-'], {input: `${lines.slice(3).join('\n')}\n`});
 }
 
-/** For the programs of this namespace alone. */
+/** Only for the programs in this namespace. */
 async function replaceSystemResolver(folder: string): Promise<void> {
   const file = join(folder, 'resolv.conf');
   await writeFile(file, `nameserver ${RESOLVER}\n`);

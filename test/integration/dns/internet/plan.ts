@@ -43,13 +43,13 @@ export interface ZoneSpec {
   readonly name: string;
   /** The name servers in the delegation and in the zone. */
   readonly at: readonly (ServerName | FaultName)[];
-  /** Lines of the zone file beside SOA and NS, relative to the zone. */
+  /** Lines of the zone file other than SOA and NS, relative to the zone. */
   readonly records: string;
   /** What some servers say instead. `BROKEN`: a file that no server can load. */
   readonly instead?: Partial<Record<Holder, string>>;
   /** Lines in the parent's zone, in place of the NS records of `at`. Empty: no delegation. */
   readonly delegation?: string;
-  /** The zone that delegates, where it is not the top-level domain. */
+  /** The delegating zone, if it is not the top-level domain. */
   readonly parent?: string;
   /** Whole records that the resolver has in its cache, so to say. */
   readonly resolverSays?: readonly string[];
@@ -87,7 +87,7 @@ export function isFault(name: ServerName | FaultName): name is FaultName {
   return FAULTS.some(fault => fault === name);
 }
 
-/** Every proxy has an address of its own. */
+/** Every proxy has its own address. */
 export function addressesOf(name: ServerName | FaultName): readonly string[] {
   return isFault(name) ? [`20.20.0.${FAULTS.indexOf(name) + 1}`] : SERVERS[name];
 }

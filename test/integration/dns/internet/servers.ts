@@ -17,9 +17,9 @@ export interface DaemonPrograms {
 export interface Daemon {
   readonly child: Child;
   readonly log: string;
-  /** Rejects when the daemon ends by itself. */
+  /** Rejects if the daemon exits unexpectedly. */
   readonly ended: Promise<never>;
-  /** Makes it read its zone files again; CoreDNS looks by itself. */
+  /** Makes it reread its zone files; CoreDNS does so automatically. */
   reload(): void;
 }
 

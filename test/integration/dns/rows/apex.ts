@@ -21,7 +21,7 @@ export const apexRows: readonly Row[] = [
     says: ['Create _nameplate.HOST. TXT "np-proof-1"', 'name "_nameplate"', 'but not that it is yours'],
   }),
   apex({
-    case: 'an apex with the TXT of somebody else',
+    case: "an apex with another account's TXT",
     zone: {at: ALL, records: `${ALIAS}\n_nameplate TXT "other"`},
     want: {reason: 'ProofMissing', agreed: true, txtValues: ['other']},
     says: ['only "other"'],
@@ -68,7 +68,7 @@ export const apexRows: readonly Row[] = [
     case: 'an apex whose TXT is in a zone that nobody answers for',
     zone: {at: ALL, records: `${ALIAS}\n_nameplate NS silent.ns-np.net.`},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['no name server answered about _nameplate.HOST'],
+    says: ['no name server answered the query for _nameplate.HOST'],
   }),
   apex({
     case: 'more TXT records than a datagram holds',
@@ -97,16 +97,16 @@ export const apexRows: readonly Row[] = [
     case: 'an apex at another address',
     zone: {at: ALL, records: `@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['HOST. A 192.0.2.99, which is no address of acct.edge-np.net', 'Replace it by an ALIAS record'],
+    says: ['HOST. A 192.0.2.99, which is not an address of acct.edge-np.net', 'Replace it with an ALIAS record'],
   }),
   apex({
-    case: 'an apex with a foreign A beside a right one',
+    case: 'an apex with a foreign A next to a correct one',
     zone: {at: ALL, records: `${ALIAS}\n@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'ConflictingRecord', agreed: true},
     says: ['Delete the A record 192.0.2.99 of HOST'],
   }),
   apex({
-    case: 'a foreign AAAA beside a right A',
+    case: 'a foreign AAAA next to a correct A',
     zone: {at: ALL, records: `${ALIAS}\n@ AAAA 2001:db8::66\n${PROOF}`},
     want: {reason: 'ConflictingRecord', agreed: true},
     says: ['Delete the AAAA record 2001:db8::66 of HOST', 'some visitors go there'],
@@ -131,7 +131,7 @@ export const apexRows: readonly Row[] = [
     case: 'a flattened name without TXT',
     zone: {at: ALL, records: `shop A ${TARGET_A}`},
     want: {reason: 'ProofMissing', agreed: true, addressesOnly: true},
-    says: ['Create _nameplate.HOST. TXT', 'or replace the addresses by HOST. CNAME'],
+    says: ['Create _nameplate.HOST. TXT', 'or replace the addresses with HOST. CNAME'],
   },
   {
     case: 'a name that one server flattens and another does not',

@@ -52,11 +52,11 @@ export const caaRows: readonly Row[] = [
     },
     host: 'shop.sub.ZONE',
   }),
-  caa('a CAA record at the name that a CNAME leads to', '', FORBIDDEN, {
+  caa('a CAA record at the name that a CNAME points to', '', FORBIDDEN, {
     zone: {at: ALL, records: 'shop CNAME other.forbidding.com.'},
     want: {reason: 'RecordMismatch', caa: {outcome: 'forbidden'} as CaaVerdict},
   }),
-  caa('a CAA record at the name that a CNAME leads to, as a resolver tells it', '', FORBIDDEN, {
+  caa('a CAA record at the name that a CNAME points to, as a resolver returns it', '', FORBIDDEN, {
     zone: {at: ALL, records: 'shop CNAME other.forbidding.com.'},
     config: RECURSIVE,
     want: {reason: 'RecordMismatch', caa: {outcome: 'forbidden'} as CaaVerdict},

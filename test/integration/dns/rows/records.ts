@@ -1,4 +1,4 @@
-/** What stands in the zone. */
+/** What is in the zone. */
 import {SERVERS} from '../internet/plan.ts';
 import {ALL, CNAME, type Row, STRICT, TARGET} from './row.ts';
 
@@ -13,7 +13,7 @@ export const recordRows: readonly Row[] = [
     case: 'right',
     zone: {at: ALL, records: CNAME},
     want: {reason: 'Verified', proof: 'cname', agreed: true, addressesOnly: false, minTtlSeconds: 300},
-    says: ['HOST leads to acct.edge-np.net', ...ALL.map(name => `${name}.ns-np.net (${SERVERS[name][0]})`)],
+    says: ['HOST points to acct.edge-np.net', ...ALL.map(name => `${name}.ns-np.net (${SERVERS[name][0]})`)],
   },
   {
     case: 'the target in capitals',
@@ -27,7 +27,7 @@ export const recordRows: readonly Row[] = [
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'an internationalised name',
+    case: 'an internationalized name',
     zone: {at: ALL, records: `xn--bcher-kva CNAME ${TARGET}.`},
     host: 'xn--bcher-kva.ZONE',
     want: {reason: 'Verified', agreed: true},
@@ -55,7 +55,7 @@ export const recordRows: readonly Row[] = [
     want: {reason: 'Verified', proof: 'cname', agreed: true},
   },
   {
-    case: 'a DNAME that leads elsewhere',
+    case: 'a DNAME that points elsewhere',
     zone: {at: ALL, records: 'sub DNAME right.com.'},
     host: 'ns.sub.ZONE',
     want: {reason: 'RecordMismatch', agreed: true},
@@ -80,7 +80,7 @@ export const recordRows: readonly Row[] = [
     case: 'a chain of twelve names',
     zone: {at: ALL, records: chain(12).join('\n')},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['too many names', 'Change it to HOST. CNAME acct.edge-np.net.'],
+    says: ['too long to follow', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
     case: 'a chain over zones',
@@ -91,13 +91,13 @@ export const recordRows: readonly Row[] = [
     case: 'a chain in a circle',
     zone: {at: ALL, records: 'shop CNAME x.there.com.'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle', 'Change it to HOST. CNAME acct.edge-np.net.'],
+    says: ['CNAME loop', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
-    case: 'a name that leads to itself',
+    case: 'a name that points to itself',
     zone: {at: ['a', 'd'], records: 'shop CNAME shop'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['circle'],
+    says: ['CNAME loop'],
   },
   {
     case: 'a chain to nowhere',
@@ -188,7 +188,7 @@ export const recordRows: readonly Row[] = [
     says: ['and 8 more', 'proxies or flattens'],
   },
   {
-    case: 'a CNAME beside other data, which no server loads',
+    case: 'a CNAME next to other data, which no server loads',
     zone: {at: STRICT, records: `${CNAME}\nshop A 192.0.2.7`},
     want: {reason: 'NameServersUnreachable', agreed: false},
     says: ['SERVFAIL'],

@@ -6,7 +6,7 @@ const OLD = ['shop.ZONE. 300 IN A 192.0.2.7'];
 
 export const resolverRows: readonly Row[] = [
   {
-    case: 'a right record, by a resolver',
+    case: 'a correct record, from a resolver',
     zone: {at: ALL, records: CNAME},
     config: RECURSIVE,
     want: {reason: 'Verified', proof: 'cname'},
@@ -60,31 +60,31 @@ export const resolverRows: readonly Row[] = [
     says: ['DNSSEC validation of HOST fails at 9.9.9.9', 'DS record at your registrar'],
   },
   {
-    case: "a right record that the system's resolver does not have yet",
+    case: "a correct record that the system's resolver does not have yet",
     zone: {at: ALL, records: CNAME, resolverSays: OLD},
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'a right record that a resolver does not have yet',
+    case: 'a correct record that a resolver does not have yet',
     zone: {at: ALL, records: CNAME, resolverSays: OLD},
     config: CONFIRMED,
     want: {reason: 'Propagating', agreed: false},
     says: ['the resolver 9.9.9.9 still has the old answer 192.0.2.7'],
   },
   {
-    case: 'a right record that a resolver has too',
+    case: 'a correct record that a resolver also has',
     zone: {at: ALL, records: CNAME},
     config: CONFIRMED,
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'a right record, and a resolver that is dead',
+    case: 'a correct record, and a dead resolver',
     zone: {at: ALL, records: CNAME},
     config: {recursives: [SERVERS.silent[0]]},
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'a right record, with the way to all authoritative servers closed',
+    case: 'a correct record, with the path to all authoritative servers blocked',
     zone: {at: ALL, records: CNAME},
     config: NO_EGRESS,
     want: {reason: 'Verified', agreed: false},
@@ -96,7 +96,7 @@ export const resolverRows: readonly Row[] = [
     want: {reason: 'RecordMissing', agreed: false},
   },
   {
-    case: 'a zone whose own servers are dead, while a resolver still remembers',
+    case: 'a zone whose own servers are dead while a resolver still has it cached',
     zone: {at: ['closed'], records: CNAME, resolverSays: ['shop.ZONE. 300 IN CNAME acct.edge-np.net.']},
     config: CONFIRMED,
     want: {reason: 'NameServersUnreachable', agreed: false},
@@ -113,6 +113,6 @@ export const resolverRows: readonly Row[] = [
     zone: {at: ALL, records: CNAME},
     config: {rootServers: [SERVERS.closed[0]], recursives: [SERVERS.closed[0]]},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['No resolver gave an answer', '20.10.0.1'],
+    says: ['No resolver answered', '20.10.0.1'],
   },
 ];

@@ -19,7 +19,7 @@ export const STRICT = ['a', 'b', 'c'] as const;
 export const RECURSIVE = {mode: 'recursive', recursives: [RESOLVER]} as const;
 /** `auto`, with a resolver that must have the new answer too. */
 export const CONFIRMED = {recursives: [RESOLVER]} as const;
-/** `auto`, where no way leads to the root servers. */
+/** `auto`, without a path to the root servers. */
 export const NO_EGRESS = {rootServers: [SERVERS.closed[0]], recursives: [RESOLVER]} as const;
 
 /** In all texts ZONE stands for the row's own zone, in `says` HOST for the host asked about. */
@@ -36,7 +36,7 @@ export interface Row {
   readonly says?: readonly string[];
 }
 
-/** Zones that several rows lead to. */
+/** Zones that several rows point to. */
 export const SHARED: readonly ZoneSpec[] = [
   {name: 'edge-np.net', at: ALL, records: `acct A ${TARGET_A}\nacct AAAA ${TARGET_AAAA}\nother A ${TARGET_A}`},
   {name: 'right.com', at: ALL, records: `${CNAME}\nns A ${SERVERS.a[0]}\nalias CNAME ns`},

@@ -10,7 +10,7 @@ const forbidden = (address: string): Row => ({
     delegation: `ZONE. NS ns.ZONE.\nns.ZONE. ${address.includes(':') ? 'AAAA' : 'A'} ${address}`,
   },
   want: {reason: 'DelegationBroken', agreed: false},
-  says: ['ns.ZONE', 'not a public address', 'set the right name servers at your registrar'],
+  says: ['ns.ZONE', 'not a public address', 'set the correct name servers at your registrar'],
 });
 
 export const FORBIDDEN = [
@@ -66,13 +66,13 @@ export const serverRows: readonly Row[] = [
     case: 'one server that still has the old address',
     zone: {at: ALL, records: CNAME, instead: {b: 'shop A 192.0.2.7'}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['b.ns-np.net (20.2.0.1)', 'still answers HOST. A 192.0.2.7', 'No need to do anything'],
+    says: ['b.ns-np.net (20.2.0.1)', 'is still HOST. A 192.0.2.7', 'No action needed'],
   },
   {
     case: 'one server that has no record yet',
     zone: {at: ALL, records: CNAME, instead: {d: ''}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['d.ns-np.net (20.4.0.1)', 'still answers that there is no record'],
+    says: ['d.ns-np.net (20.4.0.1)', 'is still that there is no record'],
   },
   {
     case: 'one server that has another type only',
@@ -81,10 +81,10 @@ export const serverRows: readonly Row[] = [
     says: ['c.ns-np.net (20.3.0.1)'],
   },
   {
-    case: 'one server that has the right record of four',
+    case: 'one of four servers has the correct record',
     zone: {at: ALL, records: '', instead: {c: CNAME}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['The right record is at c.ns-np.net'],
+    says: ['The correct record is at c.ns-np.net'],
   },
   {
     case: 'all servers silent',
@@ -117,13 +117,13 @@ export const serverRows: readonly Row[] = [
     says: ['registry.ns-np.net', 'without authority'],
   },
   {
-    case: 'a server without authority that has the right answer',
+    case: 'a server without authority that has the correct answer',
     zone: {at: ['unsure'], records: CNAME},
     want: {reason: 'DelegationBroken', agreed: false},
     says: ['unsure.ns-np.net', 'answers without authority for ZONE'],
   },
   {
-    case: 'a server without authority that has the right answer, beside one with authority that has not',
+    case: 'a server without authority that has the correct answer, next to one with authority that does not',
     zone: {at: ['a', 'unsure'], records: CNAME, instead: {a: ''}},
     want: {reason: 'RecordMissing', agreed: false},
   },
@@ -148,7 +148,7 @@ export const serverRows: readonly Row[] = [
   },
   ...FORBIDDEN.map(forbidden),
   {
-    case: 'a forbidden address beside a good server',
+    case: 'a forbidden address next to a good server',
     zone: {
       at: ['a'],
       records: CNAME,
@@ -207,13 +207,13 @@ export const serverRows: readonly Row[] = [
     want: {reason: 'Verified', agreed: true},
   },
   {
-    case: 'a subdomain that is a zone of its own',
+    case: 'a subdomain that is a separate zone',
     zone: {name: 'sub.right.com', parent: 'right.com', at: ['c'], records: CNAME},
     want: {reason: 'Verified', proof: 'cname', agreed: true},
     says: ['c.ns-np.net'],
   },
   {
-    case: 'a subdomain that is a zone of its own, of servers that are dead',
+    case: 'a subdomain that is a separate zone, on dead servers',
     zone: {name: 'gone.right.com', parent: 'right.com', at: ['silent'], records: CNAME},
     want: {reason: 'NameServersUnreachable', agreed: false},
     says: ['No name server of gone.right.com', 'silent.ns-np.net'],

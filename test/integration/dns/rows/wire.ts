@@ -23,7 +23,7 @@ const expected: Record<FaultName, Pick<Row, 'want' | 'says'>> = {
   duplicate: {want: VERIFIED},
   'forge-source': {want: UNREACHABLE, says: ['forge-source.ns-np.net', 'no answer']},
   'flip-bits': {want: {verified: false, agreed: false}},
-  'split-brain': {want: {reason: 'ConflictingRecord', agreed: true}, says: ['beside a CNAME record', '2001:db8::7']},
+  'split-brain': {want: {reason: 'ConflictingRecord', agreed: true}, says: ['next to a CNAME record', '2001:db8::7']},
   'no-edns': {want: VERIFIED},
   'query-back': {want: VERIFIED},
 };
@@ -45,7 +45,7 @@ export const wireRows: readonly Row[] = [
     }),
   ),
   {
-    case: 'a CNAME to another target, with an address beside it',
+    case: 'a CNAME to another target, with an address next to it',
     zone: {at: ['split-brain'], records: 'shop CNAME ns.right.com.', instead: {c: 'shop AAAA 2001:db8::7'}},
     want: {reason: 'ConflictingRecord'},
     says: ['Delete the AAAA record 2001:db8::7 of HOST', `change the CNAME record to HOST. CNAME ${TARGET}.`],

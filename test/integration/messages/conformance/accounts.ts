@@ -38,7 +38,7 @@ export function accountTests(world: World): void {
       await expect(world.client.post(theirs.key, `/messages/${id}/ack`, {lease})).resolves.toMatchObject({status: 200});
     });
 
-    test('has idempotency keys of its own', async () => {
+    test('has its own idempotency keys', async () => {
       const {mine, id} = await two();
       const same = await world.client.submit(mine.key, 'theirs', {'idempotency-key': 'shared'});
       expect(same.status).toBe(202);

@@ -93,7 +93,7 @@ export function bodyTests(world: World): void {
       expect(answer).toMatchObject({status, body: status === 202 ? {status: 'queued'} : {code}});
     });
 
-    test('the limit holds for bodies that do not say their length', async () => {
+    test('the limit applies to bodies without a declared length', async () => {
       const {key} = world.service.account();
       const send = (text: string) =>
         world.client.request('/messages', {method: 'POST', key, chunks: [text.slice(0, 1000), text.slice(1000)]});
@@ -130,7 +130,7 @@ export function bodyTests(world: World): void {
     });
   });
 
-  test('202: id, message, status and createdAt, no more; Location leads to the message', async () => {
+  test('202: only id, message, status, and createdAt; Location points to the message', async () => {
     const {key} = world.service.account();
     const before = Date.now();
     const {body, headers} = await world.client.submit(key, 'hello');

@@ -7,7 +7,7 @@ export function idempotencyTests(world: World): void {
   const count = async (key: string) => (await world.client.get(key, '/messages?limit=100')).body.messages.length;
 
   describe('Idempotency-Key', () => {
-    test('repeated with the same body: the same answer, marked, and one message', async () => {
+    test('repeated with the same body: the same response, marked, and one message', async () => {
       const {key} = world.service.account();
       const first = await submit(key, 'hello', 'a');
       const again = await submit(key, 'hello', 'a');
@@ -32,7 +32,7 @@ export function idempotencyTests(world: World): void {
       await expect(count(key)).resolves.toBe(1);
     });
 
-    test('with other members beside the same message: 422', async () => {
+    test('with other members next to the same message: 422', async () => {
       const {key} = world.service.account();
       await submit(key, 'hello', 'a');
       const body = {message: 'hello', to: 'b'};
@@ -85,7 +85,7 @@ export function idempotencyTests(world: World): void {
       expect(answer).toMatchObject({status: 400, body: {code: 'invalid_idempotency_key'}});
     });
 
-    test('64 clients at once with one key: one message, 64 times the same answer', async () => {
+    test('64 concurrent clients with one key: one message, and 64 identical responses', async () => {
       const {key} = world.service.account();
       const answers = await Promise.all(Array.from({length: 64}, () => submit(key, 'hello', 'once')));
       expect(answers.map(({status}) => status)).toEqual(Array.from({length: 64}, () => 202));
@@ -94,7 +94,7 @@ export function idempotencyTests(world: World): void {
       await expect(count(key)).resolves.toBe(1);
     });
 
-    test('64 clients at once with one key and two bodies: one of them wins, the other is told', async () => {
+    test('64 concurrent clients with one key and two bodies: one body wins, and the other is rejected', async () => {
       const {key} = world.service.account();
       const answers = await Promise.all(Array.from({length: 64}, (_, n) => submit(key, `body ${n % 2}`, 'once')));
       const statuses = answers.map(({status}) => status).sort();

@@ -30,7 +30,7 @@ export function leaseTests(world: World): void {
   }
 
   describe('a lease', () => {
-    test('takes the oldest, one unless more are asked for, and hides them from other workers', async () => {
+    test('takes the oldest message, or several on request, and hides them from other workers', async () => {
       const {key} = await filled(4);
       expect((await claim(key)).map(({message}) => message)).toEqual(['message 0']);
       expect((await claim(key, {limit: 2})).map(({message}) => message)).toEqual(['message 1', 'message 2']);
@@ -38,7 +38,7 @@ export function leaseTests(world: World): void {
       expect(await claim(key)).toEqual([]);
     });
 
-    test('lasts as long as asked for', async () => {
+    test('lasts as long as requested', async () => {
       const {key} = await filled();
       const before = Date.now();
       const {leaseExpiresAt, attempts} = await one(key, {leaseSeconds: 600});
@@ -105,7 +105,7 @@ export function leaseTests(world: World): void {
       await expect(settle(key, 'ack', dead, {lease: again.lease})).resolves.toMatchObject({status: 200});
     });
 
-    test('that has run out is gone even when nobody else has claimed', async () => {
+    test('that has expired is gone even if nobody else has claimed', async () => {
       const {key} = await filled();
       const claimed = await one(key, {leaseSeconds: 1});
       await until('it is queued again', async () => (await read(key, claimed)).status === 'queued');
@@ -153,7 +153,7 @@ export function leaseTests(world: World): void {
       }
     });
 
-    test('cannot be made up for a message that nobody has claimed', async () => {
+    test('cannot be invented for a message that nobody has claimed', async () => {
       const {key} = await filled();
       const [message] = (await world.client.get(key, '/messages')).body.messages;
       await expect(settle(key, 'ack', message, {lease: 'null'})).resolves.toMatchObject({status: 409});

@@ -5,7 +5,7 @@ import type {World} from './suite.ts';
 
 export function limitTests(world: World): void {
   describe('an account', () => {
-    test('over its requests is told when to come back; others are not concerned', async () => {
+    test('over its request rate learns when to retry; others are not affected', async () => {
       const account = {requestsPerSecond: 2, burstSeconds: 2};
       const {service, client} = await world.another({limits: {account}});
       const [mine, theirs] = [service.account(), service.account()];
@@ -20,7 +20,7 @@ export function limitTests(world: World): void {
       await until('it may send again', async () => (await client.submit(mine.key, 'x')).status === 202);
     });
 
-    test('over its bytes is told so; small requests may still fit', async () => {
+    test('over its byte rate gets an error that says so; small requests may still fit', async () => {
       const account = {bytesPerSecond: 1000, burstSeconds: 10};
       const {service, client} = await world.another({limits: {bodyBytes: 10_000, account}});
       const {key} = service.account();

@@ -37,7 +37,7 @@ export function listTests(world: World): void {
       await expect(pages(key, '')).resolves.toEqual([ids]);
     });
 
-    test('goes on where it was while messages come in', async () => {
+    test('continues where it was while messages arrive', async () => {
       const {key, ids} = await fill(2);
       const first = (await world.client.get(key, '/messages?limit=1')).body;
       const later = (await world.client.submit(key, 'later')).body.id;
@@ -87,7 +87,7 @@ export function listTests(world: World): void {
 
   describe('reading', () => {
     test.concurrent.each([
-      ['an id of nobody', 'msg_01890a5d-ac96-774b-bcce-b302099a8057'],
+      ['an id that does not exist', 'msg_01890a5d-ac96-774b-bcce-b302099a8057'],
       ['what is no id', 'x'],
       ['an id in upper case', 'MSG_01890A5D-AC96-774B-BCCE-B302099A8057'],
       ['an encoded slash', 'a%2Fb'],

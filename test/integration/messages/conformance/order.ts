@@ -29,7 +29,7 @@ const authorizationRows: readonly HeaderRow[] = [
   {case: 'several spaces after the scheme', headers: bearer(key => `Bearer   ${key}`), status: 202},
   {case: 'no header', headers: () => JSON_TYPE, ...refused},
   {case: 'an empty header', headers: bearer(() => ''), ...refused},
-  {case: 'the scheme alone', headers: bearer(() => 'Bearer'), ...refused},
+  {case: 'only the scheme', headers: bearer(() => 'Bearer'), ...refused},
   {case: 'the key alone', headers: bearer(key => key), ...refused},
   {case: 'Basic', headers: bearer(key => `Basic ${key}`), ...refused},
   {case: 'no space after the scheme', headers: bearer(key => `Bearer${key}`), ...refused},
@@ -112,7 +112,7 @@ export function orderTests(world: World): void {
     expect(answer).toMatchObject({status: row.status, body: {code: row.code, status: row.status}});
   });
 
-  test('401 comes before the body is read, also to who waits to be told to go on', async () => {
+  test('401 comes before the body is read, also for a client that expects 100 Continue', async () => {
     const head = 'POST /messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\ncontent-length: 100\r\n';
     const plain = exchange(world.service.port, `${head}connection: close\r\n\r\n`);
     await expect(plain).resolves.toMatch(/^HTTP\/1\.1 401 /);
@@ -120,7 +120,7 @@ export function orderTests(world: World): void {
     await expect(asking).resolves.toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  test('who waits with a good key is told to go on', async () => {
+  test('a client that waits with a valid key gets 100 Continue', async () => {
     const {key} = world.service.account();
     const headers = {authorization: `Bearer ${key}`, 'content-type': 'application/json', expect: '100-continue'};
     await expect(submit(headers)).resolves.toMatchObject({status: 202});
@@ -167,7 +167,7 @@ export function orderTests(world: World): void {
     expect(answer).toMatchObject({status: 200, text: ''});
   });
 
-  test('the request id is the one that was sent, where it is harmless', async () => {
+  test('the request id is the one that was sent, if it is safe', async () => {
     const {key} = world.service.account();
     const idOf = async (id: string) => {
       const answer = await world.client.request('/messages/x', {key, headers: {'x-request-id': id}});
