@@ -13,6 +13,7 @@ import {DerivedNames} from './model/derived-names.ts';
 import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
+import {createPlaces} from './state/places.ts';
 import {Reservations} from './state/reservations.ts';
 import {createStores} from './state/stores.ts';
 
@@ -49,10 +50,13 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   });
   const edge = traefik(config.routing);
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
+  const names = new DerivedNames(parts.platformKey, config.platform);
+  const stores = createStores(manager, config, names, edge.resources);
   const operator: Operator = {
     config,
-    names: new DerivedNames(parts.platformKey, config.platform),
-    stores: createStores(manager, config, edge.resources),
+    names,
+    stores,
+    places: createPlaces({stores, config}),
     scheduler,
     orderSchedule: new OrderSchedule(),
     reservations: new Reservations(),

@@ -35,6 +35,7 @@ const plan = object('What accounts on the plan may do.', {
     description: 'Whether accounts on the plan may have custom domains.',
   },
   maxDomains: count(20, 0, 100_000, 'How many custom hosts one account may have.'),
+  maxProjects: count(100, 0, 100_000, 'How many Projects of one account are published. The oldest ones come first.'),
 });
 
 const platform = section(
@@ -366,7 +367,10 @@ export const operatorConfigSchema: Schema = {
         pattern: '^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$',
         examples: ['pro'],
       },
-      default: {free: {customDomains: false, maxDomains: 0}, pro: {customDomains: true, maxDomains: 20}},
+      default: {
+        free: {customDomains: false, maxDomains: 0, maxProjects: 10},
+        pro: {customDomains: true, maxDomains: 20, maxProjects: 100},
+      },
       description: 'The plans by name. A namespace has the plan of its label nameplate.dev/plan.',
     },
     defaultPlan: {

@@ -17,7 +17,10 @@ const complete: OperatorConfig = {
     keyFile: '/etc/nameplate/key/platform.key',
   },
   defaultHost: {tls: 'ingress-default'},
-  plans: {free: {customDomains: false, maxDomains: 0}, pro: {customDomains: true, maxDomains: 20}},
+  plans: {
+    free: {customDomains: false, maxDomains: 0, maxProjects: 10},
+    pro: {customDomains: true, maxDomains: 20, maxProjects: 100},
+  },
   defaultPlan: 'free',
   certificates: {
     issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io'},
@@ -103,7 +106,7 @@ test('an empty file is told all that is needed', () => {
 
 test('plans of the file replace the default ones', () => {
   const config = parse(`${minimal}plans: {gold: {customDomains: true}}\ndefaultPlan: gold\n`);
-  expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20}});
+  expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20, maxProjects: 100}});
 });
 
 test('a reserve for renewals that leaves nothing to new hosts is told', () => {

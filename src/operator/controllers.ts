@@ -15,18 +15,18 @@ import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/reconcile.ts';
-import {accountId} from './model/account.ts';
+import {accountId, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import type {CertificateRequest, DomainClaim, HeldHosts, Project} from './model/kinds.ts';
 import {listedHosts} from './model/project-hosts.ts';
-import {leavesQueue, waitingForPlan} from './plan-queue.ts';
+import {planQueue} from './plan-queue.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
-import {accountIn, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 
 export function addControllers(manager: Manager, operator: Operator): void {
@@ -41,19 +41,24 @@ export function addControllers(manager: Manager, operator: Operator): void {
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
-  const {stores} = operator;
+  const {stores, places} = operator;
   const {workers} = operator.config.controller;
+  const queue = planQueue(stores, stores.projects);
   const ofService = (key: string) => stores.projects.byIndex(INDEX.service, key).map(keyOf);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
-    .watch(stores.projects, self)
+    .watch(stores.projects, delta => [...self(delta), ...queue.behind(delta)])
+    .watch(stores.namespaces, delta => [
+      ...(isRelabeled(delta) ? stores.projects.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
+      ...queue.leftBy(delta),
+    ])
     .watch(stores.services, ({object}) => ofService(keyOf(object)))
     .watch(stores.endpointSlices, ({object}) => {
       const service = object.metadata.labels?.['kubernetes.io/service-name'];
       return service ? ofService(inNamespace(object, service)) : [];
     })
     .watch(stores.domains, ({object, old}) => [
-      ...stores.projects.byIndex(INDEX.host, keyOf(object)).map(keyOf),
+      ...places.listing(keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
     ])
     .watch(stores.ingressClasses, ({object}) =>
@@ -77,25 +82,24 @@ function addDomainController(manager: Manager, operator: Operator): void {
   const {stores, scheduler, orderSchedule, config} = operator;
   const {workers} = config.controller;
   const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
+  const queue = planQueue(stores, stores.domains);
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
       ...(mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta)),
-      ...(delta.type === 'deleted' || leavesQueue(delta)
-        ? waitingForPlan(stores, accountIn(stores, delta.object.metadata.namespace))
-        : []),
+      ...queue.behind(delta),
     ])
     .watch(stores.projects, delta =>
       isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
     )
-    .watch(stores.namespaces, ({type, object, old = object}) => [
-      ...stores.domains.byIndex(INDEX.namespace, object.metadata.name).map(keyOf),
-      ...(type === 'deleted' || accountId(old) !== accountId(object) ? waitingForPlan(stores, accountId(old)) : []),
+    .watch(stores.namespaces, delta => [
+      ...stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf),
+      ...queue.leftBy(delta),
     ])
     .watch(stores.claims, delta => [
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
-      ...(isLetGo(delta) ? waitingForPlan(stores, (delta.old ?? delta.object).spec.account) : []),
+      ...(isLetGo(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
     .watch(stores.services, ({object}) =>
       stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
@@ -134,13 +138,11 @@ function watchIssuance(controller: Controller, stores: Stores): void {
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
   const {stores} = operator;
-  const ofDefaultHost = ({metadata: {name, namespace = ''}}: DeepReadonly<Project>) =>
-    routeKeyOf(`${namespace}/${operator.names.defaultHost(name, namespace)}`);
   manager
     .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
     .watch(stores.secrets, self)
     .watch(stores.domains, ({object}) => [routeKeyOf(keyOf(object))])
-    .watch(stores.projects, ({object}) => [ofDefaultHost(object)]);
+    .watch(stores.projects, ({object}) => [routeKeyOf(inNamespace(object, object.defaultHost))]);
   manager
     .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
     .watch(stores.claims, self);
@@ -230,11 +232,16 @@ function self({object}: Delta<KubeObject>): string[] {
   return [keyOf(object)];
 }
 
-/** The status of a Project sums its Domains up, and changes with each of them: were it to call them all, n would call n². */
+/**
+ * The status of a Project sums its Domains up, and changes with each of them: were it to call them all, n would call n².
+ * But when a Project gets or loses its place in the plan, it also gets or loses its hosts.
+ */
 function isOwnSummary({object, old}: Delta<Project>): boolean {
   return (
-    old?.metadata.generation === object.metadata.generation &&
-    isDeepStrictEqual(old?.metadata.annotations, object.metadata.annotations)
+    old !== undefined &&
+    old.metadata.generation === object.metadata.generation &&
+    waitsForPlan(old) === waitsForPlan(object) &&
+    isDeepStrictEqual(old.metadata.annotations, object.metadata.annotations)
   );
 }
 
@@ -244,9 +251,13 @@ function changedHosts({object, old}: Delta<HeldHosts>): string[] {
   return [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(host => now[host] !== before[host]);
 }
 
-/** The hosts that a Project lists, or listed before: other Projects and Domains may want them. */
-function hostKeysOf({object, old}: Delta<Project>): Set<string> {
-  const hosts = [object, old].flatMap(version => (version ? listedHosts(version) : []));
+/**
+ * The hosts that a Project lists, or listed before: other Projects and Domains may want them. None while it waits for
+ * its plan: a tenant may create any number of such Projects.
+ */
+function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
+  if (waitsForPlan(object) && waitsForPlan(old)) return new Set();
+  const hosts = [object, old].flatMap(listedHosts);
   return new Set(hosts.map(({host}) => inNamespace(object, host)));
 }
 
@@ -259,6 +270,16 @@ function isLetGo({type, object, old = object}: Delta<DomainClaim>): boolean {
 /** Undefined once the claim is released. */
 function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
   return releasedAt === undefined ? {account, namespace} : undefined;
+}
+
+/** It may have another account or plan, or it is new, gone, or going. The cache keeps only the labels that we read. */
+function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
+  const {labels, deletionTimestamp} = object.metadata;
+  return (
+    type !== 'updated' ||
+    old?.metadata.deletionTimestamp !== deletionTimestamp ||
+    !isDeepStrictEqual(old?.metadata.labels, labels)
+  );
 }
 
 /** Its claims are another account's from now on. */

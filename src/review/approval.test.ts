@@ -4,7 +4,7 @@ import type {DecisionBasis} from '../operator/approval/decide.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {routeName} from '../operator/model/derived-names.ts';
-import type {Certificate, DomainClaim, Issuer, Project} from '../operator/model/kinds.ts';
+import type {CachedProject, Certificate, DomainClaim, Issuer} from '../operator/model/kinds.ts';
 import {judgedIssuer} from '../operator/state/slim.ts';
 import {INDEX} from '../operator/state/stores.ts';
 import {parseConfig} from '../process/load-config.ts';
@@ -47,11 +47,11 @@ function basisOf(config: OperatorConfig, certificate: Certificate): DecisionBasi
   const claim = {spec: {account: NAMESPACE, namespace: NAMESPACE, since: '2026-01-01T00:00:00Z'}};
   const acme = {acme: {server: SERVER}};
   const issuer = object('Issuer', 'own', {spec: acme}, NAMESPACE) as Issuer;
-  const projects = storeOf<Project>([]);
-  projects.addIndex(INDEX.namespace, () => []);
+  const projects = storeOf<CachedProject>([]);
+  projects.addIndex(INDEX.defaultHost, () => []);
   return {
     config,
-    names: {defaultHost: () => ''},
+    places: {has: () => true},
     stores: {
       projects,
       namespaces: storeOf([object('Namespace', NAMESPACE, {})]),

@@ -4,6 +4,7 @@
  */
 import {LABEL} from '../api/names.ts';
 import {type DecisionBasis, decide} from '../operator/approval/decide.ts';
+import {waitsForPlan} from '../operator/model/account.ts';
 import {issuerOf} from '../operator/model/ca-account.ts';
 import {isOurs} from '../operator/model/certificate-request.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
@@ -18,7 +19,7 @@ import {
   PROJECT,
 } from '../operator/model/kinds.ts';
 import {judgedIssuer} from '../operator/state/slim.ts';
-import {INDEX} from '../operator/state/stores.ts';
+import {INDEX, inNamespace} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
 import {approvalReason, issuerAdvice} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
@@ -41,12 +42,16 @@ export async function judgeByApprover(
     ({metadata}) => !isFromCertificate(metadata.ownerReferences ?? []),
   );
   const issuers = (await inScope(ISSUER)).map(issuer => ({issuer, judged: judgedIssuer(issuer, config)}));
-  const projects = storeOf(await inScope(PROJECT));
-  projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
+  // The operator derives the default host from the platform key, which stays in its Secret.
+  const cached = (await inScope(PROJECT)).map(project => ({
+    ...project,
+    defaultHost: project.status?.defaultHost ?? '',
+  }));
+  const projects = storeOf(cached);
+  projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
   const basis: DecisionBasis = {
     config,
-    // The platform key, from which the operator derives it, stays in its Secret.
-    names: {defaultHost: (name, where) => projects.get(`${where}/${name}`)?.status?.defaultHost ?? ''},
+    places: {has: project => !waitsForPlan(project)},
     stores: {
       projects,
       namespaces: storeOf(namespaces),

@@ -8,10 +8,11 @@ import {accountOf} from '../model/account.ts';
 import {issuerOf} from '../model/ca-account.ts';
 import {requestedHost, requestedServices} from '../model/certificate-request.ts';
 import type {IssuerRef} from '../model/config.ts';
-import {type DerivedNames, routeKeyOf} from '../model/derived-names.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
 import {holderOf} from '../model/holder.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import type {Places} from '../state/places.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
 
 export interface Decision {
@@ -33,7 +34,7 @@ type DenialReason =
 
 /** What a decision depends on; the command `review` has no more of an operator than this. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
-  readonly names: Pick<DerivedNames, 'defaultHost'>;
+  readonly places: Pick<Places, 'has'>;
   readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;
 }
 
@@ -74,9 +75,9 @@ export function decide(
   );
 }
 
-/** By a claim, or as the default host of one of its Projects where each has a certificate of its own. */
+/** By a claim, or as the default host of a Project that has a place in the plan, where each has its own certificate. */
 function howHeld(
-  {stores, config, names}: DecisionBasis,
+  {stores, config, places}: DecisionBasis,
   namespace: string,
   host: string,
   claimOf: ClaimOf = name => stores.claims.get(name),
@@ -85,9 +86,8 @@ function howHeld(
   if (!object || object.metadata.deletionTimestamp) return undefined;
   if (holderOf(claimOf(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit of the base domain
-  const projects = [...stores.projects.byIndex(INDEX.namespace, namespace)];
-  const isDefault = projects.some(({metadata}) => names.defaultHost(metadata.name, namespace) === host);
-  return isDefault ? 'DefaultHost' : undefined;
+  const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
+  return project && places.has(project) ? 'DefaultHost' : undefined;
 }
 
 /**

@@ -15,7 +15,7 @@ test('a lost host leaves the record although the API server refuses to add anoth
   const state = 'synced';
   const stores = {
     claims: {state, byIndex: () => [claim], get: () => claim},
-    projects: {state, byIndex: () => []},
+    projects: {state},
     namespaces: {state, get: () => namespace},
     heldHosts: {state, get: () => record},
   };

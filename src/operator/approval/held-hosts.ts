@@ -55,11 +55,11 @@ function change(
 
 /** By host, the UID of what makes it the namespace's: a claim, or the Project whose default host has its own certificate. */
 function heldHosts(operator: Operator, namespace: string): Record<string, string> {
-  const {stores, config, names} = operator;
+  const {stores, config, places} = operator;
   const claims = stores.claims.byIndex(INDEX.namespace, namespace).filter(claim => isHeld(operator, namespace, claim));
-  const own = config.defaultHost.tls === 'certificate' ? stores.projects.byIndex(INDEX.namespace, namespace) : [];
+  const own = config.defaultHost.tls === 'certificate' ? places.in(namespace) : [];
   return Object.fromEntries([
-    ...own.map(({metadata: {name, uid = ''}}) => [names.defaultHost(name, namespace), uid]),
+    ...own.map(({metadata: {uid = ''}, defaultHost}) => [defaultHost, uid]),
     ...claims.map(({metadata: {name, uid = ''}}) => [name, uid]),
   ]);
 }

@@ -37,8 +37,8 @@ function reservedZone(host: string, {config}: Operator): string | undefined {
 }
 
 /** Another Project of the namespace that lists the host and goes before the one this Domain refers to. */
-function olderRival({stores}: Operator, {key, host}: DomainView, project: DeepReadonly<Project>): string | undefined {
-  const winner = desiredDomain(host, stores.projects.byIndex(INDEX.host, key))?.winner;
+function olderRival({places}: Operator, {key, host}: DomainView, project: DeepReadonly<Project>): string | undefined {
+  const winner = desiredDomain(host, places.listing(key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;
   return listedHost(project, host) ? winner.metadata.name : undefined;
 }

@@ -5,7 +5,7 @@ import {after, done, type Outcome, retry} from '../../runtime/controller/outcome
 import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
-import {INDEX, isTerminating} from '../state/stores.ts';
+import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {checkCaa} from './caa.ts';
 import {certify} from './certify.ts';
@@ -46,10 +46,10 @@ export function reconcileDomain(operator: Operator): Reconcile {
 }
 
 /** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */
-function isAboutToChange({stores}: Operator, domain: DomainView['domain']): boolean {
+function isAboutToChange({stores, places}: Operator, domain: DomainView['domain']): boolean {
   if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
   const {namespace, name} = domain.metadata;
-  const desired = desiredDomain(domain.spec.host, stores.projects.byIndex(INDEX.host, `${namespace}/${name}`));
+  const desired = desiredDomain(domain.spec.host, places.listing(`${namespace}/${name}`));
   return !isDeepStrictEqual(desired?.spec, domain.spec);
 }
 

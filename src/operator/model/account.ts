@@ -1,3 +1,4 @@
+import type {Condition} from '../../api/conditions.ts';
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {OperatorConfig, PlanConfig} from './config.ts';
@@ -32,4 +33,11 @@ export function accountOf(namespace: DeepReadonly<KubeObject>, config: OperatorC
 /** The plans that would allow custom domains, for messages. */
 export function plansWithDomains(config: OperatorConfig): string[] {
   return Object.entries(config.plans).flatMap(([name, plan]) => (plan.customDomains ? [name] : []));
+}
+
+/** Whether the status of a Domain or a Project says that the plan has no slot for it. */
+export function waitsForPlan({status}: DeepReadonly<{status?: {conditions?: Condition[]}}>): boolean {
+  return (status?.conditions ?? []).some(
+    ({status: state, reason}) => state === 'False' && reason === 'PlanLimitReached',
+  );
 }

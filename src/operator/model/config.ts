@@ -39,6 +39,8 @@ export interface PlanConfig {
   readonly customDomains: boolean;
   /** Custom hosts that one account may have on this plan. */
   readonly maxDomains: number;
+  /** Projects of one account that are published on this plan. */
+  readonly maxProjects: number;
 }
 
 export interface IssuerRef {

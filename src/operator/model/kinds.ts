@@ -10,6 +10,10 @@ export interface Project extends KubeObject {
   spec: ProjectSpec;
   status?: ProjectStatus;
 }
+export interface CachedProject extends Project {
+  /** Not part of the API: derived once, when the Project is cached. */
+  defaultHost: string;
+}
 export interface Domain extends KubeObject {
   spec: DomainSpec;
   status?: DomainStatus;

@@ -27,15 +27,16 @@ test('no domains, no hosts', () => {
   expect(listedHosts(project('shop', {}))).toEqual([]);
 });
 
-test('of the Projects that list a host the oldest decides, and all own it', () => {
+test('of the Projects that list a host the oldest decides, and the two oldest own it', () => {
   const elder = project('z', {primary: 'a.test'}, {creationTimestamp: '2026-01-01T00:00:00Z'});
   const younger = project(
     'a',
     {primary: 'b.test', redirects: [{from: 'a.test'}]},
     {creationTimestamp: '2026-01-02T00:00:00Z'},
   );
+  const youngest = project('b', {primary: 'a.test'}, {creationTimestamp: '2026-01-03T00:00:00Z'});
   const other = project('m', {primary: 'c.test'}, {creationTimestamp: '2025-01-01T00:00:00Z'});
-  expect(desiredDomain('a.test', [younger, other, elder])).toEqual({
+  expect(desiredDomain('a.test', [youngest, younger, other, elder])).toEqual({
     spec: {host: 'a.test', projectRef: {name: 'z'}},
     winner: elder,
     owners: [elder, younger],

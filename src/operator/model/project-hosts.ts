@@ -41,7 +41,7 @@ export function listedHost(project: DeepReadonly<Project>, host: string): Listed
 export interface DesiredDomain {
   readonly spec: DeepReadonly<DomainSpec>;
   readonly winner: DeepReadonly<Project>;
-  /** Every Project that lists the host, the winner first: each owns the Domain, so a rename never blinks. */
+  /** The winner and its heir: both own the Domain, so it outlives the winner. Further owners would add only writes. */
   readonly owners: readonly DeepReadonly<Project>[];
 }
 
@@ -56,7 +56,7 @@ export function desiredDomain(host: string, projects: Iterable<DeepReadonly<Proj
   return {
     spec: {host, projectRef: {name: winner.metadata.name}, ...(listed.redirect && {redirect: listed.redirect})},
     winner,
-    owners,
+    owners: owners.slice(0, 2),
   };
 }
 

@@ -8,6 +8,7 @@ type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
 export const PROJECT_REASONS = {
   Ready: [
     'Published',
+    'PlanLimitReached',
     'ServiceNotFound',
     'ServiceWithoutSelector',
     'PortNotFound',
@@ -17,7 +18,14 @@ export const PROJECT_REASONS = {
     'CertManagerMissing',
   ],
   Deployed: ['Deployed', 'NoReadyEndpoint'],
-  DomainsReady: ['AllLive', 'NoDomains', 'WaitingForDomains', 'HostInOtherProject', 'HostInOtherDomain'],
+  DomainsReady: [
+    'AllLive',
+    'NoDomains',
+    'PlanLimitReached',
+    'WaitingForDomains',
+    'HostInOtherProject',
+    'HostInOtherDomain',
+  ],
 } as const;
 
 type Reason<T extends keyof typeof PROJECT_REASONS> = (typeof PROJECT_REASONS)[T][number];
@@ -37,6 +45,12 @@ const domainsReady = condition('DomainsReady');
 
 export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
+  planLimitReached: (plan: string, limit: number) =>
+    ready(
+      'False',
+      'PlanLimitReached',
+      `Plan ${plan} allows ${limit} Projects in an account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Until then, this Project is not published, and its custom domains are ignored; Nameplate will continue automatically.`,
+    ),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
@@ -75,6 +89,12 @@ export const Deployed = {
 
 export const DomainsReady = {
   none: () => domainsReady('True', 'NoDomains', 'The project lists no custom domains.'),
+  planLimitReached: () =>
+    domainsReady(
+      'False',
+      'PlanLimitReached',
+      'The custom domains of this Project are ignored, because it exceeds the plan. The condition Ready says what to do.',
+    ),
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
   waiting: (waiting: readonly string[], total: number) =>
     domainsReady(

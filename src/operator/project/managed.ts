@@ -8,17 +8,17 @@ import {DOMAIN, type Domain} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
-import {INDEX, isTerminating} from '../state/stores.ts';
+import {isTerminating} from '../state/stores.ts';
 
 /**
  * Keys are "namespace/host". A Domain must be won against one made by hand, so it is created by POST and changed at a
  * resourceVersion; an unlabelled one is never taken over (the Project's DomainsReady says so).
  */
-export function reconcileManagedDomain({stores}: Operator): Reconcile {
+export function reconcileManagedDomain({stores, places}: Operator): Reconcile {
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects that are not seen are not gone
     const [namespace = '', host = ''] = key.split('/');
-    const desired = desiredDomain(host, stores.projects.byIndex(INDEX.host, key));
+    const desired = desiredDomain(host, places.listing(key));
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {

@@ -1,10 +1,10 @@
-/** A Project: published at its default host from the start, on any plan; its first deploy is noted; its domains summed up. */
+/** A Project: published at its default host from the start, within its plan; its first deploy is noted; its domains summed up. */
 import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {deleteRoutes, publishRoute} from '../edge/publish.ts';
 import {
@@ -14,6 +14,7 @@ import {
   KIND_MISSING_MS,
   nextAttemptMs,
 } from '../issuance/certificate.ts';
+import {accountOf} from '../model/account.ts';
 import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
@@ -25,7 +26,7 @@ import {deployedAt, projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
-  const {stores, names, clock} = operator;
+  const {stores, names, places, clock} = operator;
   return async (key, {client, signal}) => {
     const context = {...operator, client, signal};
     if (stores.projects.state !== 'synced') return done();
@@ -35,14 +36,23 @@ export function reconcileProject(operator: Operator): Reconcile {
       await deleteRoutes(context, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`));
       return done();
     }
-    const defaultHost = names.defaultHost(name, namespace);
+    const object = stores.namespaces.get(namespace);
+    if (!object) return done();
+    const {defaultHost} = project;
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(context, project));
-    const ready = await publishDefaultHost(context, project, defaultHost);
+    const ready = places.has(project)
+      ? await publishDefaultHost(context, project, defaultHost)
+      : beyondPlan(operator, object);
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
     await applyStatusIfChanged(client, PROJECT, project, projectStatus(project, facts), {signal});
     return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
   };
+}
+
+function beyondPlan({config}: Operator, namespace: DeepReadonly<KubeObject>): DecidedCondition {
+  const {planName, plan} = accountOf(namespace, config);
+  return ProjectReady.planLimitReached(planName, plan.maxProjects);
 }
 
 /** A successful deploy is a ready endpoint behind the Service, once; the annotation outlives outages and restores. */

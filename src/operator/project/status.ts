@@ -22,7 +22,9 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
   const conditions = [
     ready,
     deployedAt ? Deployed.yes(deployedAt) : Deployed.no(project.spec.service.name),
-    summarizeDomains(project, hosts, domainOf),
+    ready.reason === 'PlanLimitReached' && hosts.length > 0
+      ? DomainsReady.planLimitReached()
+      : summarizeDomains(project, hosts, domainOf),
     ...(ready.status === 'True' ? [] : [ProjectReconciling(ready.reason, ready.message)]),
   ];
   const main = project.spec.domains?.primary;

@@ -1,4 +1,5 @@
 import {expect, test} from 'vitest';
+import {keyOf} from '../../runtime/kube/object.ts';
 import {Ages, isOlder} from './ages.ts';
 
 function object(name: string, second: number, namespace = 'ns') {
@@ -31,4 +32,13 @@ test('forgets removed objects, and separates namespaces', () => {
   expect(ages.countOlder('ns', newest)).toBe(40);
   for (const each of all.slice(60)) ages.remove(each);
   expect(ages.countOlder('ns', newest)).toBe(0);
+});
+
+test('finds the oldest of several namespaces together', () => {
+  const ages = new Ages();
+  const all = [...shuffled(100), object('z', 5, 'other'), object('y', 1000, 'third')];
+  for (const each of all) ages.add(each);
+  expect(ages.count(['ns', 'other', 'none'])).toBe(101);
+  const sorted = all.slice(0, 101).sort((a, b) => (isOlder(a, b) ? -1 : 1));
+  expect(ages.oldest(['ns', 'other', 'none'], 20)).toEqual(sorted.slice(0, 20).map(keyOf));
 });

@@ -7,6 +7,7 @@ import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {OrderSchedule} from './order-schedule.ts';
+import type {Places} from './places.ts';
 import type {Reservations} from './reservations.ts';
 import type {Stores} from './stores.ts';
 
@@ -15,6 +16,7 @@ export interface Operator {
   readonly config: OperatorConfig;
   readonly names: DerivedNames;
   readonly stores: Stores;
+  readonly places: Places;
   readonly scheduler: DnsScheduler;
   readonly orderSchedule: OrderSchedule;
   readonly reservations: Reservations;

@@ -29,7 +29,7 @@ function caches(): Cache[] {
     asked.push({resource, options});
     return new Store({onHandlerError: () => undefined});
   };
-  createStores({cache} as unknown as Manager, config, []);
+  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, []);
   return asked;
 }
 

@@ -10,10 +10,10 @@ import {accountId} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
-import {routeNameIn} from '../model/derived-names.ts';
+import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
-import {Ages} from './ages.ts';
+import {type Ages, agesOf} from './ages.ts';
 import {
   judgedIssuer,
   slimChallenge,
@@ -26,7 +26,9 @@ import {
 } from './slim.ts';
 
 export interface Stores {
-  readonly projects: ReadonlyStore<kinds.Project>;
+  readonly projects: ReadonlyStore<kinds.CachedProject>;
+  /** The Projects of each namespace by age. */
+  readonly projectAges: Pick<Ages, 'count' | 'oldest'>;
   readonly domains: ReadonlyStore<kinds.Domain>;
   /** The Domains of each namespace by age. */
   readonly domainAges: Pick<Ages, 'countOlder'>;
@@ -71,6 +73,8 @@ export const INDEX = {
   /** Route objects by "namespace/np-…", the stem of their names. */
   route: 'route',
   namespace: 'namespace',
+  /** Projects by "namespace/host" of their default host; route objects of default hosts by namespace. */
+  defaultHost: 'defaultHost',
   project: 'project',
   service: 'service',
   redirectTo: 'redirectTo',
@@ -99,11 +103,20 @@ const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
 /** Each host has a Service of ours, and Kubernetes gives the EndpointSlices of a Service its labels. */
 const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
-export function createStores(manager: Manager, config: OperatorConfig, routeKinds: readonly ResourceType[]): Stores {
+export function createStores(
+  manager: Manager,
+  config: OperatorConfig,
+  names: Pick<DerivedNames, 'defaultHost'>,
+  routeKinds: readonly ResourceType[],
+): Stores {
   const approves = config.certificates.approval.enabled;
+  const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
+    transform: project => withDefaultHost(slimMetadata(project), names),
+  });
   const domains = manager.cache(kinds.DOMAIN, {transform: slimMetadata});
   const stores: Stores = {
-    projects: manager.cache(kinds.PROJECT, {transform: slimMetadata}),
+    projects,
+    projectAges: agesOf(projects),
     domains,
     domainAges: agesOf(domains),
     claims: manager.cache(kinds.DOMAIN_CLAIM),
@@ -130,14 +143,10 @@ export function createStores(manager: Manager, config: OperatorConfig, routeKind
   return stores;
 }
 
-/** Subscribes before any controller does, so that it is up to date when the controllers are called. */
-function agesOf(domains: ReadonlyStore<kinds.Domain>): Ages {
-  const ages = new Ages();
-  domains.subscribe(({type, object}) => {
-    if (type === 'added') ages.add(object);
-    if (type === 'deleted') ages.remove(object);
-  });
-  return ages;
+/** An HMAC: computed once per version of the object, not with every lookup. */
+function withDefaultHost(project: kinds.Project, names: Pick<DerivedNames, 'defaultHost'>): kinds.CachedProject {
+  const {name, namespace = ''} = project.metadata;
+  return {...project, defaultHost: names.defaultHost(name, namespace)};
 }
 
 function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>, config: OperatorConfig): void {
@@ -169,6 +178,7 @@ function addIndexes(stores: Stores): void {
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
   projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
+  projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
   claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
   heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
   challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
@@ -198,6 +208,9 @@ function addIndexes(stores: Stores): void {
       const route = routeNameIn(object.metadata.name);
       return route ? [inNamespace(object, route)] : [];
     });
+    store.addIndex(INDEX.defaultHost, ({metadata: {name, namespace = '', labels}}) =>
+      labels?.[LABEL.project] !== undefined && routeNameIn(name) ? [namespace] : [],
+    );
   }
 }
 

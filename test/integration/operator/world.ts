@@ -204,7 +204,7 @@ function configOf(keyFile: string, recursives: readonly string[], operatorApprov
     platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test'], keyFile},
     plans: {
       free: {customDomains: false, maxDomains: 0},
-      starter: {customDomains: true, maxDomains: 1},
+      starter: {customDomains: true, maxDomains: 1, maxProjects: 2},
       pro: {customDomains: true, maxDomains: 20},
     },
     certificates: {

@@ -1,0 +1,197 @@
+import {beforeEach, expect, test} from 'vitest';
+import {API_VERSION, LABEL} from '../../api/names.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {nextRequest} from '../../review/signing-request.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {decide} from '../approval/decide.ts';
+import {reconcileHeldHosts} from '../approval/held-hosts.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {routeName} from '../model/derived-names.ts';
+import {type Certificate, type Domain, type DomainClaim, INGRESS, type Project} from '../model/kinds.ts';
+import type {Operator} from './context.ts';
+import {createPlaces, type Places} from './places.ts';
+import {createStores, type Stores} from './stores.ts';
+
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+certificates: {issuerRef: {name: letsencrypt}}
+defaultHost: {tls: certificate}
+plans: {free: {maxProjects: 3}, tiny: {maxProjects: 1}, pro: {maxProjects: 1000}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+
+let stores: Stores;
+let places: Places;
+let put: (object: KubeObject) => void;
+/** How often a default host was derived. */
+let derived: number;
+
+beforeEach(() => {
+  const caches = new Map<string, {store: Store<KubeObject>; transform: (object: KubeObject) => KubeObject}>();
+  const cache = ({kind}: ResourceType, {transform = object => object}: CacheOptions<KubeObject> = {}) => {
+    const store = new Store<KubeObject>({
+      onHandlerError: error => {
+        throw error;
+      },
+    });
+    store.replace(new Map(), '0');
+    caches.set(kind, {store, transform});
+    return store;
+  };
+  derived = 0;
+  const names = {
+    defaultHost: (name: string, namespace: string) => {
+      derived++;
+      return `${name}.${namespace}.test`;
+    },
+  };
+  let version = 0;
+  put = object => {
+    const metadata = {uid: keyOf(object), resourceVersion: `${++version}`, ...object.metadata};
+    const {store, transform} = caches.get(object.kind) ?? {};
+    store?.upsert(transform?.({...object, metadata}) ?? object);
+  };
+  stores = createStores({cache} as unknown as Manager, config, names, [INGRESS]);
+  places = createPlaces({stores, config});
+});
+
+function namespace(name: string, {plan = 'free', account = 'acme'} = {}): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {name, labels: {[LABEL.plan]: plan, [LABEL.account]: account}},
+  };
+}
+
+function project(name: string, second = 0, inNamespace = 'a', host = 'a.test'): Project {
+  const creationTimestamp = new Date(Date.UTC(2026, 10, 21) + second * 1000).toISOString();
+  const spec = {service: {name: 'shop', port: 'http'}, domains: {primary: host}};
+  return {apiVersion: API_VERSION, kind: 'Project', metadata: {name, namespace: inNamespace, creationTimestamp}, spec};
+}
+
+/** A part of the route of the Project's default host. */
+function route(of: Project, name?: string): KubeObject {
+  const {namespace = ''} = of.metadata;
+  const labels = {[LABEL.project]: of.metadata.name, [LABEL.managedBy]: 'nameplate'};
+  const metadata = {name: name ?? routeName(namespace, `${of.metadata.name}.${namespace}.test`), namespace, labels};
+  return {apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata};
+}
+
+function placed(...projects: readonly Project[]): string[] {
+  return projects.filter(each => places.has(each)).map(({metadata}) => metadata.name);
+}
+
+test('the oldest Projects of an account have a place, in whatever namespace they are', () => {
+  for (const name of ['a', 'b']) put(namespace(name));
+  put(namespace('other', {account: 'other'}));
+  const all = [project('p4', 4), project('p2', 2, 'b'), project('p1', 1), project('p3', 3, 'b')];
+  const other = project('p0', 5, 'other');
+  for (const each of [...all, other]) put(each);
+  expect(placed(...all, other)).toEqual(['p2', 'p1', 'p3', 'p0']);
+  expect(places.in('a').map(({metadata}) => metadata.name)).toEqual(['p1']);
+  expect(places.in('b').map(({metadata}) => metadata.name)).toEqual(['p2', 'p3']);
+  expect(places.listing('a/a.test').map(({metadata}) => metadata.name)).toEqual(['p1']);
+  expect(places.listing('a/b.test')).toEqual([]);
+});
+
+test('the plan is that of the namespace, the Projects are those of the account', () => {
+  put(namespace('a'));
+  put(namespace('b', {plan: 'tiny'}));
+  const all = [project('p1', 1), project('p2', 2, 'b'), project('p3', 3), project('p4', 4)];
+  for (const each of all) put(each);
+  expect(placed(...all)).toEqual(['p1', 'p3']);
+});
+
+test.each(Array.from({length: 20}, (_, seed) => seed))('what is published keeps its place (%i)', seed => {
+  put(namespace('a'));
+  const all = Array.from({length: 8}, (_, n) => project(`p${n}`, n));
+  const published = new Set(all.filter((_, n) => ((seed * 7919 + 13) >> n) % 3 === 0));
+  for (const each of all) put(each);
+  for (const each of published) put(route(each));
+  const want = all.filter((each, n) => {
+    const before = all.filter((other, m) => m < n || (m > n && published.has(other)));
+    return published.has(each) || before.length < 3;
+  });
+  expect(placed(...all)).toEqual(want.map(({metadata}) => metadata.name));
+});
+
+test('a host that is held stays with its Project, which gets no place by it', () => {
+  put(namespace('a'));
+  const all = Array.from({length: 4}, (_, n) => project(`p${n}`, n, 'a', `h${n}.test`));
+  for (const each of all) put(each);
+  const claim = (releasedAt?: string) => {
+    const spec = {account: 'acme', namespace: 'a', since: '2026-11-21T12:00:00Z', ...(releasedAt && {releasedAt})};
+    put({apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: 'h3.test'}, spec} as DomainClaim);
+  };
+  const domain = (labels: Record<string, string>) => {
+    const spec = {host: 'h3.test', projectRef: {name: 'p3'}};
+    put({apiVersion: API_VERSION, kind: 'Domain', metadata: {name: 'h3.test', namespace: 'a', labels}, spec} as Domain);
+  };
+  const listing = () => places.listing('a/h3.test').map(({metadata}) => metadata.name);
+  domain({[LABEL.managed]: 'true'});
+  expect(listing()).toEqual([]);
+  claim();
+  expect(listing()).toEqual(['p3']);
+  expect(placed(...all)).toEqual(['p0', 'p1', 'p2']);
+  claim('2026-11-21T13:00:00Z');
+  expect(listing()).toEqual([]);
+  claim();
+  domain({});
+  expect(listing()).toEqual([]);
+});
+
+test('an object that a tenant could name gives no place', () => {
+  put(namespace('a'));
+  const all = Array.from({length: 4}, (_, n) => project(`p${n}`, n));
+  for (const each of all) put(each);
+  put(route(project('p3'), 'mine'));
+  expect(placed(...all)).toEqual(['p0', 'p1', 'p2']);
+  put(route(project('p3')));
+  expect(placed(...all)).toEqual(['p0', 'p1', 'p3']);
+});
+
+function judged(host: string) {
+  const {certManagerUser, issuerRef} = config.certificates;
+  const metadata = {name: 'any', namespace: 'a'};
+  const spec = {dnsNames: [host], secretName: 'any', issuerRef};
+  const certificate: Certificate = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec};
+  return decide({config, stores, places}, nextRequest(certificate, certManagerUser)).reason;
+}
+
+/** The hosts in the record of namespace a, which does not exist yet. */
+async function recorded(): Promise<string[]> {
+  const written: object[] = [];
+  const client = {create: async (_: unknown, {spec}: {spec: {hosts: object}}) => written.push(spec.hosts)};
+  const reconcile = reconcileHeldHosts({config, stores, places} as Operator);
+  const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
+  await reconcile('a', context as Parameters<typeof reconcile>[1]);
+  return Object.keys(written[0] ?? {});
+}
+
+test('requests and records derive no default host again, however many Projects there are', async () => {
+  put(namespace('a', {plan: 'pro'}));
+  for (let n = 0; n < 1000; n++) put(project(`p${n}`));
+  expect(derived).toBe(1000);
+  for (let n = 0; n < 100; n++) expect(judged(`x${n}.test`)).toBe('HostNotHeld');
+  expect(judged('p1.a.test')).toBe('NotManaged');
+  expect(judged('p1.b.test')).toBe('HostNotHeld');
+  expect(await recorded()).toHaveLength(1000);
+  expect(derived).toBe(1000);
+  put(project('p0', 1));
+  expect(derived).toBe(1001);
+});
+
+test('the default host of a Project beyond the plan is not held', async () => {
+  put(namespace('a'));
+  for (let n = 0; n < 4; n++) put(project(`p${n}`, n));
+  expect(judged('p2.a.test')).toBe('NotManaged');
+  expect(judged('p3.a.test')).toBe('HostNotHeld');
+  expect(await recorded()).toEqual(['p0.a.test', 'p1.a.test', 'p2.a.test']);
+});
