@@ -34,7 +34,7 @@ const rows: readonly Row[] = [
   {
     case: "another program's database",
     prepare: folder => database(folder, 'CREATE TABLE theirs (a)'),
-    says: 'not of messages',
+    says: 'not a message store',
   },
   {case: 'a database of a later version', prepare: later, says: 'schema version 99'},
 ];
