@@ -106,11 +106,18 @@ function approvalAdvice(
     return {values: [TENANT_SERVICES], advice};
   }
   const platform = `If only the platform writes in namespace ${namespace}, list the namespace in ${EXEMPT}.`;
-  const tenant =
-    reason === 'HostNotHeld'
-      ? 'For a tenant, no value allows it: list the host in a Project in the namespace. Nameplate then requests the certificate.'
-      : 'For a tenant, no value allows it: list the hosts in a Project, or use one Certificate for each host that the namespace holds.';
-  return {values: [EXEMPT], advice: `${platform} ${tenant}`};
+  return {values: [EXEMPT], advice: `${platform} For a tenant, no value allows it: ${tenantAdvice(reason)}`};
+}
+
+function tenantAdvice(reason: Decision['reason']): string {
+  switch (reason) {
+    case 'SubjectNotAllowed':
+      return 'remove everything but the common name from the subject.';
+    case 'HostNotHeld':
+      return 'list the host in a Project in the namespace. Nameplate then requests the certificate.';
+    default:
+      return 'list the hosts in a Project, or use one Certificate for each host that the namespace holds.';
+  }
 }
 
 /** `problem`: the text of `issuerProblem`; undefined if the Issuer does not exist. */

@@ -119,6 +119,17 @@ test.each([
   {what: 'an IP address', certificate: certificateOf({dnsNames: [HELD], ipAddresses: ['192.0.2.1']}), ...exempt},
   {what: 'a URI', certificate: certificateOf({dnsNames: [HELD], uris: ['spiffe://a/b']}), ...exempt},
   {what: 'an e-mail address', certificate: certificateOf({dnsNames: [HELD], emailAddresses: ['a@b.test']}), ...exempt},
+  {
+    what: 'an organization',
+    certificate: certificateOf({dnsNames: [HELD], subject: {organizations: ['system:masters']}}),
+    ...{...exempt, rule: 'approval/SubjectNotAllowed'},
+  },
+  {
+    what: 'a serial number of its Service',
+    certificate: certificateOf({dnsNames: [service], subject: {serialNumber: '1'}}),
+    ...{...exempt, rule: 'approval/SubjectNotAllowed'},
+  },
+  {what: 'a name that is no host', certificate: certificateOf({dnsNames: ['..']}), ...exempt},
   {what: 'a CA', certificate: certificateOf({dnsNames: [HELD], isCA: true}), ...exempt},
   {what: 'clients', certificate: certificateOf({dnsNames: [HELD], usages: ['client auth']}), ...exempt},
   {

@@ -24,9 +24,22 @@ const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const ANY_ALGORITHM = new AlgorithmIdentifier({algorithm: '1.2.3'});
 const NOTHING = new Uint8Array(1).buffer;
 
+/** The fields of `spec.subject`. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.X509Subject */
+const SUBJECT = {
+  countries: '2.5.4.6',
+  organizations: '2.5.4.10',
+  organizationalUnits: '2.5.4.11',
+  localities: '2.5.4.7',
+  provinces: '2.5.4.8',
+  streetAddresses: '2.5.4.9',
+  postalCodes: '2.5.4.17',
+  serialNumber: '2.5.4.5',
+} as const;
+
 /** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateSpec */
 export interface CertificateSpec {
   readonly commonName?: string;
+  readonly subject?: DeepReadonly<Partial<Record<keyof typeof SUBJECT, string | string[]>>>;
   /** An RFC 4514 subject, which may contain common names. */
   readonly literalSubject?: string;
   readonly dnsNames?: readonly string[];
@@ -58,7 +71,7 @@ export function nextRequest(certificate: DeepReadonly<Certificate>, username: st
   };
 }
 
-function signingRequest({commonName, dnsNames = [], ...others}: CertificateSpec): ArrayBuffer {
+function signingRequest({commonName, subject = {}, dnsNames = [], ...others}: CertificateSpec): ArrayBuffer {
   const {ipAddresses = [], uris = [], emailAddresses = [], otherNames = []} = others;
   // Of names of another kind only their presence matters.
   const unlike = [...ipAddresses, ...uris, ...emailAddresses, ...otherNames].map(
@@ -68,7 +81,7 @@ function signingRequest({commonName, dnsNames = [], ...others}: CertificateSpec)
   const extnValue = new OctetString(AsnConvert.serialize(new SubjectAlternativeName(names)));
   const extensions = new Extensions([new Extension({extnID: id_ce_subjectAltName, extnValue})]);
   const info = new CertificationRequestInfo({
-    subject: new Name(commonName ? [commonNameOf(commonName)] : []),
+    subject: new Name([...attributesOf(subject), ...(commonName ? [nameOf(COMMON_NAME, commonName)] : [])]),
     subjectPKInfo: new SubjectPublicKeyInfo({algorithm: ANY_ALGORITHM, subjectPublicKey: NOTHING}),
   });
   info.attributes.push(new Attribute({type: EXTENSION_REQUEST, values: [AsnConvert.serialize(extensions)]}));
@@ -76,9 +89,14 @@ function signingRequest({commonName, dnsNames = [], ...others}: CertificateSpec)
   return AsnConvert.serialize(new CertificationRequest(signed));
 }
 
-function commonNameOf(utf8String: string): RelativeDistinguishedName {
+function attributesOf(subject: NonNullable<CertificateSpec['subject']>): RelativeDistinguishedName[] {
+  const fields = Object.keys(SUBJECT) as (keyof typeof SUBJECT)[];
+  return fields.flatMap(field => [subject[field] || []].flat().map(text => nameOf(SUBJECT[field], text)));
+}
+
+function nameOf(type: string, utf8String: string): RelativeDistinguishedName {
   const value = new AttributeValue({utf8String});
-  return new RelativeDistinguishedName([new AttributeTypeAndValue({type: COMMON_NAME, value})]);
+  return new RelativeDistinguishedName([new AttributeTypeAndValue({type, value})]);
 }
 
 function pemOf(der: ArrayBuffer): string {

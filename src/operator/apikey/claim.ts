@@ -15,7 +15,7 @@ import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {SECRET} from '../model/kinds.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
-import {comesBefore} from './holder.ts';
+import {comesBefore, type Holder} from './holder.ts';
 import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 export interface ClaimContext {
@@ -28,8 +28,10 @@ export interface ClaimContext {
 }
 
 interface Wanted {
+  /** The Secret holds the current key, but only the hash of the previous one, which proves nothing. */
+  readonly which: Holder['which'];
   readonly sha256: string;
-  /** Only for the key before the current one. */
+  /** Only for the previous key. */
   readonly validUntil?: string;
 }
 
@@ -49,11 +51,12 @@ export async function claimKeys(context: ClaimContext, key: IssuedKey | undefine
   return held;
 }
 
-/** Records keys that have no record yet, and changes no record: for keys that were issued before records existed. */
-export async function claimUnrecorded(context: ClaimContext, key: IssuedKey): Promise<void> {
-  for (const wanted of wantedOf(context, key)) {
-    // AlreadyExists: the reconcile of this APIKey, or of another one with the same key, was faster.
-    if (!context.stores.keyClaims.get(wanted.sha256)) await claimKey(context, wanted).catch(ignoreAlreadyExists);
+/** Records a key if it has no record yet, and changes no record. For keys that were issued before records existed. */
+export async function claimUnrecorded(context: ClaimContext, key: IssuedKey, which: Holder['which']): Promise<void> {
+  for (const wanted of wantedOf(context, key).filter(each => each.which === which)) {
+    if (context.stores.keyClaims.get(wanted.sha256) || (await hasOlderHolder(context, wanted))) continue;
+    // AlreadyExists: another APIKey with the same key was faster.
+    await createClaim(context, wanted).catch(ignoreAlreadyExists);
   }
 }
 
@@ -72,22 +75,46 @@ export function ignoreAlreadyExists(error: unknown): void {
 
 function wantedOf({apiKey, nowMs}: ClaimContext, {sha256, previous}: IssuedKey): Wanted[] {
   const overlaps = previous && previous.sha256 !== sha256 && !isOverlapOver(apiKey, previous.validUntil, nowMs);
-  return [{sha256}, ...(overlaps ? [previous] : [])];
+  return [{which: 'current', sha256}, ...(overlaps ? [{which: 'previous', ...previous} as const] : [])];
 }
 
 async function claimKey(context: ClaimContext, wanted: Wanted): Promise<boolean> {
-  const {stores, client, signal} = context;
-  const spec = specOf(context, wanted);
-  const claim = stores.keyClaims.get(wanted.sha256);
+  const {client, signal} = context;
+  const claim = await recordOf(context, wanted);
   if (!claim) {
-    if (await hasOlderHolder(context, wanted.sha256)) return false;
-    const metadata = {name: wanted.sha256};
-    await client.create<KeyClaim>(KEY_CLAIM, {apiVersion: API_VERSION, kind: 'KeyClaim', metadata, spec}, {signal});
+    // A previous key got its record while it was current. Without a record, it has ended or was never ours.
+    if (wanted.which === 'previous' || (await hasOlderHolder(context, wanted))) return false;
+    await createClaim(context, wanted);
     return true;
   }
   if (!mayHave(context, claim)) return false;
+  const spec = specOf(context, wanted);
   if (!isDeepStrictEqual(claim.spec, spec)) await client.replace(KEY_CLAIM, {...claim, spec}, {signal});
   return true;
+}
+
+/**
+ * If the cache is behind, creating a current key's record fails. A previous key's record is read from the API server,
+ * because that key must end on time.
+ */
+async function recordOf(
+  {stores, client, signal}: ClaimContext,
+  {which, sha256}: Wanted,
+): Promise<DeepReadonly<KeyClaim> | undefined> {
+  const cached = stores.keyClaims.get(sha256);
+  if (cached || which === 'current') return cached;
+  // The operator has no right to get a KeyClaim.
+  for await (const {items} of client.list(KEY_CLAIM, {fieldSelector: `metadata.name=${sha256}`, signal})) {
+    return items[0];
+  }
+  return undefined;
+}
+
+async function createClaim(context: ClaimContext, wanted: Wanted): Promise<void> {
+  const {client, signal} = context;
+  const metadata = {name: wanted.sha256};
+  const spec = specOf(context, wanted);
+  await client.create<KeyClaim>(KEY_CLAIM, {apiVersion: API_VERSION, kind: 'KeyClaim', metadata, spec}, {signal});
 }
 
 function specOf({apiKey: {metadata, spec}, account}: ClaimContext, {validUntil}: Wanted): DeepReadonly<KeyClaimSpec> {
@@ -119,21 +146,27 @@ function mayHave({apiKey, account, nowMs}: ClaimContext, {spec}: DeepReadonly<Ke
 
 /**
  * If no record shows who was first (keys of version 0.1, a restore without records), the APIKey that shows the key in
- * its status comes first, then the older one. A status alone keeps nobody from a key, because a tenant's role may write
- * it: the other APIKey's Secret must hold the key as well.
+ * its status comes first, then the one that has the key and not only its hash, then the older one. A status alone keeps
+ * nobody from a key, because a tenant's role may write it: the other APIKey's Secret must hold the key or its hash as
+ * well.
  */
-async function hasOlderHolder({apiKey, stores, client, signal}: ClaimContext, sha256: string): Promise<boolean> {
+async function hasOlderHolder(
+  {apiKey, stores, client, signal}: ClaimContext,
+  {sha256, which}: Wanted,
+): Promise<boolean> {
   for (const other of stores.apiKeys.byIndex(INDEX.sha256, sha256)) {
-    if (other.metadata.uid === apiKey.metadata.uid || !comesBefore(other, apiKey, sha256)) continue;
+    if (other.metadata.uid === apiKey.metadata.uid) continue;
     const at = {namespace: other.metadata.namespace, name: secretNameOf(other)};
     const secret = await client.get<KeySecret>(SECRET, at, {signal});
-    if (secret && holds(other, secret, sha256)) return true;
+    const held = secret && heldIn(secret, other, sha256);
+    if (held && comesBefore({apiKey: other, which: held}, {apiKey, which}, sha256)) return true;
   }
   return false;
 }
 
-function holds(apiKey: DeepReadonly<APIKey>, secret: KeySecret, sha256: string): boolean {
-  if (standingOf(secret, apiKey, undefined) !== 'ours') return false;
+function heldIn(secret: KeySecret, apiKey: DeepReadonly<APIKey>, sha256: string): Holder['which'] | undefined {
+  if (standingOf(secret, apiKey, undefined) !== 'ours') return undefined;
   const key = readKey(secret);
-  return key?.sha256 === sha256 || key?.previous?.sha256 === sha256;
+  if (key?.sha256 === sha256) return 'current';
+  return key?.previous?.sha256 === sha256 ? 'previous' : undefined;
 }

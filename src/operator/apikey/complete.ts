@@ -14,6 +14,7 @@ import {accountId} from '../model/account.ts';
 import {SECRET} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {claimUnrecorded, ignoreAlreadyExists} from './claim.ts';
+import type {Holder} from './holder.ts';
 import {createdMs, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 /** How many APIKeys are recorded in parallel; each costs two requests. */
@@ -24,22 +25,26 @@ const TURN_MS = 20_000;
 /** The only key is the name of the record. */
 export function completeKeyClaims(operator: Operator): Reconcile {
   const {stores, clock} = operator;
-  const recorded = new Set<string | undefined>();
+  const recorded = {current: new Set<string | undefined>(), previous: new Set<string | undefined>()};
   return async (_key, {client, signal}) => {
     if (stores.keyClaims.get(COMPLETE)) {
-      recorded.clear();
+      recorded.current.clear();
+      recorded.previous.clear();
       return done();
     }
     const isKnown = [stores.keyClaims, stores.apiKeys, stores.namespaces].every(({state}) => state === 'synced');
     if (!isKnown) return after(1000);
     const untilMs = clock.monotonic() + TURN_MS;
-    const waiting = [...stores.apiKeys.list()].filter(({metadata}) => !recorded.has(metadata.uid));
-    const oldestFirst = waiting.toSorted((a, b) => createdMs(a) - createdMs(b));
-    while (oldestFirst.length > 0) {
-      if (clock.monotonic() > untilMs) return after(0);
-      const batch = oldestFirst.splice(0, AT_ONCE);
-      await Promise.all(batch.map(apiKey => record(operator, apiKey, client, signal)));
-      for (const {metadata} of batch) recorded.add(metadata.uid);
+    // All current keys first: a Secret has only the hash of its previous key, which proves nothing.
+    for (const which of ['current', 'previous'] as const) {
+      const waiting = [...stores.apiKeys.list()].filter(({metadata}) => !recorded[which].has(metadata.uid));
+      const oldestFirst = waiting.toSorted((a, b) => createdMs(a) - createdMs(b));
+      while (oldestFirst.length > 0) {
+        if (clock.monotonic() > untilMs) return after(0);
+        const batch = oldestFirst.splice(0, AT_ONCE);
+        await Promise.all(batch.map(apiKey => record(operator, apiKey, which, client, signal)));
+        for (const {metadata} of batch) recorded[which].add(metadata.uid);
+      }
     }
     const marker: KeyClaim = {apiVersion: API_VERSION, kind: 'KeyClaim', metadata: {name: COMPLETE}, spec: {}};
     await client.create(KEY_CLAIM, marker, {signal}).catch(ignoreAlreadyExists);
@@ -51,6 +56,7 @@ export function completeKeyClaims(operator: Operator): Reconcile {
 async function record(
   {stores, clock}: Operator,
   apiKey: DeepReadonly<APIKey>,
+  which: Holder['which'],
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {
@@ -60,5 +66,5 @@ async function record(
   const secret = await client.get<KeySecret>(SECRET, at, {signal});
   const key = secret && standingOf(secret, apiKey, undefined) === 'ours' ? readKey(secret) : undefined;
   const context = {apiKey, account: accountId(namespace), stores, nowMs: clock.now(), client, signal};
-  if (key) await claimUnrecorded(context, key);
+  if (key) await claimUnrecorded(context, key, which);
 }

@@ -125,6 +125,7 @@ describe('if no record shows who held a key first', () => {
     apiKey(uid, createdMs, status ? {status} : {});
   const current = {sha256};
   const previous = {previous: {sha256, validUntil: '2026-07-01T00:00:00Z'}};
+  const whichOf = ({status}: APIKey) => (status?.previous ? 'previous' : 'current');
   test.each([
     ['the APIKey that shows it, even if younger', holding('b', NOW + 1000, current), holding('a', NOW, {}), true],
     ['not one that does not show it, even if older', holding('a', NOW, {}), holding('b', NOW + 1000, current), false],
@@ -132,9 +133,11 @@ describe('if no record shows who held a key first', () => {
     ['not the younger of two that show it', holding('b', NOW + 1000, current), holding('a', NOW, current), false],
     ['one of two of the same age', holding('a', NOW, current), holding('b', NOW, current), true],
     ['and not the other', holding('b', NOW, current), holding('a', NOW, current), false],
-    // The key is current only for the APIKey that copied it.
-    ['the older, whose previous key it is', holding('a', NOW, previous), holding('b', NOW + 1000, current), true],
+    ['the one that has the key, even if younger', holding('b', NOW + 1000, current), holding('a', NOW, previous), true],
+    ['not one that has only its hash', holding('a', NOW, previous), holding('b', NOW + 1000, current), false],
+    ['the one whose previous key it was, of a copier', holding('a', NOW + 1000, previous), holding('b', NOW, {}), true],
   ])('%s', (_, one, other, want) => {
-    expect(comesBefore(one, other, sha256)).toBe(want);
+    const [left, right] = [one, other].map(apiKey => ({apiKey, which: whichOf(apiKey)}) as const);
+    expect(left && right && comesBefore(left, right, sha256)).toBe(want);
   });
 });

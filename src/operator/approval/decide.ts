@@ -6,7 +6,7 @@
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {issuerOf} from '../model/ca-account.ts';
-import {requestedHost, requestedServices} from '../model/certificate-request.ts';
+import {requestedAttribute, requestedHost, requestedServices} from '../model/certificate-request.ts';
 import type {IssuerRef} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import {holderOf} from '../model/holder.ts';
@@ -25,6 +25,7 @@ export interface Decision {
 
 export type ApprovalReason = 'HostHeld' | 'DefaultHost' | 'OwnServices' | 'NamespaceExempt';
 type DenialReason =
+  | 'SubjectNotAllowed'
   | 'NotOneHost'
   | 'HostNotHeld'
   | 'NotManaged'
@@ -50,6 +51,13 @@ export function decide(
   const {namespace = ''} = request.metadata;
   if (approval.exemptNamespaces.includes(namespace)) {
     return approved('NamespaceExempt', `The platform's configuration exempts namespace ${namespace}.`);
+  }
+  const attribute = requestedAttribute(request);
+  if (attribute !== undefined) {
+    return denied(
+      'SubjectNotAllowed',
+      `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject unchanged. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`,
+    );
   }
   if (requestedServices(request, namespace) && isListed(approval.tenantCertificates.services, request)) {
     return issuerDenial(operator, request) ?? approved('OwnServices', `These are names of Services in ${namespace}.`);

@@ -41,7 +41,9 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
     // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything else
     // may be a cache that lags behind.
-    const isCertain = decision.reason === 'NotOneHost' || (isApproved && decision.reason === 'HostNotHeld');
+    const {reason} = decision;
+    const isContent = reason === 'NotOneHost' || reason === 'SubjectNotAllowed';
+    const isCertain = isContent || (isApproved && reason === 'HostNotHeld');
     if (decision.type === 'Denied' && !isCertain && ageMs < GRACE_MS) return after(1000);
     if (isApproved) {
       if (decision.type === 'Approved') return endIfOverdue(context, request);

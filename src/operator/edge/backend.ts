@@ -4,10 +4,11 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Backend} from '../model/edge-provider.ts';
 import type {Project, ServicePort} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import {MAX_SERVICE} from '../state/slim.ts';
 
 export type NoBackend =
   | {readonly kind: 'no-service'; readonly service: string}
-  | {readonly kind: 'no-pods'; readonly service: string; readonly isExternalName: boolean}
+  | {readonly kind: 'no-pods'; readonly service: string; readonly why: string}
   | {readonly kind: 'no-port'; readonly service: string; readonly port: string; readonly ports: readonly string[]}
   | {readonly kind: 'no-ingress-class'; readonly name: string};
 
@@ -21,8 +22,7 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
       return {reason: 'ServiceNotFound', message};
     }
     case 'no-pods': {
-      const why = found.isExternalName ? 'is an ExternalName, which leads elsewhere' : 'has no selector';
-      const message = `Service ${found.service} ${why}; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.`;
+      const message = `Service ${found.service} ${found.why}; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.`;
       return {reason: 'ServiceWithoutSelector', message};
     }
     case 'no-port': {
@@ -43,9 +43,11 @@ export function findBackend(
   const {name, port: wanted} = project.spec.service;
   const service = stores.services.get(`${project.metadata.namespace}/${name}`);
   if (!service) return {kind: 'no-service', service: name};
-  const {type, selector = {}, ports = []} = service.spec ?? {};
-  const isExternalName = type === 'ExternalName';
-  if (isExternalName || Object.keys(selector).length === 0) return {kind: 'no-pods', service: name, isExternalName};
+  const {type, selector = {}, ports = [], isTooLarge = false} = service.spec ?? {};
+  const noPods = (why: string) => ({kind: 'no-pods', service: name, why}) as const;
+  if (type === 'ExternalName') return noPods('is an ExternalName, which leads elsewhere');
+  if (isTooLarge) return noPods(`has a selector and ports of more than ${MAX_SERVICE} characters`);
+  if (Object.keys(selector).length === 0) return noPods('has no selector');
   const found = ports.find(candidate => candidate.port === wanted || candidate.name === wanted);
   if (!found) return {kind: 'no-port', service: name, port: String(wanted), ports: ports.map(shown)};
   const {ingressClassName} = config.routing;

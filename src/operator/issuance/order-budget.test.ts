@@ -117,7 +117,7 @@ describe('renewals', () => {
     expect(admitted(orders, [...line, ...waiting({account: 'b', count: 1, renewal: true})])).toEqual({a: 0, b: 1});
   });
 
-  test('that are tried again and again leave something to the first host of another account', () => {
+  test('that keep failing leave something to the first host of another account', () => {
     const due = waiting({account: 'a', count: 20, renewal: true});
     const tries = Array.from({length: 5}, (_, n) => due.map(order => ({...order, key: `${order.key}/${n}`}))).flat();
     const first = waiting({account: 'b', count: 1});

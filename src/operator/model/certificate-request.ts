@@ -68,25 +68,33 @@ export function isApprovedWithoutClaim({status}: Request): boolean {
 }
 
 /**
+ * What the subject has besides a common name, such as `O`; undefined if nothing. An issuer may copy the subject into the
+ * certificate, and a server that trusts the issuer may read an organization as a group.
+ */
+export function requestedAttribute(request: Request): string | undefined {
+  return namesIn(request)?.attribute;
+}
+
+/**
  * The one requested host; undefined if it is not exactly one, or if the certificate would serve as more than a server
  * certificate.
  */
 export function requestedHost(request: Request): string | undefined {
   const {isCA, usages = []} = request.spec;
   if (isCA || usages.some(usage => !SERVER_USAGES.has(usage))) return undefined;
-  const {dnsNames = [], others} = namesIn(request) ?? {};
-  return dnsNames.length === 1 && !others ? dnsNames[0] : undefined;
+  const {dnsNames = [], others, attribute} = namesIn(request) ?? {};
+  return dnsNames.length === 1 && !others && attribute === undefined ? dnsNames[0] : undefined;
 }
 
 /** Whether all names belong to Services in the namespace, for either end of a connection within the cluster. */
 export function requestedServices(request: Request, namespace: string): boolean {
   const {isCA, usages = []} = request.spec;
   if (isCA || usages.some(usage => !SERVICE_USAGES.has(usage))) return false;
-  const {dnsNames = [], others} = namesIn(request) ?? {};
+  const {dnsNames = [], others, attribute} = namesIn(request) ?? {};
   const zones = [`.${namespace}.svc`, `.${namespace}.svc.cluster.local`];
   const isService = (name: string) =>
     zones.some(zone => name.endsWith(zone) && LABELS.test(name.slice(0, -zone.length)));
-  return dnsNames.length > 0 && !others && dnsNames.every(isService);
+  return dnsNames.length > 0 && !others && attribute === undefined && dnsNames.every(isService);
 }
 
 /** A Service, or a pod of one: at most two labels before the namespace. */

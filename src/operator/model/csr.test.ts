@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {hostileRequests, pemOf} from '../../../test/integration/approval/hostile-csr.ts';
+import {hostileRequests, pemOf, requestFor} from '../../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {requestedNames} from './csr.ts';
 import {MAX_ELEMENTS} from './der.ts';
@@ -12,9 +12,54 @@ test.each([
   {request: {names: ['DNS:a.test', 'DNS:b.test']}, dnsNames: ['a.test', 'b.test'], others: false},
   {request: {names: ['DNS:a.test', 'IP:192.0.2.1']}, dnsNames: ['a.test'], others: true},
   {request: {names: ['URI:spiffe://a.test/b']}, dnsNames: [], others: true},
+  {request: {names: ['DNS:*.a.test']}, dnsNames: ['*.a.test'], others: false},
   {request: {}, dnsNames: [], others: false},
 ])('$request', async ({request, dnsNames, others}) => {
   expect(requestedNames(await signingRequest(request))).toEqual({dnsNames, others});
+});
+
+test.each([
+  {subject: '/O=system:masters', attribute: 'O'},
+  {subject: '/OU=ops', attribute: 'OU'},
+  {subject: '/serialNumber=1', attribute: 'serialNumber'},
+  {subject: '/emailAddress=root@victim.test', attribute: 'emailAddress'},
+  {subject: '/UID=root', attribute: '0.9.2342.19200300.100.1.1'},
+  {subject: '/C=DE/O=system:masters', attribute: 'C'},
+])('a subject with $subject has more than a common name, and the first attribute is named', async row => {
+  const request = await signingRequest({...row, commonName: 'a.test', names: ['DNS:a.test']});
+  expect(requestedNames(request)).toEqual({dnsNames: ['a.test'], others: false, attribute: row.attribute});
+});
+
+/** The name of a claim is a part of a URL. */
+test.each([
+  '..',
+  '.',
+  '',
+  'a..test',
+  '.a.test',
+  'a.test.',
+  'a/../b.test',
+  'a.test/status',
+  'a.test?x=y',
+  'a%2e.test',
+  'a_b.test',
+  '-a.test',
+  'a-.test',
+  'a b.test',
+  'a.test\n',
+  'ä.test',
+  '*',
+  '*.*.test',
+  'a.*.test',
+  `${'a'.repeat(64)}.test`,
+  `${'a.'.repeat(125)}test`,
+])('the DNS name %j is not a host', name => {
+  expect(requestedNames(pemOf(requestFor(name)))).toEqual({dnsNames: [], others: true});
+});
+
+test('a common name that is not a host is another kind of name', async () => {
+  const request = await signingRequest({commonName: 'system:admin', names: ['DNS:a.test']});
+  expect(requestedNames(request)).toEqual({dnsNames: ['a.test'], others: true});
 });
 
 test.each([

@@ -6,6 +6,21 @@ import {boundElements, type ElementMeter} from './der.ts';
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const COMMON_NAME = '2.5.4.3';
+/** The abbreviations of RFC 4514 and OpenSSL, for messages. */
+const ATTRIBUTES: Readonly<Record<string, string>> = {
+  '2.5.4.5': 'serialNumber',
+  '2.5.4.6': 'C',
+  '2.5.4.7': 'L',
+  '2.5.4.8': 'ST',
+  '2.5.4.9': 'street',
+  '2.5.4.10': 'O',
+  '2.5.4.11': 'OU',
+  '2.5.4.17': 'postalCode',
+  '1.2.840.113549.1.9.1': 'emailAddress',
+};
+/** A host that is valid in DNS and in a URL, in any case, or a wildcard for one label. */
+const HOST = /^(?=.{1,253}$)(\*\.)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
+const MAX_OID = 64;
 const MAX_BYTES = 16_384;
 /** Base64 of base64 takes 16 characters for 9 bytes; the rest is for line breaks. */
 export const MAX_CHARACTERS = 2 * MAX_BYTES;
@@ -13,10 +28,12 @@ export const MAX_CHARACTERS = 2 * MAX_BYTES;
 const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----\n?$/;
 
 export interface RequestedNames {
-  /** DNS names of the subject alternative names and the common name, each once. */
+  /** The hosts among the subject alternative names and common names, each once. */
   readonly dnsNames: readonly string[];
-  /** There is a name of another kind: an address, an e-mail address, a URI. */
+  /** Another name is present: an address, an e-mail address, a URI, or text that cannot be a host. */
   readonly others: boolean;
+  /** The first attribute of the subject that is not a common name. Most issuers sign the subject unchanged. */
+  readonly attribute?: string;
 }
 
 /**
@@ -31,19 +48,22 @@ export function requestedNames(request: string, meter: ElementMeter = {elements:
   if (der.length > MAX_BYTES) throw new Error(`more than ${MAX_BYTES} bytes`);
   boundElements(der, meter);
   const {subject, attributes} = AsnConvert.parse(der, CertificationRequest).certificationRequestInfo;
-  const dnsNames = new Set(subject.flat().flatMap(({type, value}) => (type === COMMON_NAME ? [`${value}`] : [])));
-  let others = false;
+  const names: (string | undefined)[] = [];
+  let attribute: string | undefined;
+  for (const {type, value} of subject.flat()) {
+    if (type === COMMON_NAME) names.push(`${value}`);
+    else attribute ??= ATTRIBUTES[type] ?? type.slice(0, MAX_OID);
+  }
   for (const {type, values} of attributes) {
     if (type !== EXTENSION_REQUEST) continue;
     for (const {extnID, extnValue} of values.flatMap(value => [...AsnConvert.parse(value, Extensions)])) {
       if (extnID !== id_ce_subjectAltName) continue;
-      for (const {dNSName} of AsnConvert.parse(extnValue.buffer, SubjectAlternativeName)) {
-        if (dNSName === undefined) others = true;
-        else dnsNames.add(dNSName);
-      }
+      for (const {dNSName} of AsnConvert.parse(extnValue.buffer, SubjectAlternativeName)) names.push(dNSName);
     }
   }
-  return {dnsNames: [...dnsNames], others};
+  const hosts = names.filter(name => name !== undefined && HOST.test(name)) as string[];
+  const others = hosts.length < names.length;
+  return {dnsNames: [...new Set(hosts)], others, ...(attribute !== undefined && {attribute})};
 }
 
 /** Line breaks aside, only what encodes to the same again. */

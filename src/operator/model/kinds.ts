@@ -31,6 +31,8 @@ export interface Service extends KubeObject {
     clusterIP?: string;
     selector?: Record<string, string>;
     ports?: ServicePort[];
+    /** Not part of the API: the selector and ports are too large, and the cache keeps neither. */
+    isTooLarge?: boolean;
   };
 }
 export interface ServicePort {

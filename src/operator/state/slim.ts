@@ -1,62 +1,160 @@
-/** What caches keep of the objects that tenants write. */
+/**
+ * What caches keep of the objects that tenants write: at most a few KiB of each. An object may have 256 KiB of annotations
+ * and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must be patched,
+ * never replaced.
+ */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import {isDecided, isInProgress} from '../model/certificate-request.ts';
+import {isDecided, isInProgress, isOurs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {MAX_CHARACTERS} from '../model/csr.ts';
+import {routeNameIn} from '../model/derived-names.ts';
 import {issuerProblem} from '../model/issuer-rules.ts';
-import type {CertificateRequest, Challenge, EndpointSlice, Issuer, Service} from '../model/kinds.ts';
+import type {
+  Certificate,
+  CertificateRequest,
+  Challenge,
+  EndpointSlice,
+  Issuer,
+  Service,
+  ServicePort,
+} from '../model/kinds.ts';
 
 /** Finds the EndpointSlices of a Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const LABELS: ReadonlySet<string> = new Set<string>([...Object.values(LABEL), SERVICE_NAME]);
-const ANNOTATIONS: ReadonlySet<string> = new Set<string>(Object.values(ANNOTATION));
-/** In characters. The values that we read are at most half as long. */
+/** Ours, those of routes that the edge reads, and those in which cert-manager records the names in a Secret. */
+const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
+  ...Object.values(ANNOTATION),
+  ...['entrypoints', 'tls', 'middlewares'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
+  ...['alt-names', 'common-name', 'ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`),
+]);
+/** In characters. The names and values that we read are shorter, so one that is cut equals none of them. */
 const MAX_VALUE = 256;
+const MAX_MESSAGE = 1024;
+/** In characters of JSON. */
+const MAX_OWNERS = 4096;
+const MAX_FINALIZERS = 1024;
+export const MAX_SERVICE = 4096;
 
-/**
- * Removes the labels and annotations that the operator does not read. An object may have 256 KiB of annotations, and a
- * tenant may have any number of objects. An object that is cached this way must be patched, never replaced.
- */
+/** Removes the metadata that the operator does not read. */
 export function slimMetadata<T extends KubeObject>(object: T): T {
-  const {labels, annotations, ...rest} = object.metadata;
-  const metadata = {
-    ...rest,
+  const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
+  const {name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp} = rest;
+  const metadata: KubeObject['metadata'] = {
+    name,
+    ...(namespace !== undefined && {namespace}),
+    ...(uid !== undefined && {uid}),
+    ...(resourceVersion !== undefined && {resourceVersion}),
+    ...(generation !== undefined && {generation}),
+    ...(creationTimestamp !== undefined && {creationTimestamp}),
+    ...(deletionTimestamp !== undefined && {deletionTimestamp}),
     ...(labels && {labels: kept(labels, LABELS)}),
     ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
+    ...(ownerReferences && {ownerReferences: firstOf(ownerReferences, MAX_OWNERS)}),
+    ...(finalizers && {finalizers: firstOf(finalizers, MAX_FINALIZERS)}),
   };
   return {...object, metadata};
 }
 
 function kept(values: Record<string, string>, names: ReadonlySet<string>): Record<string, string> {
   const entries = Object.entries(values).filter(([name]) => names.has(name));
-  return Object.fromEntries(entries.map(([name, value]) => [name, value.slice(0, MAX_VALUE)]));
+  return Object.fromEntries(entries.map(([name, value]) => [name, cut(value)]));
+}
+
+/** A copy: a slice would keep the whole text in memory. */
+function cut(text: string, max = MAX_VALUE): string {
+  return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString();
+}
+
+/** The first elements, as many as fit. */
+function firstOf<T>(elements: readonly T[], max: number): T[] {
+  let size = 0;
+  const end = elements.findIndex(element => {
+    size += sizeOf(element);
+    return size > max;
+  });
+  return elements.slice(0, end < 0 ? elements.length : end);
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
+}
+
+/**
+ * For objects with our label. Anyone may set it, but only trusted writers may use the names of a host's objects. Any other
+ * object is not ours, and only its identity is kept.
+ */
+function slimOurs<T extends KubeObject>(object: T): T {
+  return isOfHost(object) ? slimMetadata(object) : identityOf(object);
+}
+
+function isOfHost({metadata}: KubeObject): boolean {
+  return routeNameIn(metadata.name) !== undefined;
+}
+
+function identityOf<T extends KubeObject>({apiVersion, kind, metadata}: T): T {
+  const {name, namespace, uid, resourceVersion} = metadata;
+  return {apiVersion, kind, metadata: {name, namespace, uid, resourceVersion}} as T;
+}
+
+/** The Secret of an APIKey may have any name. */
+export function slimSecret(secret: KubeObject): KubeObject {
+  return secret.metadata.labels?.[LABEL.apiKey] === undefined ? slimOurs(secret) : slimMetadata(secret);
+}
+
+export function slimCertificate(certificate: Certificate): Certificate {
+  if (isOfHost(certificate)) return slimMetadata(certificate);
+  return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
+}
+
+/** Only what was applied to a route is compared. */
+export function slimRoute(route: KubeObject & {status?: unknown}): KubeObject {
+  const {status: _, ...applied} = slimOurs(route);
+  return applied;
 }
 
 export function slimService(service: Service): Service {
   const {apiVersion, kind, metadata, spec: {type, selector, ports = []} = {}} = slimMetadata(service);
-  return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(selector && {selector}), ports}};
+  const routed = {...(selector && {selector}), ports: ports.map(routedPort)};
+  const isTooLarge = sizeOf(routed) > MAX_SERVICE;
+  return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(isTooLarge ? {isTooLarge} : routed)}};
 }
 
-/** Of a route only what was applied is compared. */
-export function withoutStatus({status: _, ...route}: KubeObject & {status?: unknown}): KubeObject {
-  return route;
+function routedPort({name, port, targetPort, appProtocol}: ServicePort): ServicePort {
+  return {
+    ...(name && {name}),
+    port,
+    ...(targetPort !== undefined && {targetPort}),
+    ...(appProtocol && {appProtocol}),
+  };
+}
+
+/** The conditions that are read. */
+function conditionsOf({status}: Issuer | CertificateRequest, types: readonly string[]) {
+  const conditions = status?.conditions?.filter(({type}) => types.includes(type)) ?? [];
+  return conditions.map(({reason, message, ...condition}) => ({
+    ...condition,
+    ...(reason !== undefined && {reason: cut(reason)}),
+    ...(message !== undefined && {message: cut(message, MAX_MESSAGE)}),
+  }));
 }
 
 export function slimIssuer(issuer: Issuer): Issuer {
-  const {apiVersion, kind, metadata, status} = slimMetadata(issuer);
-  return {apiVersion, kind, metadata, status: {conditions: status?.conditions ?? []}};
+  const {apiVersion, kind, metadata} = slimMetadata(issuer);
+  return {apiVersion, kind, metadata, status: {conditions: conditionsOf(issuer, ['Ready'])}};
 }
 
 export function slimChallenge(challenge: Challenge): Challenge {
   const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
-  return {apiVersion, kind, metadata, spec: {dnsName: spec.dnsName}, status: {processing: status?.processing ?? false}};
+  const dnsName = cut(spec.dnsName);
+  return {apiVersion, kind, metadata, spec: {dnsName}, status: {processing: status?.processing ?? false}};
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */
 export function judgedIssuer(issuer: Issuer, {certificates}: OperatorConfig): Issuer {
   const problem = issuerProblem(issuer.spec ?? {}, certificates.tenantIssuers.servers);
-  return {...slimIssuer(issuer), ...(problem !== undefined && {problem})};
+  return {...slimIssuer(issuer), ...(problem !== undefined && {problem: cut(problem, MAX_MESSAGE)})};
 }
 
 /** Only whether anything is ready matters; addresses would be most of the memory. */
@@ -65,29 +163,28 @@ export function slimEndpointSlice(slice: EndpointSlice): EndpointSlice {
   const {apiVersion, kind, metadata} = slimMetadata(slice);
   return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
 }
-/** What is cached: for a finished request, as most are, only the decision. */
-export function undecidedPart(request: CertificateRequest): CertificateRequest {
-  const {apiVersion, kind, metadata, spec, status} = slimMetadata(request);
-  const {request: text, isCA, usages, issuerRef, username} = spec;
-  const kept = status?.conditions?.filter(({type}) => KEPT_CONDITIONS.has(type)) ?? [];
-  if (isDecided(request) && !isInProgress(request)) {
-    const {name, namespace, uid, resourceVersion} = metadata;
-    const identity = {name, namespace, uid, resourceVersion} as CertificateRequest['metadata'];
-    return {apiVersion, kind, metadata: identity, spec: {request: '', issuerRef}, status: {conditions: kept}};
+
+/** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
+export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
+  const {request: text, isCA, usages, username} = request.spec;
+  const {name, kind, group} = request.spec.issuerRef;
+  const issuerRef = {name: cut(name), ...(kind && {kind: cut(kind)}), ...(group && {group: cut(group)})};
+  const conditions = conditionsOf(request, ['Approved', 'Denied', 'Ready']);
+  const status = conditions.length > 0 && {status: {conditions}};
+  if (!isOurs(config, request) || (isDecided(request) && !isInProgress(request))) {
+    return {...identityOf(request), spec: {request: '', issuerRef}, ...status};
   }
   return {
-    apiVersion,
-    kind,
-    metadata,
+    apiVersion: request.apiVersion,
+    kind: request.kind,
+    metadata: slimMetadata(request).metadata,
     spec: {
       request: text.length > MAX_CHARACTERS ? '' : text, // one that is refused unread
       issuerRef,
       ...(isCA && {isCA}),
       ...(usages && {usages: [...new Set(usages)]}),
-      ...(username !== undefined && {username}),
+      ...(username !== undefined && {username: cut(username)}),
     },
-    ...(kept.length > 0 && {status: {conditions: kept}}),
+    ...status,
   };
 }
-
-const KEPT_CONDITIONS: ReadonlySet<string> = new Set(['Approved', 'Denied', 'Ready']);

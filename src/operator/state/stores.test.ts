@@ -1,11 +1,18 @@
-import {expect, test} from 'vitest';
+import {setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
+import {describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
+import {includes, withHash} from '../../runtime/cache/apply.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
+import {traefik} from '../edge/traefik.ts';
+import {buildCertificate, certifiedBy} from '../issuance/certificate.ts';
 import type {OperatorConfig} from '../model/config.ts';
+import {MAX_CHARACTERS} from '../model/csr.ts';
+import {routeName} from '../model/derived-names.ts';
 import {createStores} from './stores.ts';
 
 const config = parseConfig<OperatorConfig>(
@@ -16,6 +23,7 @@ certificates: {issuerRef: {name: letsencrypt}}
   'nameplate.yaml',
   operatorConfigDefinition,
 );
+const edge = traefik(config.routing);
 
 interface Cache {
   readonly resource: ResourceType;
@@ -29,56 +37,201 @@ function caches(): Cache[] {
     asked.push({resource, options});
     return new Store({onHandlerError: () => undefined});
   };
-  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, []);
+  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, edge.resources);
   return asked;
 }
 
-/** As large as the API server allows. */
-const LARGE = 'x'.repeat(256 * 1024);
+const OURS = `${LABEL.managedBy}=nameplate`;
+const isForOurs = ({options}: Cache) => options.labelSelector === OURS;
+/** Only the operator writes claims: the policy own-kinds refuses everybody else. */
+const ofTenants = caches().filter(({resource}) => !['DomainClaim', 'KeyClaim'].includes(resource.kind));
 
-function hoarding({group, version, kind}: ResourceType): KubeObject {
-  const spec = {
-    host: 'a.test',
-    projectRef: {name: 'shop'},
-    service: {name: 'shop'},
-    issuerRef: {name: 'ca'},
-    // The schema of all other kinds bounds the spec.
-    ...(kind === 'CertificateRequest' && {request: LARGE, usages: Array(10_000).fill('server auth')}),
+/** As much as the API server allows of annotations, and about as much as it allows of the rest. */
+const LARGE = 'x'.repeat(256 * 1024);
+const MANY = 4000;
+const many = <T>(element: (index: number) => T): T[] => Array.from({length: MANY}, (_, index) => element(index));
+const CONDITION = {status: 'True', reason: LARGE, message: LARGE, lastTransitionTime: '2026-11-21T12:00:00Z'};
+const STATUS = {conditions: ['Ready', 'Other'].map(type => ({...CONDITION, type})), hoard: LARGE};
+/** What a tenant may write in each kind if its schema sets no limit. */
+const HOARDS: Readonly<Record<string, Record<string, unknown>>> = {
+  Service: {
+    spec: {
+      type: 'ClusterIP',
+      selector: Object.fromEntries(many(index => [`label-${index}`, LARGE.slice(0, 63)])),
+      ports: many(port => ({name: `port-${port}`, port, protocol: 'TCP', appProtocol: LARGE.slice(0, 63)})),
+      externalName: LARGE,
+    },
+  },
+  EndpointSlice: {endpoints: many(index => ({addresses: [`10.0.0.${index}`], conditions: {ready: true}}))},
+  CertificateRequest: {
+    spec: {
+      request: LARGE,
+      usages: Array(10_000).fill('server auth'),
+      issuerRef: {name: LARGE},
+      username: LARGE,
+      extra: {hoard: [LARGE]},
+    },
+    status: {...STATUS, certificate: LARGE},
+  },
+  Challenge: {spec: {dnsName: LARGE, key: LARGE, token: LARGE}, status: {processing: true, reason: LARGE}},
+  Issuer: {spec: {acme: {server: LARGE, solvers: []}}, status: STATUS},
+};
+/** The schema of our own kinds bounds the spec, and only the operator writes their status. */
+const OWN_SPEC = {host: 'a.test', hosts: {}, projectRef: {name: 'shop'}, service: {name: 'shop'}};
+
+function hoarding({group, version, kind}: ResourceType, name: string, changes: object = {}): KubeObject {
+  const labels = {[LABEL.account]: 'acme', [LABEL.managed]: 'true', [LABEL.managedBy]: 'nameplate', hoard: LARGE};
+  const annotations = {
+    [ANNOTATION.firstDeployedAt]: '2026-11-21T12:00:00Z',
+    [ANNOTATION.verifyRequestedAt]: LARGE,
+    ...Object.fromEntries(many(index => [`hoard-${index}`, 'x'])),
+    hoard: LARGE,
   };
   const metadata = {
-    name: 'a.test',
+    name,
+    generateName: LARGE,
     namespace: 'ns',
     resourceVersion: '1',
     uid: 'u',
-    labels: {[LABEL.account]: 'acme', [LABEL.managed]: 'true', hoard: LARGE},
-    annotations: {
-      [ANNOTATION.firstDeployedAt]: '2026-11-21T12:00:00Z',
-      [ANNOTATION.verifyRequestedAt]: LARGE,
-      hoard: LARGE,
-    },
+    labels,
+    annotations,
+    ownerReferences: [LARGE, ...many(String)].map(uid => ({apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid})),
+    finalizers: many(index => `hoard.test/${index}`),
   };
-  return {apiVersion: `${group}/${version}`, kind, metadata, spec} as KubeObject;
+  const anything = {spec: {hoard: LARGE, issuerRef: {name: LARGE}}, status: STATUS, data: {hoard: LARGE}, type: LARGE};
+  const content = group === 'nameplate.dev' ? {spec: OWN_SPEC} : (HOARDS[kind] ?? anything);
+  return {apiVersion: `${group}/${version}`, kind, metadata, ...content, ...changes} as KubeObject;
 }
 
-/** Only the operator writes claims, and objects that have its label. */
-const ofTenants = caches().filter(
-  ({resource, options}) =>
-    !['DomainClaim', 'KeyClaim'].includes(resource.kind) && options.labelSelector !== `${LABEL.managedBy}=nameplate`,
-);
+function keptOf({options}: Cache, object: KubeObject): KubeObject {
+  const {apiVersion, kind, metadata} = object;
+  const read = options.metadataOnly ? {apiVersion, kind, metadata} : object;
+  return options.transform?.(read) ?? read;
+}
 
 test('there are caches of objects that tenants write', () => {
   expect(ofTenants.map(({resource}) => resource.plural)).toEqual(
     expect.arrayContaining(['projects', 'domains', 'apikeys', 'services', 'endpointslices', 'certificaterequests']),
   );
+  const labelled = ofTenants.filter(isForOurs).map(({resource}) => resource.plural);
+  expect(labelled.toSorted()).toEqual(['certificates', 'ingresses', 'middlewares', 'secrets', 'services']);
 });
 
-test.each(ofTenants.map(({resource, options}) => ({kind: resource.kind, resource, options})))(
-  'the cache of each $kind keeps only the metadata that the operator reads',
-  ({resource, options: {transform = object => object}}) => {
-    const kept = transform(hoarding(resource));
-    expect(JSON.stringify(kept).length).toBeLessThan(2048);
-    expect(kept.metadata.labels).toEqual({[LABEL.account]: 'acme', [LABEL.managed]: 'true'});
-    expect(kept.metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBe('2026-11-21T12:00:00Z');
-    expect(kept.metadata).toMatchObject({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
-  },
-);
+const rows = ofTenants.map(cache => ({what: cache.resource.kind + (isForOurs(cache) ? ' with our label' : ''), cache}));
+
+describe.each(rows)('the cache of each $what', ({cache}) => {
+  const {resource} = cache;
+
+  test('keeps a bounded part of an object, whatever a tenant writes in it', () => {
+    expect(JSON.stringify(keptOf(cache, hoarding(resource, 'a.test'))).length).toBeLessThan(8192);
+  });
+
+  test.runIf(!isForOurs(cache))('keeps only the metadata that the operator reads', () => {
+    const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
+    expect(metadata).toMatchObject({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
+    const labels = {[LABEL.account]: 'acme', [LABEL.managed]: 'true', [LABEL.managedBy]: 'nameplate'};
+    expect(metadata.labels).toEqual(labels);
+    expect(metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBe('2026-11-21T12:00:00Z');
+  });
+
+  test.runIf(isForOurs(cache))('keeps only the identity, unless it has the name of one of our objects', () => {
+    const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
+    expect(metadata).toEqual({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
+    const content = {spec: {issuerRef: {name: 'ca'}}, status: {}, data: {}, type: ''};
+    const named = keptOf(cache, hoarding(resource, routeName('ns', 'a.test'), content));
+    expect(JSON.stringify(named).length).toBeLessThan(8192);
+    expect(named.metadata.labels?.[LABEL.managedBy]).toBe('nameplate');
+  });
+});
+
+function cacheOf(plural: string, isOurs = false): Cache {
+  const found = ofTenants.find(cache => cache.resource.plural === plural && isForOurs(cache) === isOurs);
+  if (!found) throw new Error(`no cache of ${plural}`);
+  return found;
+}
+
+describe('the text of a certificate request', () => {
+  const request = 'A'.repeat(MAX_CHARACTERS);
+  const kept = (issuerRef: object) => {
+    const cache = cacheOf('certificaterequests');
+    return JSON.stringify(keptOf(cache, hoarding(cache.resource, 'a.test', {spec: {request, issuerRef}, status: {}})));
+  };
+
+  test('is kept while the request waits for a decision', () => {
+    expect(kept({name: 'ca', kind: 'ClusterIssuer'})).toContain(request);
+  });
+
+  test('is not kept if Nameplate does not decide on requests to that kind of issuer', () => {
+    expect(kept({name: 'ca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}).length).toBeLessThan(1024);
+    expect(kept({name: LARGE, kind: LARGE, group: LARGE}).length).toBeLessThan(2048);
+  });
+});
+
+test('an API key’s Secret keeps the metadata that identifies its APIKey', () => {
+  const cache = cacheOf('secrets', true);
+  const secret = hoarding(cache.resource, 'shop-apikey', {data: {}, spec: {}, status: {}, type: ''});
+  const {labels, annotations} = secret.metadata;
+  const metadata = {
+    ...secret.metadata,
+    labels: {...labels, [LABEL.apiKey]: 'shop'},
+    annotations: {...annotations, [ANNOTATION.apiKeyUid]: 'uid'},
+  };
+  const kept = keptOf(cache, {...secret, metadata});
+  expect(kept.metadata.labels?.[LABEL.apiKey]).toBe('shop');
+  expect(kept.metadata.annotations?.[ANNOTATION.apiKeyUid]).toBe('uid');
+  expect(JSON.stringify(kept).length).toBeLessThan(8192);
+});
+
+test('what the operator applies is kept whole, so that it is not applied again', () => {
+  const host = `${'a.'.repeat(90)}example.com`;
+  const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: '1'};
+  const [namespace, name] = ['n'.repeat(63), routeName('n'.repeat(63), host)];
+  const issuerRef = {name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+  const backend = {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 'http'}};
+  const redirect = {to: `${'b.'.repeat(90)}example.com`, status: 301 as const};
+  const route = {namespace, name, host, owner, project: 'shop', tlsSecret: name, backend, redirect};
+  const intents = [
+    ...edge.build(route),
+    {resource: cacheOf('certificates', true).resource, intent: buildCertificate({...route, issuerRef})},
+  ];
+  for (const {resource, intent} of intents) {
+    const wanted = withHash(resource, intent, ANNOTATION.appliedHash);
+    expect(includes(keptOf(cacheOf(resource.plural, true), structuredClone(wanted)), wanted), wanted.kind).toBe(true);
+  }
+});
+
+test('what cert-manager records on a host’s Secret is kept', () => {
+  const cache = cacheOf('secrets', true);
+  const names = {
+    'alt-names': 'a.test',
+    'common-name': 'a.test',
+    'ip-sans': '',
+    'uri-sans': 'spiffe://b',
+    'email-sans': '',
+  };
+  const annotations = Object.fromEntries(
+    Object.entries(names).map(([key, value]) => [`cert-manager.io/${key}`, value]),
+  );
+  const {apiVersion, kind, metadata} = hoarding(cache.resource, routeName('ns', 'a.test'));
+  const kept = keptOf(cache, {apiVersion, kind, metadata: {...metadata, annotations}});
+  expect(certifiedBy(kept, 'a.test')).toEqual({kind: 'others', names: 'a.test, spiffe://b'});
+});
+
+/** In V8, a slice of a string may keep the whole string in memory. */
+test('the garbage collector frees what is cut from a value', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const used = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const cache = cacheOf('domains');
+  const before = used();
+  const kept = Array.from({length: 200}, (_, index) => {
+    const value: string = JSON.parse(JSON.stringify(`${index}`.padEnd(65_536, 'x')));
+    const metadata = {name: 'a.test', namespace: 'ns', annotations: {[ANNOTATION.verifyRequestedAt]: value}};
+    return keptOf(cache, {apiVersion: 'v1', kind: 'Domain', metadata});
+  });
+  const perObject = (used() - before) / kept.length;
+  expect(perObject).toBeLessThan(8192);
+});

@@ -16,13 +16,15 @@ import {listedHosts} from '../model/project-hosts.ts';
 import {type Ages, agesOf} from './ages.ts';
 import {
   judgedIssuer,
+  slimCertificate,
   slimChallenge,
   slimEndpointSlice,
   slimIssuer,
   slimMetadata,
+  slimRoute,
+  slimSecret,
   slimService,
   undecidedPart,
-  withoutStatus,
 } from './slim.ts';
 
 export interface Stores {
@@ -127,15 +129,17 @@ export function createStores(
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
     ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true, transform: slimMetadata}),
-    certificates: manager.cache(kinds.CERTIFICATE, OURS),
-    certificateRequests: approves ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: undecidedPart}) : undefined,
+    certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
+    certificateRequests: approves
+      ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: request => undecidedPart(request, config)})
+      : undefined,
     challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
-    secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true}),
+    secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
     routes: routeKinds.map(resource => ({
       resource,
-      store: manager.cache(resource, {...OURS, transform: withoutStatus}),
+      store: manager.cache(resource, {...OURS, transform: slimRoute}),
     })),
   };
   addIndexes(stores);

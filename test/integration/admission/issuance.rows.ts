@@ -139,7 +139,7 @@ export const issuanceAttacks: readonly Attack[] = [
     CertificateRequest: manifest('CertificateRequest', 'unlisted', {spec: {request: 'AA==', issuerRef: PLATFORM}}),
     Ingress: manifest('Ingress', 'unlisted', {spec: otherClass}, shim('cert-manager.io/cluster-issuer', PLATFORM.name)),
   }).map(([kind, object]) => ({
-    attack: `${kind} that asks an issuer that is not listed`,
+    attack: `${kind} for an issuer that is not listed`,
     object,
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt. List your hosts in spec.domains',
   })),

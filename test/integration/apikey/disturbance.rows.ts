@@ -1,9 +1,11 @@
 /** Faults that affect all keys: a dead or new operator, an API server that is unreachable. */
+import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {digestOf} from '../../../src/keys/format.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {digestOf, mintKey} from '../../../src/keys/format.ts';
 import {COMPLETE, KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {until} from '../../cluster/wait.ts';
-import {newTenant} from './tenant.ts';
+import {newTenant, previousKey} from './tenant.ts';
 import type {World} from './world.ts';
 
 export function disturbanceRows(world: () => World): void {
@@ -50,10 +52,7 @@ export function disturbanceRows(world: () => World): void {
     await liar.issued();
     await world().operator().kill();
     const refused = [old, key].map(each => refusalsOf(world(), each));
-    await world().client.delete(KEY_CLAIM, {name: COMPLETE});
-    await until('no key is judged', () => world().authority.problem()?.includes('not recorded all API keys yet'));
-    const hashes = [...world().keyClaims.list()].map(({metadata}) => metadata.name).filter(name => name !== COMPLETE);
-    for (const name of hashes) await world().client.delete(KEY_CLAIM, {name});
+    await forgetKeys(world());
     await liar.writeStatus({account: 'liar', sha256: digestOf(key)});
     expect(world().authority.authenticate(key)).toEqual({refused: 'unavailable'});
     await world().restartOperator();
@@ -64,6 +63,43 @@ export function disturbanceRows(world: () => World): void {
     await liar.becomes({Active: 'Active', Ready: 'Issued'});
     await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
     expect(refused.flatMap(each => each.end())).toEqual([]);
+  });
+
+  // This happens after an upgrade from 0.1, whose operator trusted the annotation, or a restore without status.
+  test('nobody gets a key without a record by writing its hash as that of a previous key', async () => {
+    const [older, elder] = [await newTenant(world(), 'older', 'older'), await newTenant(world(), 'elder', 'elder')];
+    const own = [await older.issued(), await elder.issued()] as const;
+    const [shown, wiped] = [await newTenant(world(), 'shown', 'shown'), await newTenant(world(), 'wiped', 'wiped')];
+    const keys = [await shown.issued(), await wiped.issued()] as const;
+    await world().operator().kill();
+    await older.applySecret({key: own[0]}, {annotations: previousKey(keys[0])});
+    await elder.applySecret({key: own[1]}, {annotations: previousKey(keys[1])});
+    const previous = {sha256: digestOf(keys[0]), validUntil: '2099-01-01T00:00:00Z'};
+    await older.writeStatus({account: 'older', sha256: digestOf(own[0]), previous});
+    await wiped.wipeStatus();
+    await forgetKeys(world());
+    await world().restartOperator();
+    await shown.until('keys are judged again', () => world().authority.problem() === undefined);
+    for (const [index, account] of ['shown', 'wiped'].entries()) {
+      expect(world().authority.authenticate(keys[index] ?? '')).toMatchObject({account});
+    }
+    for (const tenant of [older, elder]) await tenant.becomes({Active: 'Active', Ready: 'Issued'});
+    for (const tenant of [shown, wiped]) await tenant.works();
+  });
+
+  test('the next operator finishes a rotation that its predecessor began: both keys work', async () => {
+    const tenant = await newTenant(world(), 'halfway');
+    const old = await tenant.issued();
+    await world().operator().kill();
+    await tenant.askForRotation('once');
+    const key = mintKey(randomBytes);
+    const annotations: Record<string, string> = {...previousKey(old), [ANNOTATION.rotateRequestedAt]: 'once'};
+    await tenant.applySecret({key}, {annotations});
+    await world().restartOperator();
+    await tenant.becomes({Active: 'Rotating', Ready: 'Issued'});
+    expect(await tenant.works()).toBe(key);
+    expect([tenant.accepts(old), tenant.accepts(key)]).toEqual([true, true]);
+    expect(tenant.claim(old)?.spec.validUntil).toBe(annotations[ANNOTATION.previousValidUntil]);
   });
 
   test('the record of a deleted APIKey is deleted once it has lingered, and the others stay', async () => {
@@ -115,6 +151,14 @@ export function disturbanceRows(world: () => World): void {
     await until('both have seen it', refused);
     expect(impatient.authenticate(key)).toMatchObject({refused: 'invalid'});
   });
+}
+
+/** Deletes all records, as if they had never existed. */
+async function forgetKeys({client, authority, keyClaims}: World): Promise<void> {
+  await client.delete(KEY_CLAIM, {name: COMPLETE});
+  await until('no key is judged', () => authority.problem()?.includes('not recorded all API keys yet'));
+  const hashes = [...keyClaims.list()].map(({metadata}) => metadata.name).filter(name => name !== COMPLETE);
+  for (const name of hashes) await client.delete(KEY_CLAIM, {name});
 }
 
 /** Collects each refusal that calls a key invalid, checking every millisecond. */

@@ -1,7 +1,8 @@
 /** A new key alongside the old one, then instead of it. */
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
-import {newTenant} from './tenant.ts';
+import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
+import {newTenant, previousKey} from './tenant.ts';
 import type {World} from './world.ts';
 
 const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
@@ -69,6 +70,24 @@ export function rotationRows(world: () => World): void {
     await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
     await owner.becomes(ROTATING);
     expect(world().authority.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
+  });
+
+  test('and nobody gets an ended key by writing its hash as that of a previous key', async () => {
+    const owner = await newTenant(world(), 'ended', 'ended');
+    const thief = await newTenant(world(), 'guessing', 'guessing');
+    const [key, own] = [await owner.issued(), await thief.issued()];
+    await owner.delete();
+    await owner.ends(key);
+    await owner.until('its Secret is gone', () => !owner.secret());
+    await world().client.delete(KEY_CLAIM, {name: digestOf(key)}); // as a day later
+    await owner.until('its record is gone', () => !owner.claim(key));
+    await thief.applySecret({key: own}, {annotations: previousKey(key)});
+    await thief.patch({scopes: ['messages:write', 'messages:read']});
+    const {status} = await thief.becomes(ACTIVE);
+    expect(status).not.toHaveProperty('previous');
+    expect(thief.claim(key)).toBeUndefined();
+    expect(world().authority.authenticate(key)).toEqual({refused: 'invalid'});
+    expect(thief.accepts(own)).toBe(true);
   });
 
   test('both end when the APIKey is revoked, and no request makes another', async () => {

@@ -1,6 +1,6 @@
 /** One tenant: a namespace, its APIKeys and their Secrets. */
 import {expect} from 'vitest';
-import {findCondition} from '../../../src/api/conditions.ts';
+import {findCondition, timestamp} from '../../../src/api/conditions.ts';
 import type {APIKeySpec, APIKeyStatus} from '../../../src/api/generated/apikey.ts';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
@@ -20,6 +20,12 @@ const PATIENCE = {timeoutMs: 40_000, intervalMs: 25};
 export async function newTenant(world: World, namespace: string, account?: string): Promise<Tenant> {
   await world.client.apply(NAMESPACES, objects.namespace(namespace, {account}));
   return new Tenant(world, namespace);
+}
+
+/** The annotations of a Secret whose previous key was this one, and works for another hour. */
+export function previousKey(key: string): Record<string, string> {
+  const validUntil = timestamp(Date.now() + 3_600_000);
+  return {[ANNOTATION.previousSha256]: digestOf(key), [ANNOTATION.previousValidUntil]: validUntil};
 }
 
 export class Tenant {

@@ -137,9 +137,27 @@ describe.concurrent('not approved', () => {
     {name: 'authority', spec: {dnsNames: ['a.example.com'], isCA: true}},
     {name: 'client', spec: {dnsNames: ['a.example.com'], usages: ['client auth']}},
     {name: 'nameless', spec: {uris: ['spiffe://example.com/a']}},
+    {name: 'person', spec: {dnsNames: ['a.example.com'], commonName: 'system:admin'}},
   ])('a Certificate for more than one host, or for more than a server: $name', async ({name, spec}) => {
     await makeCertificate(mallory, name, spec);
     expect(await decided(mallory, name)).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
+  });
+
+  test('a Certificate for its own host whose subject has an organization, or anything besides a common name', async () => {
+    const own = await liveHost('organized');
+    await makeCertificate(mallory, 'masters', {dnsNames: [own], subject: {organizations: ['system:masters']}});
+    await makeCertificate(mallory, 'literal', {dnsNames: [own], literalSubject: `CN=${own},UID=root`});
+    expect(await decided(mallory, 'masters')).toMatchObject({
+      type: 'Denied',
+      reason: 'SubjectNotAllowed',
+      message: expect.stringContaining('The subject of this request has the attribute O. '),
+    });
+    expect(await decided(mallory, 'literal')).toMatchObject({type: 'Denied', reason: 'SubjectNotAllowed'});
+  });
+
+  test('a request for a name that cannot be a host and would form another path of the API', async () => {
+    await makeRequest('dots', await signingRequest({names: ['DNS:..']}));
+    expect(await decided(mallory, 'dots')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
   test("a Certificate for its default host, where the ingress's own certificate serves that", async () => {
@@ -318,6 +336,9 @@ test('names of Services in its own namespace, from an issuer that the platform l
   expect(await decided(mallory, 'mesh')).toMatchObject({type: 'Approved', reason: 'OwnServices'});
   expect(await decided(mallory, 'theirs')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
   expect(await decided(mallory, 'deep')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+  const subject = {organizations: ['system:masters']};
+  await makeCertificate(mallory, 'masters-mesh', {dnsNames: [`shop.${zone}`], usages, subject});
+  expect(await decided(mallory, 'masters-mesh')).toMatchObject({type: 'Denied', reason: 'SubjectNotAllowed'});
 });
 
 test('an Issuer in the namespace is judged when a request uses it, however it was created', async () => {

@@ -4,7 +4,7 @@ import {expect, test} from 'vitest';
 import {requestedNames} from '../../../src/operator/model/csr.ts';
 import {MAX_ELEMENTS} from '../../../src/operator/model/der.ts';
 import {mutate, pick, seededRandom} from '../dns/mutate.ts';
-import {hostileRequests, pemOf} from './hostile-csr.ts';
+import {hostileRequests, pemOf, requestFor} from './hostile-csr.ts';
 import {signingRequest} from './signing-request.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 1;
@@ -16,7 +16,7 @@ function derOf(request: string): Uint8Array {
   return Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
 }
 
-test('the judge of certificate requests reads a bounded number of elements, whatever the bytes', {
+test('the judge of certificate requests reads a bounded number of elements, and only hosts, whatever the bytes', {
   timeout: HOURS,
 }, async () => {
   console.log(`fuzz: FUZZ_SEED=${SEED} repeats this run`);
@@ -26,9 +26,11 @@ test('the judge of certificate requests reads a bounded number of elements, what
       {names: ['DNS:a.test']},
       {commonName: 'a.test', names: ['DNS:a.test', 'DNS:b.test']},
       {names: ['DNS:a.test', 'IP:192.0.2.1', 'URI:spiffe://a.test/b', 'email:a@b.test']},
+      {subject: '/O=system:masters/OU=ops', commonName: 'a.test', names: ['DNS:a.test']},
     ].map(async request => derOf(await signingRequest(request))),
   );
-  const attackers = Object.values(hostileRequests);
+  const names = ['..', '', '*.a.test', 'a.test/..', `${'a'.repeat(64)}.test`].map(requestFor);
+  const attackers = [...Object.values(hostileRequests), ...names];
   const count = {read: 0, refused: 0};
   for (let n = 0; n < 10_000 * ROUNDS; n++) {
     const der = mutate(n % 20 === 0 ? pick(attackers, random) : pick(honest, random), random, pick(honest, random));
@@ -45,11 +47,19 @@ test('the judge of certificate requests reads a bounded number of elements, what
 
 /** False: refused with an error, as `decide` expects it. */
 function isRead(der: Uint8Array, meter: {elements: number}): boolean {
+  let dnsNames: readonly string[] = [];
   try {
-    requestedNames(pemOf(der), meter);
-    return true;
+    ({dnsNames} = requestedNames(pemOf(der), meter));
   } catch (error) {
     if (error instanceof Error && !error.message.includes('call stack')) return false;
     throw new Error(`FUZZ_SEED=${SEED}, ${Buffer.from(der).toString('hex')}`, {cause: error});
   }
+  const strange = dnsNames.find(name => !isPathSegment(name));
+  if (strange === undefined) return true;
+  throw new Error(`FUZZ_SEED=${SEED}, the name ${JSON.stringify(strange)} in ${Buffer.from(der).toString('hex')}`);
+}
+
+/** A name becomes the last part of a claim's URL. */
+function isPathSegment(name: string): boolean {
+  return name !== '' && name.length <= 255 && new URL(`http://any/claims/${name}`).pathname === `/claims/${name}`;
 }

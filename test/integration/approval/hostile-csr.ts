@@ -55,6 +55,11 @@ function asking(extensions: readonly number[]): Uint8Array {
   return requestOf({attributes: attribute(EXTENSION_REQUEST, tlv(SEQUENCE, extensions))});
 }
 
+/** One DNS name, of any characters of Latin-1. */
+export function requestFor(name: string): Uint8Array {
+  return asking(extension(tlv(SEQUENCE, tlv(0x82, [...Buffer.from(name, 'latin1')]))));
+}
+
 /** With more elements, or deeper ones, than any request has. */
 export const hostileRequests: Readonly<Record<string, Uint8Array>> = {
   names: asking(extension(tlv(SEQUENCE, repeated(tlv(0x82, [97]))))),

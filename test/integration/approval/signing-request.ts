@@ -5,18 +5,20 @@ import {run} from '../../cluster/children.ts';
 
 export interface Request {
   readonly commonName?: string;
+  /** Attributes before the common name, as OpenSSL writes them: /O=system:masters. */
+  readonly subject?: string;
   /** As OpenSSL writes them: DNS:a.example.com, IP:192.0.2.1. */
   readonly names?: readonly string[];
 }
 
 /** Base64 of PEM, as `spec.request` of a CertificateRequest has it; made by OpenSSL, with a key that is thrown away. */
-export async function signingRequest({commonName, names = []}: Request): Promise<string> {
+export async function signingRequest({commonName, subject = '', names = []}: Request): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-csr-'));
   try {
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', join(folder, 'key')];
-    const subject = ['-subj', commonName ? `/CN=${commonName}` : '/'];
+    const subj = ['-subj', `${subject}${commonName ? `/CN=${commonName}` : ''}` || '/'];
     const extensions = names.length > 0 ? ['-addext', `subjectAltName=${names.join(',')}`] : [];
-    const pem = await run(['openssl', 'req', '-new', ...key, ...subject, ...extensions]);
+    const pem = await run(['openssl', 'req', '-new', ...key, ...subj, ...extensions]);
     return Buffer.from(pem).toString('base64');
   } finally {
     await rm(folder, {recursive: true});

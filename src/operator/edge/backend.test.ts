@@ -1,0 +1,45 @@
+import {expect, test} from 'vitest';
+import {Store} from '../../runtime/cache/store.ts';
+import type {Project, Service} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {slimService} from '../state/slim.ts';
+import {explainNoBackend, findBackend} from './backend.ts';
+
+/** What a Project reports if its Service has this spec. */
+function told(spec: NonNullable<Service['spec']>) {
+  const services = new Store<Service>({onHandlerError: () => undefined});
+  services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
+  const config = {routing: {ingressClassName: 'edge'}};
+  const operator = {stores: {services, ingressClasses: new Map([['edge', {}]])}, config} as unknown as Operator;
+  const metadata = {name: 'shop', namespace: 'a'};
+  const project: Project = {
+    apiVersion: 'any/v1',
+    kind: 'Project',
+    metadata,
+    spec: {service: {name: 'shop', port: 80}},
+  };
+  const found = findBackend(operator, project);
+  return found.kind === 'found' ? found.backend : explainNoBackend(found);
+}
+
+const labels = (count: number) =>
+  Object.fromEntries(Array.from({length: count}, (_, index) => [`label-${index}.example.com/part-of`, 'shop']));
+
+test('a Service with a dozen labels in its selector is routed', () => {
+  const port = {name: 'http', port: 80, targetPort: 'web'};
+  expect(told({selector: labels(12), ports: [port]})).toEqual({selector: labels(12), port});
+});
+
+test.each<{has: string; spec: NonNullable<Service['spec']>}>([
+  {has: 'thousands of labels in its selector', spec: {selector: labels(5000), ports: [{port: 80}]}},
+  {
+    has: 'thousands of ports',
+    spec: {selector: labels(1), ports: Array.from({length: 5000}, (_, port) => ({name: `p${port}`, port}))},
+  },
+])('a Service with $has is not routed, and the reason says so', ({spec}) => {
+  expect(told(spec)).toEqual({
+    reason: 'ServiceWithoutSelector',
+    message:
+      'Service shop has a selector and ports of more than 4096 characters; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.',
+  });
+});
