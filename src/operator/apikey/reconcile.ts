@@ -15,7 +15,7 @@ import {type Issue, issueKey} from './issue.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
 
-/** Keys are "namespace/name", of APIKeys that exist and of those that left a Secret behind. */
+/** Keys are "namespace/name", of existing APIKeys and of deleted ones that left a Secret behind. */
 export function reconcileApiKey(operator: Operator): Reconcile {
   const {stores, clock} = operator;
   /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
@@ -32,7 +32,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
       return outcome;
     }
     const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
-    if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion takes the APIKey along
+    if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion also deletes the APIKey
 
     const ended = endOf(apiKey, nowMs) !== undefined;
     const knownUid = known.get(key);
@@ -49,7 +49,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
   };
 }
 
-/** An Event for each change that a person would want to see in `kubectl describe`. The key is in none of them. */
+/** An Event for each change that a person would want to see in `kubectl describe`. No Event contains the key. */
 function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIKeyStatus): void {
   const before = apiKey.status;
   const reason = (of: DeepReadonly<APIKeyStatus> | undefined, type: string) =>
@@ -63,7 +63,7 @@ function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIK
   events.event(apiKey, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
 }
 
-/** When the status must change though nothing else does: the key expires, the overlap ends, a refusal is tried again. */
+/** When the status must change even if nothing else does: the key expires, the overlap ends, a refusal is retried. */
 function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
