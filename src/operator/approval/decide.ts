@@ -31,7 +31,7 @@ type DenialReason =
   | 'IssuerNotListed'
   | 'IssuerNotAllowed';
 
-/** What a decision depends on; the command `review` has no more of an operator than this. */
+/** What a decision depends on; the command `review` has only this part of an operator. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
   readonly names: Pick<DerivedNames, 'defaultHost'>;
   readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;
