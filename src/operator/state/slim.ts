@@ -80,7 +80,7 @@ export function undecidedPart(request: CertificateRequest): CertificateRequest {
     kind,
     metadata,
     spec: {
-      request: text.length > MAX_CHARACTERS ? '' : text, // one that is refused unread
+      request: text.length > MAX_CHARACTERS ? '' : text, // refused without being parsed
       issuerRef,
       ...(isCA && {isCA}),
       ...(usages && {usages: [...new Set(usages)]}),
