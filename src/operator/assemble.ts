@@ -1,4 +1,4 @@
-/** Puts the operator together: caches, controllers and the DNS scheduler under one manager. */
+/** Assembles the operator: caches, controllers, and the DNS scheduler under one manager. */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
@@ -26,14 +26,14 @@ export interface OperatorParts {
   readonly registry: Registry;
   /** Unique to this process, usually the pod's name. */
   readonly identity: string;
-  /** Where the Lease and the process live. */
+  /** The namespace of the Lease and the process. */
   readonly namespace: string;
 }
 
 export interface AssembledOperator {
-  /** Ready to start; the caches of a standby are warm, and only the leader asks DNS and writes. */
+  /** Ready to start. A standby has warm caches; only the leader queries DNS and writes. */
   readonly manager: Manager;
-  /** What the platform team should know although all works. */
+  /** What the platform team should know even though everything works. */
   warning(): string | undefined;
 }
 

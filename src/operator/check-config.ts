@@ -7,13 +7,13 @@ import type {
   PlatformConfig,
 } from './model/config.ts';
 
-/** What a schema cannot say, because it ties two options together. Paths are keys from the root of the file. */
+/** A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file. */
 interface ConfigProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** All contradictions between options that are each valid; empty when there are none. */
+/** All contradictions between options that are each valid; empty if there are none. */
 export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
   return [
     ...checkPlatform(config.platform),
@@ -27,7 +27,7 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
 
 function checkPlatform({baseDomain, targetDomain}: PlatformConfig): readonly ConfigProblem[] {
   if (baseDomain !== targetDomain) return [];
-  const message = `is ${targetDomain}, which is platform.baseDomain too; allowed: another domain, since the default hosts of projects and the DNS targets of accounts must not share a zone`;
+  const message = `is ${targetDomain}, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone`;
   return [{path: ['platform', 'targetDomain'], message}];
 }
 

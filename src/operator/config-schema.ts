@@ -1,6 +1,6 @@
 /**
- * JSON schema (draft 7) of the operator's configuration file: the one place of its defaults, limits and descriptions.
- * A `pattern` goes with a `title` that says in words what is allowed, and with `examples`: error messages use both.
+ * JSON schema (draft 7) of the operator's configuration file: the single source of its defaults, limits, and descriptions.
+ * Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages use both.
  */
 import {defaultDnsConfig} from '../dns/dns.ts';
 import {checkOperatorConfig} from './check-config.ts';
@@ -19,7 +19,7 @@ const host = {
   maxLength: 253,
 } satisfies Schema;
 
-/** Under it, labels of up to 63 characters must still fit into a name of 253. */
+/** Leaves room for a label of 63 characters in a name of 253. */
 const zone = {...host, maxLength: 189} satisfies Schema;
 
 const kubernetesName = {
@@ -66,7 +66,7 @@ const platform = section(
       title: 'the path of a file',
       examples: ['/etc/nameplate/key/platform.key'],
       description:
-        'Path of a file of at least 32 random bytes. Account targets and proof tokens are made from it: lose it, and every custom domain must change its DNS.',
+        'Path of a file with at least 32 random bytes, from which account targets and proof tokens are derived. If it is lost, every custom domain must change its DNS.',
     },
   },
   ['baseDomain', 'targetDomain', 'keyFile'],
@@ -102,7 +102,7 @@ const listedServer = object(
       minLength: 1,
       title: 'base64 of PEM certificates',
       examples: ['LS0tLS1CRUdJTi…'],
-      description: 'The caBundle that an Issuer of this server may set, in base64. Absent: none.',
+      description: 'The caBundle that an Issuer of this server may set, in base64. If absent, it may set none.',
     },
   },
   ['url'],
@@ -128,7 +128,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
       default: [],
       items: listedServer,
       description:
-        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. Empty: none. Every server on this list can delay the certificates of all tenants.',
+        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Every server on this list can delay the certificates of all tenants.',
     },
   }),
   caaIdentities: {
@@ -172,7 +172,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
     'After this time without a certificate, the Domain reports what may be wrong.',
   ),
   challenges: section(
-    'How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time, and one that is never solved would occupy its slot permanently.',
+    'How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time; one that is never solved would occupy its slot permanently.',
     {
       inProgress: count(
         50,
@@ -200,20 +200,20 @@ const certificates = section('Certificates of custom domains, issued by cert-man
     },
   ),
   failureBudget: section(
-    'How often a host may fail to get a certificate and, while approval is enabled, how often one is ordered for it at all. Stay at or below the limit of the CA.',
+    'How many certificate attempts may fail for a host and, while approval is enabled, how many certificates are ordered for it. Stay at or below the limit of the CA.',
     {
-      failures: count(5, 1, 20, 'Failed attempts, or orders, of one host in the window.'),
+      failures: count(5, 1, 20, 'Failed attempts, or orders, for one host in the window.'),
       windowSeconds: seconds(3600, 60, 'Length of the window.'),
     },
   ),
   orderBudget: section(
-    "Limits on orders from the issuer's account at the CA, while approval is enabled. Stay at or below the CA's limits, including everything else that orders from the account.",
+    "Limits on orders from the issuer's account at the CA, while approval is enabled. Together with all other orders from the account, stay at or below the CA's limits.",
     {
       orders: count(
         300,
         2,
         1_000_000,
-        'Orders in the window. Of those not kept for renewals, one tenant alone gets four fifths.',
+        'Orders in the window. A single tenant gets at most four fifths of those that are not reserved for renewals.',
       ),
       windowSeconds: seconds(10_800, 1, 'Length of the window.'),
       renewalReserve: count(
@@ -226,7 +226,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
         50,
         2,
         1_000_000,
-        'New hosts of one registrable domain, such as example.com, in a window of their own. One tenant alone gets four fifths.',
+        'New hosts of one registrable domain, such as example.com, in their own window. A single tenant gets at most four fifths.',
       ),
       domainWindowSeconds: seconds(7 * day, 1, 'Length of the window of newHostsPerDomain.'),
     },
@@ -330,13 +330,13 @@ const dns = section('How the DNS of custom domains is checked.', {
   ),
 });
 
-const leaderElection = section('With several replicas, one is the leader, and the others stand by.', {
+const leaderElection = section('With several replicas, one is the leader and the others are on standby.', {
   enabled: {type: 'boolean', default: true, description: 'Disable it only for a single, manually started process.'},
   leaseName: {...kubernetesName, examples: ['nameplate'], default: 'nameplate', description: 'Name of the Lease.'},
   namespace: {
     ...kubernetesName,
     examples: ['nameplate-system'],
-    description: "Namespace of the Lease. Absent: that of the pod's service account.",
+    description: "Namespace of the Lease. If absent, the namespace of the pod's service account.",
   },
   leaseDurationSeconds: seconds(15, 2, 'A leader that does not renew its Lease for this long is replaced.'),
   renewDeadlineSeconds: seconds(
@@ -376,7 +376,7 @@ export const operatorConfigSchema: Schema = {
     defaultPlan: {
       type: 'string',
       default: 'free',
-      description: 'The plan of a namespace without a label, or with one that is not in plans.',
+      description: 'The plan of a namespace whose label is missing, or names a plan that does not exist.',
     },
     certificates,
     routing,
@@ -385,10 +385,10 @@ export const operatorConfigSchema: Schema = {
       lingerSeconds: seconds(
         day,
         0,
-        'How long Nameplate keeps the record of a released host or key, at least. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. The record of a key prevents other accounts from taking the key.',
+        'Minimum time for which Nameplate keeps the record of a released host or key. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. The record of a key prevents other accounts from taking the key.',
       ),
     }),
-    admission: section("The chart's admission policies, as it has installed them.", {
+    admission: section("The chart's admission policies, as installed.", {
       notEnforced: {
         type: 'array',
         items: {type: 'string', title: 'the name of a policy', examples: ['routes']},
@@ -413,12 +413,12 @@ export const operatorConfigSchema: Schema = {
 /** What `loadConfig` of src/process needs to read the operator's configuration. */
 export const operatorConfigDefinition = {schema: operatorConfigSchema, check: checkOperatorConfig};
 
-/** An object that refuses unknown keys. */
+/** An object that rejects unknown keys. */
 function object(description: string, properties: Readonly<Record<string, Schema>>, required: readonly string[] = []) {
   return {type: 'object', description, additionalProperties: false, properties, required};
 }
 
-/** An object that, where it is absent, is made of the defaults of what is in it. */
+/** An object that, if absent, consists of the defaults of its properties. */
 function section(description: string, properties: Readonly<Record<string, Schema>>, required: readonly string[] = []) {
   return {...object(description, properties, required), default: {}};
 }

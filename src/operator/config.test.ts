@@ -95,7 +95,7 @@ test('four options are needed, all others have defaults', () => {
   expect(parse(minimal)).toEqual(complete);
 });
 
-test('an empty file is told all that is needed', () => {
+test('an empty file is an error that lists all required options', () => {
   expect(problems('')).toEqual([
     'line 1, column 1: platform.baseDomain is missing; needed: a domain in lower case, without scheme, port or trailing dot, at most 189 characters, such as apps.example.net',
     'line 1, column 1: platform.targetDomain is missing; needed: a domain in lower case, without scheme, port or trailing dot, at most 189 characters, such as edge.example.net',
@@ -109,14 +109,14 @@ test('plans of the file replace the default ones', () => {
   expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20, maxProjects: 100}});
 });
 
-test('a reserve for renewals that leaves nothing to new hosts is told', () => {
+test('a reserve for renewals that leaves nothing for new hosts is an error', () => {
   const text = minimal.replace('certificates: {', 'certificates: {orderBudget: {orders: 60}, ');
   expect(problems(text)).toEqual([
     'line 3, column 16: certificates.orderBudget.renewalReserve is 60; allowed: less than orders, which is 60',
   ]);
 });
 
-describe('options that contradict each other are told', () => {
+describe('options that contradict each other are an error', () => {
   test.each([
     [
       'the default plan does not exist',
@@ -149,7 +149,7 @@ describe('options that contradict each other are told', () => {
 
   test('default hosts and account targets in one zone', () => {
     expect(problems(minimal.replace('edge.', 'apps.'))).toEqual([
-      'line 2, column 42: platform.targetDomain is apps.example.net, which is platform.baseDomain too; allowed: another domain, since the default hosts of projects and the DNS targets of accounts must not share a zone',
+      'line 2, column 42: platform.targetDomain is apps.example.net, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone',
     ]);
   });
 });

@@ -1,4 +1,4 @@
-/** The controllers, and which keys each change concerns. */
+/** The controllers, and which keys each change triggers. */
 import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
@@ -208,7 +208,7 @@ function addApprovalControllers(
       reconcile: reconcileCertificateRequest(operator),
       workers: config.controller.workers,
     })
-    .watch(requests, self) // a request waits for nothing but its grace
+    .watch(requests, self) // a request waits only for its grace period
     .watch(stores.claims, ({object}) => requests.byIndex(INDEX.host, object.metadata.name).map(keyOf))
     .watch(stores.namespaces, delta =>
       changesAccount(delta) || delta.object.metadata.deletionTimestamp
@@ -217,7 +217,7 @@ function addApprovalControllers(
     )
     .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims say who has a host and remember orders; Certificates say that a renewal is due.
+  // Claims show who holds a host and remember orders; Certificates show that a renewal is due.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
     [caAccountOf(config, namespace, issuer) ?? []].flat();
@@ -261,7 +261,7 @@ function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
   return new Set(hosts.map(({host}) => inNamespace(object, host)));
 }
 
-/** Whoever held the host has it no longer, and with it a place in the plan. */
+/** The holder has lost or released the host, which frees a slot in its plan. */
 function isLetGo({type, object, old = object}: Delta<DomainClaim>): boolean {
   if (old.spec.releasedAt !== undefined) return false;
   return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
@@ -291,7 +291,7 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** A change of the one class that routes refer to concerns them all; of another class, none. */
+/** A change of the class that routes use affects all of them; a change of another class affects none. */
 function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
   return object.metadata.name === config.routing.ingressClassName ? all() : [];
 }
@@ -303,7 +303,7 @@ function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
   });
 }
 
-/** Whose object it is, and was before somebody edited that away. */
+/** The Domain that owns the object, and the one that owned it before a change of the annotation. */
 function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
 }
@@ -319,7 +319,7 @@ function holdersOf({apiKeys}: Stores, {type, object, old}: Delta<KeyClaim>): Set
   return new Set([...holders, ...refused]);
 }
 
-/** The APIKey, those that show the same key, and, when a key became free, those that were refused one. */
+/** The APIKey, those that show the same key, and, if a key became free, those that were refused one. */
 function apiKeyAndWhoShares({apiKeys}: Stores, {type, object, old}: Delta<APIKey>): Set<string> {
   const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
   const others = now.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));

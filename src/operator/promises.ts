@@ -63,7 +63,7 @@ export function configuredProblems({admission, certificates, routing}: OperatorC
   const approval = certificates.approval.enabled
     ? []
     : [
-        'Nameplate does not approve certificate requests (config.certificates.approval.enabled is false): another approver decides who gets a certificate for which host.',
+        "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
       ];
   return [...off, ...approval, ...tooOld('Traefik', routing.traefik.version || undefined, OLDEST_TRAEFIK)];
 }
@@ -94,7 +94,7 @@ async function certManagerVersion(client: KubeClient, logger: Logger): Promise<s
     const version = crd?.metadata.labels?.['app.kubernetes.io/version'];
     return version && /^v?0\.0\.0/.test(version) ? undefined : version; // a build from source
   } catch (error) {
-    logger.warn({err: error}, 'The version of cert-manager is unknown: its CRD cannot be read.');
+    logger.warn({err: error}, 'The version of cert-manager is unknown, because its CRD cannot be read.');
     return undefined;
   }
 }

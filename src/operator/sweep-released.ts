@@ -1,4 +1,4 @@
-/** What outlives a Domain, and for how long: its TLS Secret (adding it again costs no issuance) and its released claim. */
+/** Deletes what outlives a Domain: its TLS Secret (re-adding the host needs no new certificate) and its released claim. */
 import {timestamp} from '../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../api/names.ts';
 import type {Reconcile} from '../runtime/controller/controller.ts';
@@ -9,7 +9,7 @@ import {DOMAIN_CLAIM, SECRET} from './model/kinds.ts';
 import type {Operator} from './state/context.ts';
 import {domainKeyOf, inNamespace, type Stores} from './state/stores.ts';
 
-/** Keys are those of the TLS Secrets that bear our label. */
+/** Keys are those of the TLS Secrets with our label. */
 export function reconcileRetainedSecret({stores, config, clock}: Operator): Reconcile {
   return async (key, {client, signal}) => {
     const secret = stores.secrets.get(key);
@@ -40,7 +40,7 @@ export function reconcileRetainedSecret({stores, config, clock}: Operator): Reco
   };
 }
 
-/** A kind that cannot be seen tells nothing: then the Secret counts as in use. */
+/** If a cache is not synced, the Secret counts as in use. */
 function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>): boolean {
   if (domains.state !== 'synced' || projects.state !== 'synced') return true;
   const project = secret.metadata.labels?.[LABEL.project];
@@ -49,7 +49,7 @@ function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>):
   return domainKey === undefined || domains.get(domainKey) !== undefined;
 }
 
-/** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it remembers counts. */
+/** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
 export function reconcileReleasedClaim({stores, config, clock}: Operator): Reconcile {
   return async (host, {client, signal}) => {
     const claim = stores.claims.get(host);

@@ -75,7 +75,7 @@ export async function freePlan(terminal: Terminal): Promise<void> {
   );
   await terminal.type(message('acme', 'shop.example.com'), {
     shows: 'the tenant sees which plan is required',
-    matching: [/need a paid plan \(pro\).*on plan free/],
+    matching: [/require a paid plan \(pro\).*on plan free/],
   });
   await terminal.type('kubectl label namespace acme nameplate.dev/plan=pro', {shows: 'the platform sells an upgrade'});
   await terminal.type(waitForCondition('acme', 'shop.example.com', 'Accepted'), {
@@ -101,7 +101,9 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
   await terminal.type('kubectl -n acme create deployment blog --image=localhost/nameplate/web:test --port=8080', {
     shows: 'deployed',
   });
-  await terminal.type(waitForCondition('acme', 'blog.example.com', 'Accepted'), {shows: 'and it goes on by itself'});
+  await terminal.type(waitForCondition('acme', 'blog.example.com', 'Accepted'), {
+    shows: 'and the domain continues automatically',
+  });
   const {text} = await terminal.type(requiredRecords('acme', 'blog.example.com'), {
     shows: 'the record to create',
     matching: [/^CNAME {2}blog {2}\S+\.edge\.nameplate\.test {2}TTL 3600$/],

@@ -46,7 +46,7 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
   await terminal.type(waitForReason('acme', SECURE, 'Failed'), {shows: 'the CA refused'});
   await terminal.type(message('acme', SECURE), {
     shows: 'why, when the next attempt is due, and how to have it now',
-    matching: [/refused/, /next attempt is made at/, /verify-requested-at/],
+    matching: [/No certificate was issued/, /next attempt is at/, /verify-requested-at/],
   });
   await terminal.type([dns('remove', SECURE, '--server', 'ca'), verifyNow('acme', SECURE)], {
     shows: 'fixed; verify now',

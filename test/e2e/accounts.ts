@@ -42,7 +42,7 @@ export function racing(): void {
     await to.deploy('new');
     await from.goLive({primary: host});
     await to.applyProject({primary: host}, {service: 'new'});
-    const says = `the host moves here: ${host} CNAME ${await targetOf(to, host)}`;
+    const says = `change its DNS to ${host} CNAME ${await targetOf(to, host)}`;
     await to.sees(host, {Claimed: 'HeldByAnotherAccount', Ready: 'HeldByAnotherAccount', says});
     await to.createRecords(host);
     await to.sees(host, {state: 'Live'});

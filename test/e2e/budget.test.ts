@@ -70,7 +70,7 @@ it("a tenant that orders for many hosts, manually as well, gets its share and le
     await make(greedy, CERTIFICATE, name, {spec: {secretName: name, dnsNames: [live], issuerRef: ISSUER}});
   }
   const requests = () => listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
-  await until('it has asked by hand', async () => (await requests()).length >= hosts.length + 5, {
+  await until('it has created requests manually', async () => (await requests()).length >= hosts.length + 5, {
     timeoutMs: 120_000,
   });
 
@@ -83,7 +83,7 @@ it("a tenant that orders for many hosts, manually as well, gets its share and le
     ({status}) => status?.state !== 'Live',
   );
   const {message = ''} = findCondition(waiting?.status?.conditions, 'Ready') ?? {};
-  expect(message).toContain('The certificate waits for its turn');
+  expect(message).toContain('The certificate order is queued');
 });
 
 /** As the claims have them, of one namespace or all. */

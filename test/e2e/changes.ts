@@ -72,7 +72,7 @@ export function changing(): void {
     await attempts.stop();
   });
 
-  it('a host is taken out of its Project and its neighbour never fails a request', async () => {
+  it('a host is removed from its Project, and its neighbor never fails a request', async () => {
     const tenant = await newTenant('neighbour');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.goLive({primary: host, aliases: [neighbour]});

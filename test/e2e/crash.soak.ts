@@ -1,6 +1,6 @@
 /**
  * The operator killed at each of its writes, as in integration/crash, but on the full cluster: certificates by ACME, DNS
- * from the root down, the chart's policies in force. Its lives take minutes, so `make soak` alone runs them.
+ * from the root down, the chart's policies in force. Its lives take minutes, so only `make soak` runs them.
  */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -67,7 +67,7 @@ async function installedConfig(): Promise<OperatorWorld['config']> {
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, Buffer.from(key ?? '', 'base64'), {mode: 0o600});
   const config = parse(text);
-  // Released claims, with all orders of a life, must still be there when its end is looked at.
+  // Released claims, with all orders of a life, must still be there when its end is checked.
   const claims = {...config.claims, lingerSeconds: 3600};
   const orderBudget = {orders: 10_000, windowSeconds: 3600, newHostsPerDomain: 10_000, domainWindowSeconds: 3600};
   const certificates = {...config.certificates, orderBudget};

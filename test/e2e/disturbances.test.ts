@@ -36,7 +36,7 @@ it('operators are killed while domains go live: all become live, and nothing is 
     }),
   );
   await Promise.all([allLive, killAsTheyGo(tenants.map(tenant => ({tenant, hosts: hostsOf(tenant)})))]);
-  // Each Certificate was made once, and never changed.
+  // Each Certificate was created once, and never changed.
   expect(attempts.map(each => each.names().certificates.length)).toEqual([3, 3, 3, 3]);
   for (const tenant of tenants) {
     for (const host of hostsOf(tenant)) {

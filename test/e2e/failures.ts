@@ -29,7 +29,7 @@ const WRONG_RECORDS: readonly WrongRecord[] = [
 
 export function verificationKeepsFailing(): void {
   for (const {name, type, value, reason, says} of WRONG_RECORDS) {
-    it(`${name} keeps a domain unverified, verify says why, and the right record heals it`, async () => {
+    it(`${name} keeps a domain unverified, verify reports why, and the correct record fixes it`, async () => {
       const tenant = await newTenant(reason === 'RecordMismatch' ? 'mismatch' : 'conflict');
       const host = tenant.host('shop');
       await cluster.zones.set(host, type, value);

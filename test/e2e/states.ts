@@ -33,7 +33,7 @@ export function adding(): void {
     const tenant = await newTenant('plan', {plan: 'gold'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
-    const says = "free (its label says 'gold', which the platform does not have)";
+    const says = "free (its label names the plan 'gold', which does not exist)";
     await tenant.sees(host, {state: 'Blocked', Accepted: 'PlanRequired', says});
     await setPlan(tenant, 'pro');
     await tenant.sees(host, {state: 'Unverified'});

@@ -37,7 +37,7 @@ interface Wanted {
 
 /**
  * Records the keys of the APIKey, and releases all others that it held. Returns the hashes that are this APIKey's; a
- * key that another APIKey held first is not among them. Throws Conflict or AlreadyExists when somebody else was faster.
+ * key that another APIKey held first is not among them. Throws Conflict or AlreadyExists if another writer was faster.
  */
 export async function claimKeys(context: ClaimContext, key: IssuedKey | undefined): Promise<ReadonlySet<string>> {
   const {apiKey, stores, nowMs, client, signal} = context;

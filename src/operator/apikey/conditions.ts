@@ -1,10 +1,10 @@
-/** Every condition of an APIKey: its closed set of reasons, and the message that says who must do what next. */
+/** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 
 export type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 
-/** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains every one. */
+/** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains each of them. */
 export const API_KEY_REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
   Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused'],
@@ -14,7 +14,7 @@ type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS
 
 export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
 
-/** What only a person can mend: Stalled at once. */
+/** Only a person can fix these: the APIKey is Stalled immediately. */
 export const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
 
 function condition<Type extends keyof typeof API_KEY_REASONS>(type: Type) {
@@ -29,7 +29,7 @@ function condition<Type extends keyof typeof API_KEY_REASONS>(type: Type) {
 const active = condition('Active');
 const ready = condition('Ready');
 
-const ANOTHER = 'Make another APIKey to have a key again.';
+const ANOTHER = 'Create another APIKey to get a new key.';
 
 export const Active = {
   yes: (expiresAt: string | undefined) =>
@@ -38,16 +38,16 @@ export const Active = {
     active(
       'True',
       'Rotating',
-      `The new key works, and the one before until ${validUntil}. Give the new one to every client by then; to end the one before now: kubectl patch apikey ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`,
+      `The new key works, and the previous one works until ${validUntil}. Give the new key to every client by then. To end the previous key now, run: kubectl patch apikey ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`,
     ),
   revoked: () => active('False', 'Revoked', `The key was revoked by spec.revoked. ${ANOTHER}`),
   expired: (expiresAt: string) =>
     active(
       'False',
       'Expired',
-      `The key expired at ${expiresAt}. Set a later spec.expiresAt for it to work again, or make another APIKey.`,
+      `The key expired at ${expiresAt}. Set a later spec.expiresAt to make it work again, or create another APIKey.`,
     ),
-  notIssued: (why: string) => active('False', 'NotIssued', `There is no key that works. ${why}`),
+  notIssued: (why: string) => active('False', 'NotIssued', `This APIKey has no working key. ${why}`),
 } as const;
 
 export const KeyReady = {
@@ -55,21 +55,21 @@ export const KeyReady = {
     ready(
       'True',
       'Issued',
-      `The key is in Secret ${secret}: kubectl get secret ${secret} -o jsonpath='{.data.key}' | base64 -d. For a new one: kubectl annotate --overwrite apikey ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`,
+      `The key is in Secret ${secret}: kubectl get secret ${secret} -o jsonpath='{.data.key}' | base64 -d. To replace it, run: kubectl annotate --overwrite apikey ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`,
     ),
-  revoked: () => ready('True', 'Revoked', `The key is revoked, as the spec wants. ${ANOTHER}`),
-  expired: (expiresAt: string) => ready('True', 'Expired', `The key has expired at ${expiresAt}, as the spec wants.`),
+  revoked: () => ready('True', 'Revoked', `The key is revoked, as specified. ${ANOTHER}`),
+  expired: (expiresAt: string) => ready('True', 'Expired', `The key expired at ${expiresAt}, as specified.`),
   secretConflict: (secret: string) =>
     ready(
       'False',
       'SecretConflict',
-      `Secret ${secret} exists and was not made for this APIKey, so it is left alone. Delete or rename it (kubectl describe secret ${secret}), and this goes on by itself; or make another APIKey with another spec.secretName.`,
+      `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with another spec.secretName.`,
     ),
   secretInvalid: (secret: string) =>
     ready(
       'False',
       'SecretInvalid',
-      `What Secret ${secret} holds under 'key' is not a key that Nameplate made. Put the key back; or delete the Secret (kubectl delete secret ${secret}), and a new key is made.`,
+      `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`,
     ),
   keyInUse: (secret: string) =>
     ready(
@@ -81,11 +81,11 @@ export const KeyReady = {
     ready(
       'False',
       'Refused',
-      `The API server refused Secret ${secret}: ${message.replace(/[.\s]+$/, '')}. It is tried again; the platform team can mend what it names.`,
+      `The API server refused Secret ${secret}: ${message.replace(/[.\s]+$/, '')}. Nameplate will retry. Ask the platform team to fix the cause named above.`,
     ),
 } as const;
 
-/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once all is done. */
+/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
 export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
   if (status === 'True') return [];
   return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];

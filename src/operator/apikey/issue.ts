@@ -1,4 +1,4 @@
-/** Makes the key into its Secret, replaces it when asked, and ends the overlap: every write to the Secret is here. */
+/** Creates the key in its Secret, replaces it on request, and ends the overlap: every write to the Secret is here. */
 import {randomBytes} from 'node:crypto';
 import type {APIKey} from '../../keys/apikey.ts';
 import {mintKey} from '../../keys/format.ts';
@@ -21,13 +21,13 @@ import {
 } from './secret.ts';
 import {deleteSecret} from './sweep.ts';
 
-/** Somebody else's Secret is not in the cache: whether it is still there is asked this often. */
+/** A foreign Secret is not in the cache: how often to check at the API server whether it still exists. */
 const CONFLICT_RETRY_MS = 10_000;
 const REFUSED_RETRY_MS = 30_000;
 
 export type Issue =
   | {readonly kind: 'issued'; readonly key: IssuedKey}
-  /** There is none, and the spec does not want one. */
+  /** There is no key, and the spec requires none. */
   | {readonly kind: 'none'}
   | {readonly kind: 'failed'; readonly condition: ApiKeyCondition; readonly retryMs?: number};
 
@@ -35,7 +35,7 @@ export interface IssueContext {
   readonly apiKey: DeepReadonly<APIKey>;
   /** The uid that this process last saw the APIKey of this name have. */
   readonly knownUid: string | undefined;
-  /** Revoked or expired: nothing new is made. */
+  /** Revoked or expired: no new key is created. */
   readonly ended: boolean;
   readonly nowMs: number;
   readonly client: KubeClient;
@@ -59,7 +59,7 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
   }
 }
 
-/** Created, never applied: a Secret that came about meanwhile is not overwritten. */
+/** Created, never applied: a Secret that was created meanwhile is not overwritten. */
 async function createKey({apiKey, ended, client, signal}: IssueContext): Promise<Issue> {
   if (ended) return {kind: 'none'};
   const key = mintKey(randomBytes);
@@ -94,7 +94,7 @@ function issued(secret: KeySecret, {metadata}: DeepReadonly<APIKey>): Issue {
   return {kind: 'issued', key};
 }
 
-/** A quota, a policy or a webhook that says no; whoever says it has seen the key, so it is struck out of the words. */
+/** A quota, a policy, or a webhook refused. It may quote the key, so the key is removed from its message. */
 async function refusalOf(write: Promise<unknown>, name: string, key: string): Promise<Issue | undefined> {
   try {
     await write;

@@ -16,7 +16,7 @@ import {type Issue, issueKey} from './issue.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
 
-/** Keys are "namespace/name", of APIKeys that exist and of those that left a Secret behind. */
+/** Keys are "namespace/name", of existing APIKeys and of deleted ones that left a Secret behind. */
 export function reconcileApiKey(operator: Operator): Reconcile {
   const {stores, clock} = operator;
   /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
@@ -33,7 +33,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
       return outcome;
     }
     const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
-    if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion takes the APIKey along
+    if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion also deletes the APIKey
 
     // First, every key that is older than the records gets one. Until then, the messages API neither accepts nor refuses keys.
     if (!stores.keyClaims.get(COMPLETE)) return after(1000);
@@ -52,7 +52,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
   };
 }
 
-/** An Event for each change that a person would want to see in `kubectl describe`. The key is in none of them. */
+/** An Event for each change that a person would want to see in `kubectl describe`. No Event contains the key. */
 function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIKeyStatus): void {
   const before = apiKey.status;
   const reason = (of: DeepReadonly<APIKeyStatus> | undefined, type: string) =>
@@ -66,7 +66,7 @@ function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIK
   events.event(apiKey, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
 }
 
-/** When the status must change though nothing else does: the key expires, the overlap ends, a refusal is tried again. */
+/** When the status must change even if nothing else does: the key expires, the overlap ends, a refusal is retried. */
 function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),

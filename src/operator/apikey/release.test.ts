@@ -20,7 +20,7 @@ const HASH = 'a'.repeat(64);
 let keyClaims: Store<KeyClaim>;
 let apiKeys: Store<APIKey>;
 let namespaces: Store<KubeObject>;
-/** What the API server has, whatever the cache shows. */
+/** What the API server has, which the cache may not show. */
 let served: APIKey | undefined;
 let requests: string[];
 let version = 1;
@@ -140,14 +140,14 @@ test('lingers after its release, then is deleted', async () => {
   expect(requests).toEqual(['get', 'delete']);
 });
 
-test('of a replaced key is deleted although its APIKey still exists', async () => {
+test('of a replaced key is deleted even if its APIKey still exists', async () => {
   apiKeys.upsert(apiKey());
   keyClaims.upsert(claim({validUntil: ago(LINGER_MS)}));
   await reconcile();
   expect(requests).toEqual(['delete']);
 });
 
-test('that says that all keys are recorded belongs to no key', async () => {
+test('that marks all keys as recorded belongs to no key', async () => {
   keyClaims.upsert(claim({}, COMPLETE));
   expect(await reconcile(COMPLETE)).toEqual(done());
 });

@@ -25,11 +25,11 @@ describe('whose Secret', () => {
   const made = stored(buildSecret(apiKey('first'), KEY), NOW);
   const label = (labels: Record<string, string>) => ({...made, metadata: {...made.metadata, labels}});
   test.each([
-    ['made for this APIKey', made, apiKey('first'), undefined, 'ours'],
-    ['made for it, however long ago', made, apiKey('first', NOW + 10 * RESTORE_MS), 'first', 'ours'],
-    ['come back from a backup before its APIKey', made, apiKey('restored', NOW + RESTORE_MS), undefined, 'ours'],
-    ['come back after it', made, apiKey('restored', NOW - 10 * RESTORE_MS), 'restored', 'ours'],
-    ['of an APIKey that was seen and made again', made, apiKey('again', NOW + 1000), 'first', 'leftover'],
+    ['created for this APIKey', made, apiKey('first'), undefined, 'ours'],
+    ['created for it, however long ago', made, apiKey('first', NOW + 10 * RESTORE_MS), 'first', 'ours'],
+    ['restored before its APIKey', made, apiKey('restored', NOW + RESTORE_MS), undefined, 'ours'],
+    ['restored after it', made, apiKey('restored', NOW - 10 * RESTORE_MS), 'restored', 'ours'],
+    ['of an APIKey that was seen and recreated', made, apiKey('again', NOW + 1000), 'first', 'leftover'],
     ['of an APIKey deleted long ago', made, apiKey('again', NOW + RESTORE_MS + 1000), undefined, 'leftover'],
     [
       'of another APIKey',
@@ -47,7 +47,7 @@ describe('whose Secret', () => {
 
 test.each([
   ['of an APIKey that was seen: not at all', true, 0, 0],
-  ['that is young and comes alone: until its APIKey may have come', false, 1000, RESTORE_MS - 1000],
+  ['that is young: until a restore must have created its APIKey', false, 1000, RESTORE_MS - 1000],
   ['that is older: not at all', false, RESTORE_MS, 0],
 ])('a Secret without its APIKey is kept, %s', (_, wasSeen, ageMs, want) => {
   const secret = stored(buildSecret(apiKey('gone'), KEY), NOW - ageMs);
@@ -67,7 +67,7 @@ describe('what a Secret says', () => {
     ['no key', {other: 'x'}],
     ['something else', {key: Buffer.from('hunter2').toString('base64')}],
     ['a key with a line feed', {key: Buffer.from(`${KEY}\n`).toString('base64')}],
-  ])('%s makes no key', (_, data) => {
+  ])('%s is no key', (_, data) => {
     const {data: _data, ...rest} = secret;
     expect(readKey({...rest, ...(data && {data})})).toBeUndefined();
   });
@@ -75,7 +75,7 @@ describe('what a Secret says', () => {
   test.each([
     ['no hash', 'x', '2026-06-02T00:00:00Z'],
     ['no time', digestOf(OTHER), 'tomorrow'],
-  ])('%s makes no key before', (_, sha256, validUntil) => {
+  ])('%s is no previous key', (_, sha256, validUntil) => {
     const annotations = {[ANNOTATION.previousSha256]: sha256, [ANNOTATION.previousValidUntil]: validUntil};
     expect(readKey({...secret, metadata: {...secret.metadata, annotations}})).not.toHaveProperty('previous');
   });
@@ -97,7 +97,7 @@ describe('a rotation', () => {
   };
 
   test.each([
-    ['a day where nothing is said', undefined, '2026-06-02T00:00:00Z'],
+    ['a day by default', undefined, '2026-06-02T00:00:00Z'],
     ['what is said', 60, '2026-06-01T00:01:00Z'],
   ])('keeps the key before for %s', (_, overlapSeconds, until) => {
     expect(rotated(overlapSeconds)).toMatchObject({

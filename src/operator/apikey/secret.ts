@@ -1,10 +1,10 @@
 /**
- * The Secret of an APIKey: the only place where the key itself stands, and the durable truth of it. Beside the key it
- * bears, as annotations, what must survive the loss of the status: the key before with its deadline, and the request
- * that made this one. Pure.
+ * The Secret of an APIKey: the only place that holds the key itself. Its annotations hold what must survive the loss of
+ * the status: the hash of the previous key with its deadline, and the request for which the current key was created.
+ * Pure.
  *
- * It has no owner reference. After a restore the APIKey has another uid, and the garbage collector would delete the Secret
- * and the key with it; so the operator deletes it, and sweeps what it missed (`sweep.ts`).
+ * It has no owner reference: after a restore, the APIKey has another uid, and the garbage collector would delete the
+ * Secret and the key with it. The operator deletes it instead, and sweeps what it missed (`sweep.ts`).
  */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
@@ -18,28 +18,28 @@ export interface KeySecret extends KubeObject {
   data?: Record<string, string>;
 }
 
-/** What of a key may be shown. */
+/** The parts of a key that may be shown. */
 export interface IssuedKey {
   readonly sha256: string;
   readonly prefix: string;
-  /** The key before, whether or not its time is over. */
+  /** The previous key, whether or not it has ended. */
   readonly previous?: {readonly sha256: string; readonly validUntil: string};
-  /** The request for which this key was made. */
+  /** The request for which this key was created. */
   readonly handledRequest: string | undefined;
 }
 
-/** A restore brings Secrets before custom resources, and gives both new creation times: this far apart, not further. */
+/** A restore creates Secrets before custom resources, with new creation times that differ by at most this much. */
 export const RESTORE_MS = 10 * 60_000;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 const SHA256 = /^[0-9a-f]{64}$/;
-/** As `timestamp` writes it: the API server would refuse anything else in the status. */
+/** As `timestamp` writes it: the API server refuses anything else in the status. */
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 export function secretNameOf({metadata, spec}: DeepReadonly<APIKey>): string {
   return spec.secretName ?? `${metadata.name}-apikey`;
 }
 
-/** A value of the annotation that asks for a new key; bounded, since it is repeated in the status. */
+/** The value of the annotation that requests a new key; bounded, because it is repeated in the status. */
 export function rotateRequestOf({metadata}: DeepReadonly<APIKey>): string | undefined {
   return metadata.annotations?.[ANNOTATION.rotateRequestedAt]?.slice(0, 128) || undefined;
 }
@@ -61,7 +61,7 @@ export function buildSecret(apiKey: DeepReadonly<APIKey>, key: string): KeySecre
   };
 }
 
-/** JSON merge patch, at the resourceVersion that was read: the key of the Secret becomes the one before. */
+/** A JSON merge patch at the resourceVersion that was read: the Secret's key becomes the previous one. */
 export function rotationPatch(
   secret: DeepReadonly<KeySecret>,
   {apiKey, issued, key, nowMs}: {apiKey: DeepReadonly<APIKey>; issued: IssuedKey; key: string; nowMs: number},
@@ -77,12 +77,12 @@ export function rotationPatch(
   return {metadata: {resourceVersion: secret.metadata.resourceVersion, annotations}, data};
 }
 
-/** JSON merge patch: the key before is over. */
+/** A JSON merge patch that ends the previous key. */
 export const END_OF_OVERLAP = {
   metadata: {annotations: {[ANNOTATION.previousSha256]: null, [ANNOTATION.previousValidUntil]: null}},
 };
 
-/** Undefined when what it holds is no key. The key is in the memory of the operator for as long as this takes. */
+/** Undefined if the Secret holds no key. The operator has the key in memory only for the time of this call. */
 export function readKey({metadata, data}: DeepReadonly<KeySecret>): IssuedKey | undefined {
   const key = Buffer.from(data?.key ?? '', 'base64').toString();
   if (!isKey(key)) return undefined;
@@ -98,7 +98,7 @@ export function readKey({metadata, data}: DeepReadonly<KeySecret>): IssuedKey | 
   };
 }
 
-/** Whether the operator made it for an APIKey: a label alone may be anybody's. */
+/** Whether the operator created it for an APIKey: anyone can set the label. */
 export function isKeySecret({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata'>): boolean {
   return (
     metadata.labels?.[LABEL.managedBy] === 'nameplate' && metadata.annotations?.[ANNOTATION.apiKeyUid] !== undefined
@@ -106,9 +106,9 @@ export function isKeySecret({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata
 }
 
 /**
- * - ours: made for this APIKey, or come back with it from a backup.
- * - leftover: made for a deleted APIKey of the same name; deleting an APIKey ends its key for good.
- * - foreign: somebody else's; not to be touched.
+ * - ours: created for this APIKey, or restored with it from a backup.
+ * - leftover: created for a deleted APIKey of the same name; deleting an APIKey ends its key permanently.
+ * - foreign: not created by the operator, which never changes it.
  */
 export type Standing = 'ours' | 'leftover' | 'foreign';
 

@@ -9,14 +9,14 @@ import {createdMs, isKeySecret, RESTORE_MS, secretNameOf, standingOf} from './se
 type Secrets = readonly DeepReadonly<KubeObject>[];
 
 /**
- * How long the Secret of an APIKey that is not there is kept, milliseconds. Where this process has seen the APIKey, it was
- * deleted, and its key ends now. Where not, it may be on its way from a backup.
+ * How long to keep the Secret of a missing APIKey, in milliseconds. If this process has seen the APIKey, it was deleted,
+ * and its key ends now. If not, a restore may still create it.
  */
 export function keptMs(secret: DeepReadonly<KubeObject>, wasSeen: boolean, nowMs: number): number {
   return wasSeen ? 0 : Math.max(0, createdMs(secret) + RESTORE_MS - nowMs);
 }
 
-/** The APIKey is gone: its Secrets, by the label, go too. */
+/** Deletes the Secrets with the label of an APIKey that is gone. */
 export async function sweepSecrets(
   secrets: Secrets,
   {wasSeen, nowMs, client, signal}: {wasSeen: boolean; nowMs: number; client: KubeClient; signal: AbortSignal},
@@ -30,7 +30,7 @@ export async function sweepSecrets(
   return waitMs > 0 ? after(waitMs) : done();
 }
 
-/** What a deleted APIKey of the same name left under another name. */
+/** Deletes what a deleted APIKey of the same name left in Secrets with other names. */
 export async function sweepLeftovers(
   secrets: Secrets,
   apiKey: DeepReadonly<APIKey>,
@@ -42,7 +42,7 @@ export async function sweepLeftovers(
   }
 }
 
-/** That very one: not one of the same name that came after it. */
+/** Only this object, not a later one of the same name. */
 export async function deleteSecret(
   secret: DeepReadonly<KubeObject>,
   client: KubeClient,

@@ -37,7 +37,7 @@ export function reconcileChallenge(operator: Operator): Reconcile {
     if (!deletionTimestamp) logger.info({challenge: key, host}, `Withdrawing a challenge: ${reason}.`);
     const leftMs = deletionTimestamp ? Date.parse(deletionTimestamp) + CLEANUP_MS - clock.now() : CLEANUP_MS;
     if (leftMs <= 0) {
-      // First, whatever else fails: a challenge that hangs keeps the next holder's from starting.
+      // First, because a stuck challenge blocks the next holder's, and the steps after this may fail.
       logger.warn(
         {challenge: key, host},
         'cert-manager has not cleaned up this challenge for a minute. Removing its finalizer.',
@@ -49,7 +49,7 @@ export function reconcileChallenge(operator: Operator): Reconcile {
   };
 }
 
-/** For the log. Decided by the caches first, and then by what the API server holds. */
+/** For the log. Decided by the caches first, and then confirmed at the API server. */
 async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challenge>): Promise<string | undefined> {
   const {client, signal} = context;
   const host = challenge.spec.dnsName;
@@ -57,7 +57,7 @@ async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challe
     const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
     if (isLost(context, challenge, claim)) return 'its namespace has lost the host';
   }
-  // A request in progress explains the challenge; without approval, requests are not our business.
+  // A request in progress explains the challenge; without approval, the operator does not judge requests.
   if (!context.stores.certificateRequests || hasOpenRequest(context, challenge)) return undefined;
   const order = await ownerOf(context, ORDER, challenge);
   if (order === 'gone') return 'its Order is gone';
@@ -67,7 +67,7 @@ async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challe
   return 'its certificate request has failed';
 }
 
-/** Undefined if it has no owner of this kind: somebody else made it. */
+/** Undefined if it has no owner of this kind: cert-manager did not create it. */
 async function ownerOf<T extends KubeObject>(
   {client, signal}: ApiAccess,
   kind: ResourceType<T>,
@@ -79,7 +79,7 @@ async function ownerOf<T extends KubeObject>(
   return owner?.metadata.uid === reference.uid ? owner : 'gone';
 }
 
-/** Somebody else holds the host, or this namespace released it. If nobody ever claimed it, nothing was lost. */
+/** Another namespace holds the host, or this one released it. If nobody ever claimed it, nothing was lost. */
 function isLost(
   {stores, config}: Operator,
   {metadata: {namespace = ''}}: DeepReadonly<Challenge>,

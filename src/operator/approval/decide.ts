@@ -33,7 +33,7 @@ type DenialReason =
   | 'IssuerNotListed'
   | 'IssuerNotAllowed';
 
-/** What a decision depends on; the command `review` has no more of an operator than this. */
+/** What a decision depends on; the command `review` has only this part of an operator. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
   readonly places: Pick<Places, 'has'>;
   readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;

@@ -21,7 +21,7 @@ function request(...conditions: readonly (readonly [type: string, reason: string
 
 const approved = request(['Approved', 'cert-manager.io']);
 
-/** What is told after these changes. */
+/** What is reported after these changes. */
 async function told(...deltas: readonly Delta<CertificateRequest>[]) {
   const registry = new Registry();
   const events: string[] = [];
@@ -49,11 +49,11 @@ test.each<{case: string; delta: Delta<CertificateRequest>}>([
   },
   {case: 'of long ago, changed otherwise', delta: {type: 'updated', object: approved, old: approved, initial: false}},
   {case: 'deleted', delta: {type: 'deleted', object: approved, initial: false}},
-])('$case: it is told of nothing', async ({delta}) => {
+])('$case: nothing is reported', async ({delta}) => {
   expect(await told(delta)).toEqual({count: 0, events: [], warns: false});
 });
 
-test('approvals of its own approver are counted, and told of once', async () => {
+test("approvals by cert-manager's built-in approver are counted, and reported once", async () => {
   const deltas: Delta<CertificateRequest>[] = [
     {type: 'updated', object: approved, old: request(), initial: false},
     {type: 'added', object: approved, initial: false},

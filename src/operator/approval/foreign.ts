@@ -1,6 +1,6 @@
 /**
- * Notices that cert-manager's own approver is on. It approves whatever is asked for, as a rule before we could judge it, so
- * that a tenant gets a certificate for any host; and nothing else would tell.
+ * Notices that cert-manager's built-in approver is enabled. It approves every request, usually before we can judge it, so
+ * that a tenant gets a certificate for any host. Nothing else would report this.
  */
 import type {Logger} from 'pino';
 import {Counter, type Registry} from 'prom-client';
@@ -12,29 +12,29 @@ import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/obje
 import {isDecided} from '../model/certificate-request.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 
-/** The reason that it gives: sync.go in pkg/controller/certificaterequests/approver of cert-manager. */
+/** The reason that it sets: sync.go in pkg/controller/certificaterequests/approver of cert-manager. */
 const APPROVER = 'cert-manager.io';
 
 const ADVICE =
-  "cert-manager's own approver is on: it approves every certificate request, so that tenants get certificates for hosts of others. Turn it off (disableAutoApproval=true in cert-manager's chart).";
+  "cert-manager's built-in approver is enabled: it approves every certificate request, so tenants can get certificates for other tenants' hosts. Disable it (disableAutoApproval=true in cert-manager's chart).";
 
 export interface ApprovalWatch {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
   readonly events: EventRecorder;
-  /** Whom the Event is about: an object where the platform team looks, and no tenant. */
+  /** The object of the Event, in a namespace that the platform team sees and tenants do not. */
   readonly regarding: DeepReadonly<KubeObject>;
 }
 
-/** Counts what it approves from now on, and says so once. Returns the words for the readiness check, if there are any. */
+/** Counts its approvals from now on, and reports the first one. Returns the text for the readiness check, if any. */
 export function watchForeignApprovals(
   requests: ReadonlyStore<CertificateRequest>,
   {clock, logger, registry, events, regarding}: ApprovalWatch,
 ): () => string | undefined {
   const approvals = new Counter({
     name: 'nameplate_foreign_approvals_total',
-    help: "Certificate requests that cert-manager's own approver has approved since the start: it must be off.",
+    help: "Certificate requests approved by cert-manager's built-in approver since the process started. It must be disabled.",
     registers: [registry],
   });
   let lastMs: number | undefined;
@@ -50,7 +50,7 @@ export function watchForeignApprovals(
   return () => (lastMs === undefined ? undefined : `${ADVICE} Last seen at ${timestamp(lastMs)}.`);
 }
 
-/** What had been approved before the start may be from a time before Nameplate. */
+/** Earlier approvals may predate Nameplate. */
 function isNewApproval({type, object, old, initial}: Delta<CertificateRequest>): boolean {
   if (initial || type === 'deleted' || (old && isDecided(old))) return false;
   return object.status?.conditions?.some(({type, reason}) => type === 'Approved' && reason === APPROVER) ?? false;

@@ -5,7 +5,7 @@ import type {DomainClaim, HeldHosts} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {reconcileHeldHosts} from './held-hosts.ts';
 
-test('a lost host leaves the record although the API server refuses to add another one', async () => {
+test('a lost host leaves the record even if the API server refuses to add another one', async () => {
   const claim = {metadata: {name: 'new.test', uid: 'uid-new'}, spec: {account: 'uid-a', namespace: 'a'}} as DomainClaim;
   const record = {
     metadata: {namespace: 'a', name: 'nameplate', resourceVersion: '1'},

@@ -23,7 +23,7 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
     const sources = [stores.claims, stores.projects, stores.namespaces, stores.heldHosts];
     if (sources.some(({state}) => state !== 'synced')) return after(1000);
     if (!stores.namespaces.get(namespace)) return done();
-    const ends = isTerminating(stores, namespace); // nothing is added any more, and what is lost must still go
+    const ends = isTerminating(stores, namespace); // no host is added any more, but lost ones must still be removed
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
     const before = record?.spec.hosts ?? {};
     const wanted = heldHosts(operator, namespace);
@@ -36,7 +36,7 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
       await client.create(HELD_HOSTS, object, {signal});
       return done();
     }
-    // Removals first and alone: whatever keeps a host from being added must not keep a lost one in the record.
+    // Removals come first, in their own request: a failed addition must not keep a lost host in the record.
     const gone = removed.filter(host => wanted[host] === undefined);
     const kept =
       gone.length > 0 ? await change(context, record, Object.fromEntries(gone.map(host => [host, null]))) : record;
@@ -69,7 +69,7 @@ function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadon
   return object !== undefined && holderOf(claim, accountOf(object, config), namespace) === 'us';
 }
 
-/** Reads from the API server itself, not from the cache, because the record lets challenges through. */
+/** Reads from the API server itself, not from the cache, because the record permits challenges. */
 async function confirmed(
   context: Context,
   namespace: string,

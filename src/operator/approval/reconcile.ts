@@ -1,7 +1,7 @@
 /**
- * Approves the certificate requests that `decide` allows and denies all others, so that nobody gets a certificate for a host
- * that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that it would no
- * longer give. Replaces cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
+ * Approves the certificate requests that `decide` allows and denies all others, so that no tenant gets a certificate for a
+ * host that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that it would
+ * no longer give. Replaces cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -50,7 +50,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
       await withdrawUnlessAllowed(context, request);
       return done();
     }
-    // An order from the platform's account at the CA: approved in its turn, by reconcileOrders.
+    // It orders from the platform's account at the CA: reconcileOrders approves it.
     const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
     if (decision.host !== undefined && caAccount !== undefined) return done();
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
@@ -108,11 +108,11 @@ async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<Cer
  * A challenge that is never solved occupies one of the few slots for challenges that cert-manager processes at a time.
  */
 async function endIfOverdue(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
-  if (!isForHost(request)) return done(); // the platform's own requests take their time
+  if (!isForHost(request)) return done(); // the platform's own requests may take longer
   const {timeoutSeconds} = context.config.certificates.challenges;
   const leftMs = approvedAtMs(request) + timeoutSeconds * 1000 - context.clock.now();
   if (leftMs > 0) return after(leftMs);
-  // One that cert-manager does not process yet waits behind another's; each change of a challenge calls this again.
+  // One that cert-manager does not process yet waits behind others; each change of a challenge triggers this again.
   if (!openChallenges(context, request).some(({status}) => status?.processing)) return done();
   const host = requestedHost(request) ?? '';
   context.logger.info(
@@ -131,7 +131,7 @@ export async function writeDecision(
 ): Promise<void> {
   const {name, namespace = '', resourceVersion = ''} = metadata;
   const condition = {type, status: 'True', reason, message, lastTransitionTime: timestamp(clock.now())};
-  // At the version that was read: else another request, created under the same name meanwhile, would get this one's decision.
+  // At the version that was read: otherwise, a new request of the same name would get this one's decision.
   const asRead = {name, namespace, resourceVersion};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: asRead};
   await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});

@@ -51,7 +51,7 @@ test('an account gets no more than its limit, however many slots are free', () =
   expect(taken(slots(), 'a', 100)).toBe(10);
 });
 
-test('accounts that take all they can leave a slot for the next account that has none', () => {
+test('accounts that take as many slots as they can leave one for the next account that has none', () => {
   const all = slots();
   for (const account of ['a', 'b', 'c', 'd', 'e']) taken(all, account, 100);
   expect(taken(all, 'next', 1)).toBe(1);
@@ -71,7 +71,7 @@ test('a challenge whose request has ended keeps its slot until it is gone', () =
   expect(taken(all, 'b', 100)).toBe(9);
 });
 
-test('a request for a host takes a slot, and one for Services or of the platform takes none', () => {
+test('a request for a host takes a slot; one for Services or from the platform takes none', () => {
   const approved = ['HostHeld', 'DefaultHost', 'OwnServices', 'NamespaceExempt'];
   expect(taken(slots({approved}), 'a', 100)).toBe(8);
 });

@@ -25,7 +25,7 @@ export class Slots {
       if (holdsSlot(operator, request)) this.#add(accountOfObject(operator, request));
     }
     for (const account of operator.reservations.accounts(stores.certificateRequests)) this.#add(account);
-    // Whatever became of its request, cert-manager processes a challenge until it is gone.
+    // cert-manager processes a challenge until it is gone, even if its request has ended.
     for (const challenge of stores.challenges.list()) {
       if (!hasOpenRequest(operator, challenge)) this.#add(accountOfObject(operator, challenge));
     }
@@ -51,7 +51,7 @@ export function accountOfObject({stores}: Operator, {metadata}: DeepReadonly<Kub
   return accountIn(stores, metadata.namespace) ?? '';
 }
 
-/** A request that made no progress for the time after which a challenge is ended does not occupy a slot. */
+/** A request holds a slot while it is younger than the timeout of challenges, or has open challenges. */
 function holdsSlot(operator: Operator, request: DeepReadonly<CertificateRequest>): boolean {
   const {timeoutSeconds} = operator.config.certificates.challenges;
   const isYoung = operator.clock.now() < approvedAtMs(request) + timeoutSeconds * 1000;

@@ -1,6 +1,6 @@
 /**
- * Withdraws what was approved for a host that the namespace no longer holds: the request, its Orders and Challenges, and the
- * routes of their solvers. Nameplate deletes each one itself, because a finalizer on one would block the garbage
+ * Withdraws what was approved for a host that the namespace no longer holds: the request, its Orders and Challenges, and
+ * the routes of their solvers. Nameplate deletes each one itself, because a finalizer on one would block the garbage
  * collector. Until then, cert-manager solves the former holder's challenge and does not start the new holder's for the
  * same name.
  */
@@ -32,8 +32,8 @@ export async function withdrawRequest(context: Context, request: DeepReadonly<Ce
 }
 
 /**
- * The attempt fails as if the CA had refused it: cert-manager pauses, and the failure counts. Its Order and Challenge go
- * when `reconcileChallenge` sees that the request has failed.
+ * The attempt fails as if the CA had refused it: cert-manager pauses, and the failure counts. `reconcileChallenge` deletes
+ * its Order and Challenge when it sees that the request has failed.
  */
 export async function failRequest(
   context: Context,
@@ -56,8 +56,8 @@ export async function withdrawOrder(api: ApiAccess, order: DeepReadonly<KubeObje
 }
 
 /**
- * The route goes with the Challenge; Service and pod of the solver are left to cert-manager, since without a route nothing
- * reaches them. Only cert-manager creates Ingresses with this label, so one page holds them all.
+ * Also deletes the solver's route. Its Service and pod are left to cert-manager, because without a route nothing reaches
+ * them. Only cert-manager creates Ingresses with this label, so one page holds them all.
  */
 export async function withdrawChallenge(api: ApiAccess, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {namespace = '', uid} = challenge.metadata;

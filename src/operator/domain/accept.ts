@@ -1,4 +1,4 @@
-/** May this Domain start at all? Guard clauses in the order in which a person would mend them. */
+/** May this Domain start at all? The checks come in the order in which a person would fix them. */
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -21,7 +21,7 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
   if (!project) return Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
   const rival = olderRival(operator, view, project);
   if (rival) return Accepted.hostInOtherProject(host, rival);
-  // A host that is held stays up through a downgrade or an outage: these gates are for new ones.
+  // A held host stays up through a downgrade or an outage: these checks are only for new hosts.
   const refusal = holder === 'us' ? undefined : refuseNewHost(operator, view, project);
   return refusal ?? refuseRedirect(operator, view, project) ?? Accepted.yes(project.metadata.name);
 }
@@ -54,7 +54,7 @@ function refuseNewHost(
     const shown =
       unknownPlan === undefined
         ? planName
-        : `${planName} (its label says '${unknownPlan}', which the platform does not have)`;
+        : `${planName} (its label names the plan '${unknownPlan}', which does not exist)`;
     return Accepted.planRequired(shown, plansWithDomains(operator.config));
   }
   if (usedBefore(operator, view) >= plan.maxDomains) return Accepted.planLimitReached(planName, plan.maxDomains);

@@ -1,7 +1,7 @@
 import {CaaAllowed, type DomainCondition} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 
-/** CAA as the last check of DNS found it. A CA refuses where the look-up fails (RFC 8659), so nothing is ordered then. */
+/** CAA, from the last DNS check. If the lookup fails, a CA must refuse (RFC 8659), so nothing is requested. */
 export function checkCaa(view: DomainView): DomainCondition {
   const caa = view.check?.verdict.caa;
   if (!caa) {
@@ -14,7 +14,7 @@ export function checkCaa(view: DomainView): DomainCondition {
     case 'forbidden':
       return CaaAllowed.forbidden(caa.message);
     case 'lookup-failed': {
-      // An outage demotes nothing: what was allowed stays so until a CAA record says otherwise.
+      // An outage changes nothing: what was allowed stays allowed until a CAA record forbids it.
       const last = before(view, 'CAAAllowed');
       return last?.status === 'True' ? {...last, type: 'CAAAllowed'} : CaaAllowed.lookupFailed(caa.message);
     }

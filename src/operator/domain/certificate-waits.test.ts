@@ -8,14 +8,14 @@ const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 const ACCOUNT = 'ClusterIssuer/ca';
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const minutes = (n: number) => NOW + n * 60_000;
-const TOLD = {type: 'CertificateReady', status: 'False', reason: 'OrderBudget', message: 'It waits, as was said.'};
+const TOLD = {type: 'CertificateReady', status: 'False', reason: 'OrderBudget', message: 'It is still queued.'};
 
 let orderSchedule: OrderSchedule;
 beforeEach(() => {
   orderSchedule = new OrderSchedule();
 });
 
-/** `told`: when the status says that the order is made; absent: it says nothing of a turn. */
+/** `told`: the time of the order in the status; absent: the status has none. */
 function turn(told?: number) {
   const certificates = {
     issuerRef: ISSUER,
@@ -31,16 +31,16 @@ function turn(told?: number) {
   return awaitOrder(operator, view as unknown as DomainView, ISSUER);
 }
 
-test('after a restart, until the turns are planned again, what was told stays', () => {
+test('after a restart, the reported time stays until the orders are planned again', () => {
   expect(turn(minutes(30))).toMatchObject({condition: TOLD, usable: false, nextAttemptAtMs: minutes(30)});
   expect(turn(minutes(30))?.wakeAtMs).toBeLessThan(minutes(1));
 });
 
-test('after a restart nothing is told of a turn where nothing was told before', () => {
+test('after a restart, no time is reported if none was reported before', () => {
   expect(turn()).toBeUndefined();
 });
 
-test('one that waits for no turn is told of none, whatever was told before', () => {
+test('if no order is waiting, no time is reported, even if one was reported before', () => {
   orderSchedule.publish(ACCOUNT, new Map());
   expect(turn(minutes(30))).toBeUndefined();
 });

@@ -14,15 +14,15 @@ import {CertificateReady, type StepResult} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 
 export interface CertificateResult extends StepResult {
-  /** A certificate stands in the Secret: the host may be routed. */
+  /** The Secret holds a certificate: the host may be routed. */
   readonly usable: boolean;
   readonly nextAttemptAtMs?: number;
 }
 
-/** After this time, nothing that is left of the former holder can delay the new holder. */
+/** After this time, nothing left by the former holder can delay the new holder. */
 const WITHDRAWAL_MS = 60_000;
 
-/** A first certificate waits until nothing of a former holder blocks it, and the policy on challenges knows the host. */
+/** A first certificate waits until no former holder blocks it, and the policy on challenges knows the host. */
 export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
   const {stores, logger} = operator;
   const {host, namespace, claim, nowMs} = view;
@@ -34,11 +34,11 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   if (left.length === 0) return undefined;
   const untilMs = Date.parse(claim?.spec.since ?? '') + WITHDRAWAL_MS;
   if (untilMs > nowMs) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: untilMs};
-  logger.warn({host, namespace, left}, 'Requesting a certificate although requests of the former holder are left.');
+  logger.warn({host, namespace, left}, 'Requesting a certificate although the former holder has open requests.');
   return undefined;
 }
 
-/** "Kind namespace/name" of what could still become a certificate of the host elsewhere. */
+/** "Kind namespace/name" of what could still become a certificate for the host in another namespace. */
 function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
   const {heldHosts, challenges, certificateRequests} = stores;
   const found = [heldHosts, challenges, ...(certificateRequests ? [certificateRequests] : [])].flatMap(store => [
@@ -49,8 +49,8 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
 }
 
 /**
- * Deleting a host and adding it again escapes neither pause nor budget: the claim remembers the failures. A verify request
- * ends the pause; the budget it cannot exceed.
+ * Re-adding a host evades neither pause nor budget, because the claim remembers the failures. A verify request ends the
+ * pause, but cannot exceed the budget.
  */
 export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
   const {claim, nowMs, host} = view;
@@ -71,7 +71,7 @@ export function isAskedFor({verifyRequest, check}: DomainView): boolean {
   return verifyRequest !== undefined && check?.request === verifyRequest;
 }
 
-/** How soon the orders are surely planned. */
+/** By when the orders are certainly planned. */
 const PLAN_MS = 5_000;
 
 /** A certificate that is requested, and whose order waits for the CA's budget. */
@@ -97,7 +97,7 @@ export function awaitOrder(
       wakeAtMs: nowMs + PLAN_MS,
     };
   }
-  // Other orders come and go, and the plan shifts each time: a published time remains, unless the order comes earlier.
+  // Other orders come and go, and the plan shifts each time: a published time stays unless the order can be earlier.
   const atMs = told > nowMs ? Math.min(told, planned.atMs) : planned.atMs;
   const why = explainShortage(planned.shortage ?? 'orders', host, config.certificates);
   const condition = CertificateReady.awaitsOrder(why, timestamp(atMs));

@@ -1,4 +1,4 @@
-/** The certificate step: asks for a certificate once everything before it stands, and says how it goes. */
+/** The certificate step: requests a certificate once everything before it is in place, and reports its progress. */
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
@@ -57,7 +57,7 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   if (!blocker && wantsFreshAttempt(context, view, state)) {
     await startFreshAttempt(context, certificate, state);
     if (state.kind === 'renewal-failing') return judge(context, view, certificate, state);
-    return {condition: CertificateReady.issuing(' A fresh attempt was asked for.'), usable: false};
+    return {condition: CertificateReady.issuing(' A new attempt was requested.'), usable: false};
   }
   if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
   return judge(context, view, certificate, state);
@@ -84,7 +84,7 @@ async function ensureCertificate(
 
 interface IssuerVerdict {
   readonly missing?: DomainCondition;
-  /** What keeps the issuer from issuing, as its Ready condition says; '' where nothing does. */
+  /** What prevents the issuer from issuing, according to its Ready condition; '' if nothing does. */
   readonly trouble: string;
 }
 
@@ -94,7 +94,7 @@ function judgeIssuer(
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
   const {kind, name, group} = issuerOf(issuerRef);
-  if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is not ours to know
+  if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is unknown
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
   if (found.problem !== undefined)
@@ -102,12 +102,12 @@ function judgeIssuer(
   const ready = findCondition(found.status?.conditions, 'Ready');
   const trouble =
     ready?.status === 'False'
-      ? ` The platform's ${kind} ${name} is not ready, which the platform team must mend: ${ready.message ?? ready.reason}.`
+      ? ` The platform's ${kind} ${name} is not ready: ${ready.message ?? ready.reason}. The platform team must fix it.`
       : '';
   return {trouble};
 }
 
-/** A verify request that DNS has answered, for a certificate that is failing or overdue, within the failure budget. */
+/** After a verify request that was checked, for a certificate that is failing or overdue, within the failure budget. */
 function wantsFreshAttempt({config}: Operator, view: DomainView, state: CertificateState): boolean {
   const {claim, nowMs} = view;
   if (!isAskedFor(view) || state.kind === 'issued') return false;
@@ -116,8 +116,8 @@ function wantsFreshAttempt({config}: Operator, view: DomainView, state: Certific
 }
 
 /**
- * As `cmctl renew` does. An attempt that is under way and overdue would go on, so there the Certificate is made anew: the
- * garbage collector takes its request and order along.
+ * As `cmctl renew` does. An overdue attempt would continue, so the Certificate is recreated: the garbage collector
+ * deletes the old one's request and order.
  */
 async function startFreshAttempt(
   {clock, client, signal}: Context,

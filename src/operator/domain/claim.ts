@@ -1,6 +1,6 @@
 /**
- * The claim: which account holds the host. Its name is the host, so the API server's own uniqueness decides a race;
- * it is created by POST and changed by PUT at a resourceVersion, and a lost race is a Conflict that is tried again.
+ * The claim: which account holds the host. Its name is the host and names are unique, so the API server decides a race.
+ * It is created by POST and changed by PUT at a resourceVersion; a lost race is a Conflict, which is retried.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
@@ -13,13 +13,13 @@ import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
 
 export interface ClaimResult extends StepResult {
   readonly holds: boolean;
-  /** Another namespace holds the host: what we have of it must go. A claim that is merely absent (a restore) loses nothing. */
+  /** Another namespace holds the host, so our objects for it must go. An absent claim (a restore) loses nothing. */
   readonly lost: boolean;
 }
 
 const MAX_FAILURES = 20;
 
-/** Makes or moves the claim where the proof holds. Throws Conflict or AlreadyExists when somebody else was faster. */
+/** Creates or moves the claim if the host is proved. Throws Conflict or AlreadyExists if another writer was faster. */
 export async function claimHost(context: Context, view: DomainView, {mayStart}: Proof): Promise<ClaimResult> {
   const {client, signal} = context;
   const {holder, claim, host} = view;
@@ -29,7 +29,7 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
   }
   const refusal = holder === 'another' && claim ? refuseMove(context, view, claim, mayStart) : undefined;
   if (refusal) {
-    // A namespace that got another account keeps what it serves; what a deleted namespace served went with it.
+    // A namespace that moved to another account keeps serving its hosts; a deleted namespace serves nothing.
     return {condition: refusal, holds: false, lost: claim?.spec.namespace !== view.namespace};
   }
   if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
@@ -58,8 +58,8 @@ function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
 }
 
 /**
- * Why the claim stays where it is; undefined when it moves. A name has one CNAME, so when all authoritative servers
- * show ours, the holder's is gone. TXT records can stand side by side: then the holder keeps while its own stands.
+ * Why the claim stays where it is; undefined if it moves. A name has one CNAME, so once all authoritative servers show
+ * ours, the holder's is gone. A name can have several TXT records: the holder keeps the host as long as its own exists.
  */
 function refuseMove(
   {stores, names}: Operator,
@@ -86,7 +86,7 @@ function refuseMove(
     : undefined;
 }
 
-/** Keeps the times of failed certificate attempts on the claim, where neither a restart nor delete-and-add forgets them. */
+/** Records failed certificate attempts on the claim, so that they survive a restart and re-adding the host. */
 async function recordFailure(
   {client, signal}: ApiAccess,
   {certificate}: DomainView,
@@ -106,7 +106,7 @@ function withFailure(
   return {...spec, failures: [...failures, failedAt].sort().slice(-MAX_FAILURES)};
 }
 
-/** Lets the host go; the claim lingers, blocks nobody, and keeps the budgets, a last failure of the certificate included. */
+/** Releases the host. The claim lingers, blocks nobody, and remembers failures, including the last one. */
 export async function releaseClaim(
   {clock, client, signal}: Context,
   claim: DeepReadonly<DomainClaim>,

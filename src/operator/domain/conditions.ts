@@ -1,6 +1,6 @@
 /**
- * Every condition of a Domain: its closed set of reasons, and the message that says who must do what next.
- * No condition literal of a Domain stands anywhere else.
+ * Every condition of a Domain, with its closed set of reasons and a message that says who must do what next.
+ * Conditions of a Domain are created only here.
  */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
@@ -19,7 +19,7 @@ export type DomainConditionType =
   | 'Reconciling'
   | 'Stalled';
 
-/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const DOMAIN_REASONS = {
   Accepted: [
     'Accepted',
@@ -86,13 +86,13 @@ export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: s
 /** What a step of the reconcile decided. */
 export interface StepResult {
   readonly condition: DomainCondition;
-  /** When the step must run again although nothing changes. */
+  /** When the step must run again even if nothing changes. */
   readonly wakeAtMs?: number;
   /** The API server refused what the step wrote. */
   readonly refusal?: ApiError;
 }
 
-/** What only a person can mend, in the spec or in the plan: Stalled at once. */
+/** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
 export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
   'InvalidHost',
   'ReservedHost',
@@ -105,7 +105,7 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>(
   'RedirectStatusUnsupported',
 ]);
 
-/** Why a redirect is refused. All other checks come before this one. */
+/** Why a redirect is refused. Redirects are checked last. */
 export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
   'RedirectLoop',
   'RedirectChainTooLong',
@@ -113,7 +113,7 @@ export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>
   'RedirectStatusUnsupported',
 ]);
 
-/** How many hosts of a chain the message names: a host has up to 253 characters. */
+/** How many hosts of a chain a message lists: a host has up to 253 characters. */
 const MAX_LISTED_HOSTS = 4;
 
 function listChain(path: readonly string[]): string {
@@ -141,38 +141,38 @@ const routed = condition('Routed');
 export const Accepted = {
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
   invalidHost: (problem: string) =>
-    accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the right host.`),
+    accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
   reservedHost: (host: string, zone: string) =>
-    accepted('False', 'ReservedHost', `${host} is reserved by the platform (${zone}). Use a domain of your own.`),
+    accepted('False', 'ReservedHost', `${host} is reserved by the platform (${zone}). Use your own domain.`),
   projectNotFound: (namespace: string, project: string) =>
     accepted(
       'False',
       'ProjectNotFound',
-      `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name; this goes on by itself then.`,
+      `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name. Nameplate will then continue automatically.`,
     ),
   hostInOtherProject: (host: string, project: string) =>
     accepted(
       'False',
       'HostInOtherProject',
-      `Project ${project}, which is older, lists ${host} too. Take the host out of one of the two Projects.`,
+      `Project ${project}, which is older, also lists ${host}. Remove the host from one of the two Projects.`,
     ),
   planRequired: (plan: string, plans: readonly string[]) =>
     accepted(
       'False',
       'PlanRequired',
-      `Custom domains need a paid plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan: the platform then sets the namespace's label ${LABEL.plan}, and this goes on by itself.`,
+      `Custom domains require a paid plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically when the platform has set the namespace's label ${LABEL.plan}.`,
     ),
   planLimitReached: (plan: string, limit: number) =>
     accepted(
       'False',
       'PlanLimitReached',
-      `Plan ${plan} allows ${limit} custom domains in an account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`,
+      `Plan ${plan} allows ${limit} custom domains per account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`,
     ),
   noSuccessfulDeploy: (project: string, service: string) =>
     accepted(
       'False',
       'NoSuccessfulDeploy',
-      `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it (kubectl get endpointslices -l kubernetes.io/service-name=${service}); this goes on by itself then.`,
+      `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l kubernetes.io/service-name=${service}). Nameplate will then continue automatically.`,
     ),
   redirectLoop: (path: readonly string[]) =>
     accepted(
@@ -184,67 +184,67 @@ export const Accepted = {
     accepted(
       'False',
       'RedirectChainTooLong',
-      `More than ${limit} redirects follow one another: ${listChain(path)}, and so on. Redirect ${path[0]} to a host that serves the project.`,
+      `This chain has more than ${limit} redirects: ${listChain(path)}, and so on. Redirect ${path[0]} to a host that serves the project.`,
     ),
   redirectTargetNotOurs: (to: string, project: string) =>
     accepted(
       'False',
       'RedirectTargetNotOurs',
-      `The redirect leads to ${to}, which is not a host of Project ${project}. Add ${to} to the Project, or redirect to one of its hosts.`,
+      `The redirect points to ${to}, which is not a host of Project ${project}. Add ${to} to the Project, or redirect to one of its hosts.`,
     ),
   redirectStatusUnsupported: (problem: string) => accepted('False', 'RedirectStatusUnsupported', problem),
 } as const;
 
 export const DnsVerified = {
-  waiting: (on: string) => dnsVerified('Unknown', 'Waiting', `Not checked: waits for ${on}.`),
+  waiting: (on: string) => dnsVerified('Unknown', 'Waiting', `Waiting for ${on} before checking DNS.`),
   checking: (host: string) =>
-    dnsVerified('Unknown', 'Checking', `The DNS of ${host} is being checked for the first time.`),
-  /** After a restart or a restore, before the first check, what the claim says holds. */
+    dnsVerified('Unknown', 'Checking', `The first DNS check of ${host} is in progress. No action needed.`),
+  /** After a restart or a restore, the claim counts until the first check. */
   held: (host: string) =>
-    dnsVerified('True', 'Verified', `The proof for ${host} held when the host was claimed; it is being checked again.`),
+    dnsVerified('True', 'Verified', `${host} was verified when it was claimed. Nameplate is checking its DNS again.`),
   yes: (message: string) => dnsVerified('True', 'Verified', message),
   no: (reason: DnsReason, message: string) => dnsVerified('False', reason, message),
   drifted: (since: string, message: string) =>
-    dnsVerified('False', 'Drifted', `DNS no longer leads here since ${since}; the host is still served. ${message}`),
+    dnsVerified('False', 'Drifted', `DNS has not pointed here since ${since}; the host is still served. ${message}`),
 } as const;
 
 export const Claimed = {
-  waiting: () => claimed('Unknown', 'Waiting', 'The host is claimed for this account as soon as its DNS proves it.'),
-  yes: (since: string) => claimed('True', 'Claimed', `This account holds the host since ${since}.`),
+  waiting: () => claimed('Unknown', 'Waiting', 'Waiting for DNS to prove the host before claiming it.'),
+  yes: (since: string) => claimed('True', 'Claimed', `This account has held the host since ${since}.`),
   heldByAnother: (host: string, record: string) =>
     claimed(
       'False',
       'HeldByAnotherAccount',
-      `Another account holds ${host}. If the domain is yours, make this its record at your DNS provider, and the host moves here: ${record}.`,
+      `Another account holds ${host}. If the domain is yours, change its DNS to ${record}. Nameplate will then move the host to this account.`,
     ),
   otherAccountHere: (host: string, record: string) =>
     claimed(
       'False',
       'HeldByAnotherAccount',
-      `The host was claimed when this namespace belonged to another account, and is served as before. To keep it, make this the record of ${host} at your DNS provider: ${record}.`,
+      `This namespace belonged to another account when the host was claimed; the host is still served. To keep it, change the DNS of ${host} to ${record}.`,
     ),
   heldBySibling: (host: string, namespace: string) =>
     claimed(
       'False',
       'HeldByAnotherAccount',
-      `Namespace ${namespace} of your own account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}), and the host moves here.`,
+      `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}). Nameplate will then move the host here.`,
     ),
   staleProof: (host: string, txtName: string, value: string) =>
     claimed(
       'False',
       'HeldByAnotherAccount',
-      `Another account holds ${host}, and its proof still stands. If the domain is yours, delete the TXT record "${value}" of ${txtName}, and the host moves here.`,
+      `Another account holds ${host}, and its proof is still in DNS. If the domain is yours, delete the TXT record "${value}" of ${txtName}. Nameplate will then move the host to this account.`,
     ),
 } as const;
 
 export const CaaAllowed = {
-  waiting: () => caaAllowed('Unknown', 'Waiting', 'CAA records are checked together with DNS.'),
+  waiting: () => caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked at the same time.'),
   yes: (message: string) => caaAllowed('True', 'Allowed', message),
   notChecked: () =>
     caaAllowed(
       'True',
       'NotChecked',
-      'CAA is not checked: the platform has not configured the CA identities of its issuer.',
+      'CAA records are not checked, because the platform has not set config.certificates.caaIdentities. No action needed.',
     ),
   forbidden: (message: string) => caaAllowed('False', 'Forbidden', message),
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
@@ -254,12 +254,12 @@ const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
 export const CertificateReady = {
-  waiting: (on: string) => certificateReady('Unknown', 'Waiting', `No certificate is asked for yet: waits for ${on}.`),
+  waiting: (on: string) => certificateReady('Unknown', 'Waiting', `Waiting for ${on} before requesting a certificate.`),
   waitingForWithdrawal: () =>
     certificateReady(
       'Unknown',
       'Waiting',
-      'Waiting, for a minute at most, until the certificate request of the former holder is withdrawn. No action needed.',
+      'Waiting for at most a minute until the certificate request of the former holder is withdrawn. No action needed.',
     ),
   waitingForRecord: () =>
     certificateReady(
@@ -277,74 +277,75 @@ export const CertificateReady = {
     certificateReady(
       'True',
       'RenewalFailing',
-      `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal fails: ${why} Mend the cause, then: ${REVERIFY(host)}`,
+      `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal is failing: ${why} Fix the cause, then run: ${REVERIFY(host)}`,
     ),
   issuing: (progress: string) =>
     certificateReady(
       'False',
       'Issuing',
-      `The certificate is being issued, usually within a couple of minutes.${progress}`,
+      `The certificate is being issued. This usually takes a couple of minutes.${progress}`,
     ),
   overdue: (host: string, minutes: number, progress: string) =>
     certificateReady(
       'False',
       'Overdue',
-      `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS leads here, then ask for a fresh attempt: ${REVERIFY(host)}`,
+      `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`,
     ),
   failed: (host: string, why: string, next: string | undefined) =>
     certificateReady(
       'False',
       'Failed',
-      `The certificate authority refused: ${why}${next ? ` The next attempt is made at ${next}.` : ''} Mend the cause (often DNS or a CAA record), then ask for one now: ${REVERIFY(host)}`,
+      `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, run: ${REVERIFY(host)}`,
     ),
   rateLimited: (why: string, next: string | undefined) =>
     certificateReady(
       'False',
       'RateLimited',
-      `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Mend the cause of the failures meanwhile.`,
+      `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Meanwhile, fix the cause of the failures.`,
     ),
   awaitsOrder: (why: string, next: string) =>
     certificateReady(
       'False',
       'OrderBudget',
-      `The certificate waits for its turn: ${why} Nothing needs to be done: it is ordered by itself, not before ${next}.`,
+      `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`,
     ),
   wrongNames: (host: string, {kind, name}: {readonly kind: string; readonly name: string}, names: string) =>
     certificateReady(
       'False',
       'WrongNames',
-      `The certificate that ${kind} ${name} issued is for ${names}, and not for ${host} alone; the ingress would show it for whatever it names, so the host is not routed. Whoever runs this ${kind} must let it issue what it is asked for; then ask for a fresh attempt: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. To start a new attempt then, run: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
       'False',
       'IssuerNotFound',
-      `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; this goes on by itself then.`,
+      `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; Nameplate will then continue automatically.`,
     ),
   issuerNotAllowed: (name: string, problem: string) =>
     certificateReady(
       'False',
       'IssuerNotAllowed',
-      `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate then continues automatically.`,
+      `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`,
     ),
   refused: (message: string) => certificateReady('False', 'Refused', refusal('the Certificate', message)),
   certManagerMissing: () =>
     certificateReady(
       'False',
       'CertManagerMissing',
-      'cert-manager is not installed in this cluster. The platform team must install it; this goes on by itself then.',
+      'cert-manager is not installed in this cluster. The platform team must install it; Nameplate will then continue automatically.',
     ),
 } as const;
 
 /** A quota, a policy, a webhook that is down, or a kind that is not installed. */
 function refusal(what: string, message: string): string {
-  return `The API server refused ${what}: ${message.replace(/[.\s]+$/, '')}. It is tried again; the platform team can mend what it names.`;
+  return `The API server refused ${what}: ${message.replace(/[.\s]+$/, '')}. Nameplate will retry. Ask the platform team to fix the cause named above.`;
 }
 
-const KEPT = ' What was published before stays until then.';
+const KEPT = ' Until then, the current route stays in place.';
 
 export const Routed = {
-  waiting: (on: string) => routed('Unknown', 'Waiting', `Not routed yet: waits for ${on}.`),
+  waiting: (on: string, kept = false) =>
+    routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${kept ? KEPT : ''}`),
   serving: (service: string) => routed('True', 'Serving', `Requests go to Service ${service}.`),
   redirecting: (to: string, status: number) =>
     routed('True', 'Redirecting', `Requests are redirected to https://${to}/ with ${status}.`),
@@ -357,7 +358,7 @@ export const Routed = {
     routed(
       'False',
       'TargetNotLive',
-      `The redirect is published once its target is live: kubectl describe domain ${target}.${kept ? KEPT : ''}`,
+      `Waiting for the target of the redirect to be live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
     ),
 } as const;
 

@@ -1,4 +1,4 @@
-/** The life of a Domain: proof, claim, CAA, certificate, route; then one report. docs/design.md has the same list. */
+/** The life of a Domain: proof, claim, CAA, certificate, route; then one report. Keep docs/design.md in step. */
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
@@ -17,13 +17,13 @@ import {dropForeignRoute, finalize} from './unpublish.ts';
 import {verifyDns} from './verify.ts';
 import {type DomainView, viewOf} from './view.ts';
 
-/** Keys are "namespace/host", of Domains that exist and of those that left something behind. */
+/** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {
   const reporter = new Reporter();
   const {stores} = operator;
   return async (key, {client, signal}) => {
     const context = {...operator, client, signal};
-    if (stores.domains.state !== 'synced') return after(1000); // without its kind, a Domain that is not seen is not gone
+    if (stores.domains.state !== 'synced') return after(1000); // without its kind, a Domain missing from the cache is not gone
     const domain = stores.domains.get(key);
     if (!domain || domain.metadata.deletionTimestamp || isTerminating(stores, domain.metadata.namespace ?? '')) {
       reporter.forget(key);
@@ -53,7 +53,7 @@ function isAboutToChange({stores, places}: Operator, domain: DomainView['domain'
   return !isDeepStrictEqual(desired?.spec, domain.spec);
 }
 
-/** What the API server refuses becomes the step's condition, and the reconcile is retried; anything else is unexpected. */
+/** If the API server refuses a write, the step reports it and the reconcile is retried; other errors are unexpected. */
 function refusedAs({refused}: {readonly refused: (message: string) => DomainCondition}) {
   return (error: unknown): StepResult & {readonly usable: false} => {
     if (!(error instanceof ApiError) || isConflict(error)) throw error;
@@ -61,7 +61,7 @@ function refusedAs({refused}: {readonly refused: (message: string) => DomainCond
   };
 }
 
-/** When the Domain is due again: after the backoff if something was refused, else at the earliest of the times. */
+/** When the Domain is due again: after the backoff if a write was refused, otherwise at the earliest time. */
 function outcomeOf(steps: readonly StepResult[], wakeAtMs: readonly number[], nowMs: number): Outcome {
   const refusal = steps.find(step => step.refusal)?.refusal;
   if (refusal) return retry(refusal);

@@ -46,7 +46,7 @@ test('32 redirects in a row are followed', () => {
   expect(followRedirects(start, hop)).toEqual({kind: 'serves', host: 'h32'});
 });
 
-test.each([33, 500, 15_000, 50_000])('%d redirects in a row are too many, and no more than 32 are looked up', count => {
+test.each([33, 500, 15_000, 50_000])('%d redirects in a row are too many, and at most 32 are looked up', count => {
   const {start, hop, looked} = longChain(count);
   expect(followRedirects(start, hop).kind).toBe('too-long');
   expect(looked.count).toBe(32);

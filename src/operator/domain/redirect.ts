@@ -1,4 +1,4 @@
-/** Where a redirect leads in the end. Pure. */
+/** Where a chain of redirects ends. Pure. */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
@@ -12,8 +12,8 @@ export interface Hop {
 }
 
 /**
- * The maximum length of a chain. Nobody needs more than a few hops, and each one adds work to every reconcile of the
- * hosts before it.
+ * The maximum length of a chain. A few hops are enough for any real use, and each one adds work to every reconcile of
+ * the hosts before it.
  */
 export const MAX_REDIRECTS = 32;
 
@@ -25,8 +25,8 @@ export type RedirectEnd =
   | {readonly kind: 'not-ours'; readonly host: string};
 
 /**
- * Follows a chain from `start`, so that the visitor takes one hop however the spec chains redirects.
- * `hop` gives a host of the same project, undefined for any other.
+ * Follows a chain from `start`, so that the visitor is redirected once, however long the chain in the spec is.
+ * `hop` returns a host of the same project, or undefined for any other host.
  */
 export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): RedirectEnd {
   const passed = new Set([start.host]);
@@ -48,7 +48,7 @@ function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
   return path.slice(path.indexOf(first));
 }
 
-/** Where the Domain's redirect leads in the end, through the Domains and the hosts that the project lists. */
+/** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
 export function redirectEnd(
   {stores}: Pick<Operator, 'stores'>,
   {namespace, host, domain}: Pick<DomainView, 'namespace' | 'host' | 'domain'>,
@@ -58,7 +58,7 @@ export function redirectEnd(
   return followRedirects(start, name => {
     if (name === host) return start;
     const other = stores.domains.get(`${namespace}/${name}`);
-    // What the Project lists goes before a managed Domain that is about to be made or changed to it.
+    // The Project's list takes precedence over a managed Domain, which is about to be created or changed to match it.
     const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
     if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
     if (other?.spec.projectRef.name !== project.metadata.name) return undefined;

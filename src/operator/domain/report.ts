@@ -11,10 +11,10 @@ import type {DomainCondition, StepResult} from './conditions.ts';
 import {isProgress, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
 
-/** Answers that rotate must not make a write each: evidence alone is written at most once in this time. */
+/** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
-/** Reasons of a Domain that is on its way as it should be. */
+/** Reasons of a Domain that is progressing normally. */
 const UNEVENTFUL: ReadonlySet<string> = new Set([
   'Waiting',
   'Checking',
@@ -42,7 +42,7 @@ export class Reporter {
     this.#writtenAtMs.delete(key);
   }
 
-  /** Returns the times at which the Domain must be looked at again though nothing else happens. */
+  /** Returns the times at which the Domain must be reconciled again even if nothing changes. */
   async report(context: Context, view: DomainView, decided: Decided): Promise<number[]> {
     const {status, wakeAtMs} = statusOf(context, view, decided);
     const {domain, key, nowMs} = view;
@@ -106,22 +106,22 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
   return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
 }
 
-/** A request is handled once DNS was checked for it; a plan without custom domains refuses it. */
+/** A request is handled once DNS was checked for it, or immediately if the plan does not include custom domains. */
 function handledRequest({events}: Operator, {verifyRequest, check, account, domain}: DomainView): string | undefined {
   const last = domain.status?.lastHandledVerifyRequest;
   if (!verifyRequest) return last;
   if (!account.plan.customDomains) {
-    const note = `The verify request is refused: plan ${account.planName} has no custom domains. Checks go on by themselves.`;
+    const note = `The verify request was refused: plan ${account.planName} does not include custom domains. Nameplate keeps checking as scheduled.`;
     events.event(domain, 'Warning', 'PlanRequired', 'Verify', note);
     return verifyRequest;
   }
   return check?.request === verifyRequest ? verifyRequest : last;
 }
 
-/** Those whose messages quote what name servers answered. */
+/** Conditions whose messages quote name servers. */
 const QUOTING: ReadonlySet<string> = new Set(['DNSVerified', 'CAAAllowed']);
 
-/** The status less what rotating answers of DNS can change: the evidence, and the words that quote it wherever repeated. */
+/** The status without what rotating DNS answers can change: the evidence, and the messages that quote it. */
 function withoutEvidence({dns, conditions = [], ...rest}: DeepReadonly<DomainStatus>): unknown {
   const quotes = new Set(conditions.filter(({type}) => QUOTING.has(type)).map(({message}) => message));
   const outcomes = conditions.map(({message, ...condition}: DeepReadonly<Condition>) => ({

@@ -1,4 +1,4 @@
-/** The route step: publishes once a certificate stands, and keeps the last good route until its replacement can stand. */
+/** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
@@ -16,7 +16,7 @@ import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import {redirectEnd} from './redirect.ts';
 import type {DomainView} from './view.ts';
 
-/** What must be in place before a first route, in order. An existing route needs only `accepted` to be changed. */
+/** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
   readonly claim: ClaimResult;
@@ -30,8 +30,7 @@ export async function route(
 ): Promise<StepResult> {
   const {published, project, key} = view;
   const kept = published !== undefined;
-  if (accepted.status !== 'True' || !project)
-    return {condition: Routed.waiting(kept ? 'Accepted; what was published before stays' : 'Accepted')};
+  if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
   if (!kept && !certificate.usable) return {condition: Routed.waiting('the certificate')};
   const backend = findBackend(context, project);
@@ -41,7 +40,7 @@ export async function route(
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
-  // Written only for who holds the host. After a restore, what stands is left alone until it is claimed again.
+  // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
   if (claim.holds) {
     await publishRoute(context, routeKeyOf(key), context.edge.build(wanted));
   }
@@ -51,7 +50,7 @@ export async function route(
   return {condition};
 }
 
-/** A host that a redirect must not lead to yet; `untilMs`: it will be fit by itself. */
+/** A host that a redirect must not point to yet; `untilMs`: when it can. */
 interface Wait {
   readonly waitsFor: string;
   readonly untilMs?: number;
@@ -76,7 +75,7 @@ function routeOf(
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
-/** Live and itself not redirecting, in the spec and at the ingress: so a swap of two hosts never publishes a loop. */
+/** Live and not redirecting, in the spec and at the ingress, so that a swap of two hosts never publishes a loop. */
 function isServing({stores, edge}: Operator, namespace: string, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
@@ -85,7 +84,7 @@ function isServing({stores, edge}: Operator, namespace: string, host: string): b
   return current && publishedRoute(edge, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
 }
 
-/** When what stands now may give way to a redirect to `target`: not before the ingress, too, has the target's route. */
+/** When a redirect to `target` may replace the current route: not before the ingress has the target's route. */
 function settledMs({stores, edge}: Operator, {namespace, published}: DomainView, target: string): number {
   const replaces = published && !(published.kind === 'redirect' && published.to === target);
   if (!replaces) return 0;

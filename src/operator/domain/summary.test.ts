@@ -51,7 +51,7 @@ test.each([
     status: 'False',
   },
   {
-    case: 'another account holds it, and a certificate still stands',
+    case: 'another account holds it, and there is still a certificate',
     now: steps(held),
     published: false,
     state: 'Unverified',
@@ -75,7 +75,7 @@ test.each([
     status: 'False',
   },
   {
-    case: 'not accepted any more, and still served',
+    case: 'no longer accepted, but still served',
     now: steps(accepted),
     published: true,
     state: 'Degraded',
@@ -99,7 +99,7 @@ function progress(type: string, reason: string, observedGeneration = 3): Conditi
 test.each([
   {case: 'what is live progresses no further', now: steps(), previous: [], seconds: 0, is: []},
   {
-    case: 'what only a person can mend stalls at once',
+    case: 'what only a person can fix stalls immediately',
     now: steps(Accepted.invalidHost('it is an address')),
     previous: [],
     seconds: 0,
@@ -128,7 +128,7 @@ test.each([
     is: ['Stalled'],
   },
   {
-    case: 'a person mended the spec: the time begins anew',
+    case: 'a person fixed the spec: the time starts again',
     now: unproved,
     previous: progress('Stalled', 'RecordMismatch', 2),
     seconds: 500,
@@ -146,7 +146,7 @@ test.each([
   expect(conditions.map(({type}) => type)).toEqual(is);
 });
 
-test('a Domain that waits for DNS is looked at when it stalls', () => {
+test('a Domain that waits for DNS is reconciled when it stalls', () => {
   const {stallsAtMs} = progressOf(unproved, readyOf(unproved), progress('Reconciling', 'RecordMissing'), at(40));
   expect(stallsAtMs).toBe(START + 100_000);
 });

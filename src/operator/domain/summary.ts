@@ -1,4 +1,4 @@
-/** Sums the steps up: Ready, kstatus's Reconciling and Stalled, and the one word for people. Pure. */
+/** Summarizes the steps: Ready, kstatus's Reconciling and Stalled, and a one-word state for people. Pure. */
 import {type Condition, timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {
@@ -15,7 +15,7 @@ export type DomainState = NonNullable<DomainStatus['state']>;
 /** In the order of the reconcile: Accepted, DNSVerified, Claimed, CAAAllowed, CertificateReady, Routed. */
 export type Steps = readonly DomainCondition[];
 
-/** A host that another account holds is told so first: that, not the record, is what a tenant must understand. */
+/** Claimed comes first: if another account holds the host, the tenant must know that before fixing records. */
 const BLAME: readonly DomainConditionType[] = [
   'Accepted',
   'Claimed',
@@ -25,7 +25,7 @@ const BLAME: readonly DomainConditionType[] = [
   'Routed',
 ];
 
-/** What does not stop traffic, yet wants somebody's attention. */
+/** Traffic continues, but a person must act. */
 const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
 export function readyOf(steps: Steps): DomainCondition {
@@ -59,13 +59,13 @@ function degradationOf(steps: Steps): DomainCondition | undefined {
 export interface Progress {
   /** Reconciling, or Stalled, or nothing. */
   readonly conditions: readonly DomainCondition[];
-  /** When Reconciling becomes Stalled by itself. */
+  /** When Reconciling becomes Stalled if nothing changes. */
   readonly stallsAtMs?: number;
 }
 
 /**
- * kstatus. A fault that only a person can mend stalls at once; any other DNS fault is progress for the time that
- * propagation may take, counted from the last change of the spec, and is checked on all the same.
+ * As kstatus defines it. A fault that only a person can fix stalls immediately. Any other DNS fault counts as progress
+ * for the time that propagation may take after the last change of the spec. Checks continue either way.
  */
 export function progressOf(
   steps: Steps,

@@ -1,4 +1,4 @@
-/** The end of a Domain: the route first and at once, then the certificate, then the claim. The Secret stays a while. */
+/** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
 import {objectKey} from '../../runtime/kube/object.ts';
 import {deleteRoutes} from '../edge/publish.ts';
 import {certifiedBy} from '../issuance/certificate.ts';
@@ -8,7 +8,7 @@ import type {Context} from '../state/context.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import type {DomainView} from './view.ts';
 
-/** For a Domain that is gone, whoever deleted it and whether or not the operator was there to see. */
+/** For a Domain that is gone, also if it was deleted while the operator was down. */
 export async function finalize(context: Context, key: string): Promise<void> {
   context.scheduler.unwatch(key);
   const certificate = context.stores.certificates.get(routeKeyOf(key));
@@ -31,7 +31,7 @@ async function unpublish(context: Context, key: string): Promise<void> {
   });
 }
 
-/** What was published must go when another account has the host, or when the ingress would show its certificate for others. */
+/** Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts. */
 export async function dropForeignRoute(context: Context, view: DomainView, {lost}: ClaimResult): Promise<DomainView> {
   const {key, secret, host} = view;
   if (lost) {

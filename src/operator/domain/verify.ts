@@ -1,22 +1,22 @@
-/** Proof by DNS, read from the verdicts that the scheduler keeps; never waits on DNS. */
+/** Proof by DNS, from the verdicts that the scheduler keeps; never waits for DNS. */
 import {timestamp} from '../../api/conditions.ts';
 import type {Operator} from '../state/context.ts';
 import {DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView, isOlderThanClaim} from './view.ts';
 
 export interface Proof extends StepResult {
-  /** The Domain is accepted, and the last check of DNS holds the proof. */
+  /** The Domain is accepted, and the last DNS check found the proof. */
   readonly mayStart: boolean;
 }
 
-/** Watches DNS for what may start or is held, and judges the last check. */
+/** Watches the DNS of hosts that may start or are held, and judges the last check. */
 export function verifyDns(operator: Operator, view: DomainView, accepted: DomainCondition): Proof {
   const {scheduler} = operator;
   const {key, holder, domain, account, question, published} = view;
   const isAccepted = accepted.status === 'True';
   if (!isAccepted && holder !== 'us' && !published) {
     scheduler.unwatch(key);
-    return {condition: DnsVerified.waiting('what Accepted says'), mayStart: false};
+    return {condition: DnsVerified.waiting('the Domain to be accepted'), mayStart: false};
   }
   scheduler.watch(key, {
     account: account.id,
@@ -34,7 +34,7 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
   return {mayStart: false, ...judgeHeld(operator, view)};
 }
 
-/** Live and well, so far as is known: checked at the steady pace. After a restart, what the last status says counts. */
+/** Live and healthy, as far as is known: checked at the steady pace. After a restart, the last status counts. */
 function isSteady(view: DomainView): boolean {
   const {published, holder, check} = view;
   if (!published || holder !== 'us') return false;
@@ -44,7 +44,7 @@ function isSteady(view: DomainView): boolean {
   );
 }
 
-/** The tenant's, or ours, where the last check is too old to say who may have the host; asked anew after each such check. */
+/** The tenant's request, or our own after a check that is too old to decide who may hold the host. */
 function requestOf({verifyRequest, account, holder, claim, check}: DomainView): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
   const isStale = holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(check, claim);
@@ -57,7 +57,7 @@ function unchecked(view: DomainView, held: boolean): DomainCondition {
   return held ? DnsVerified.held(view.host) : DnsVerified.checking(view.host);
 }
 
-/** A "no" for a host that we hold: what is served drifts only after a configured time of agreement; silence moves nothing. */
+/** A failed check of a host that we hold. A live host drifts only if all servers agree for the configured time. */
 function judgeHeld({config}: Operator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
   const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};

@@ -1,4 +1,4 @@
-/** What the caches say about one Domain, gathered once at the start of a reconcile. */
+/** What the caches hold about one Domain, read once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {ANNOTATION} from '../../api/names.ts';
@@ -23,7 +23,7 @@ export interface DomainView {
   readonly account: Account;
   readonly project: DeepReadonly<Project> | undefined;
   readonly question: ProofQuestion;
-  /** The last answer of DNS; undefined before the first. */
+  /** The last DNS check; undefined before the first. */
   readonly check: CheckResult | undefined;
   readonly claim: DeepReadonly<DomainClaim> | undefined;
   readonly holder: Holder;
@@ -35,7 +35,7 @@ export interface DomainView {
   readonly nowMs: number;
 }
 
-/** Undefined while the namespace is not in the cache: its deletion takes the Domain along. */
+/** Undefined if the namespace is not in the cache: its deletion also deletes the Domain. */
 export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): DomainView | undefined {
   const {stores, config, names} = operator;
   const {namespace = '', annotations = {}} = domain.metadata;
@@ -73,7 +73,7 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
   };
 }
 
-/** Such a check shows what was there before the host was taken: by it the former holder would take back what it lost. */
+/** Such a check predates the claim; trusting it would hand the host back to the former holder. */
 export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<DomainClaim>): boolean {
   return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
 }
@@ -88,7 +88,7 @@ export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['requi
 /** In seconds. */
 const RECORD_TTL = 3600;
 
-/** The records to create. An apex cannot have a CNAME; a name that shows only addresses is proved by TXT as well. */
+/** The records to create. An apex cannot have a CNAME; a name that has only addresses also needs a TXT record. */
 export function requiredRecords(view: DomainView): RequiredRecord[] {
   const {host, question} = view;
   const record = (type: string, name: string, value: string): RequiredRecord => ({
@@ -106,7 +106,7 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   return records;
 }
 
-/** Before a check, and when one fails, what was found last still holds. */
+/** Before a check, and if one fails, the last result counts. */
 function showsAddresses({check, domain}: DomainView): boolean {
   if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
   return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;

@@ -1,4 +1,4 @@
-/** Is there something to route to? The Service and port of a Project, and the platform's IngressClass. */
+/** What a route needs: the Service and port of a Project, and the platform's IngressClass. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Backend} from '../model/edge-provider.ts';
@@ -14,11 +14,10 @@ export type NoBackend =
 
 export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | 'IngressClassNotFound';
 
-/** The same words for a Project and its Domains. */
 export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
   switch (found.kind) {
     case 'no-service': {
-      const message = `There is no Service ${found.service} in this namespace (Nameplate's own, labelled ${LABEL.managedBy}=nameplate, do not count). Create it, or correct spec.service.name of the Project.`;
+      const message = `There is no Service ${found.service} in this namespace (Nameplate's own, labeled ${LABEL.managedBy}=nameplate, do not count). Create it, or correct spec.service.name of the Project.`;
       return {reason: 'ServiceNotFound', message};
     }
     case 'no-pods': {
@@ -30,7 +29,7 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
       return {reason: 'PortNotFound', message};
     }
     case 'no-ingress-class': {
-      const message = `The platform's IngressClass ${found.name} is missing. The platform team must create it, or correct the operator's configuration.`;
+      const message = `The platform's IngressClass ${found.name} is missing. The platform team must create it, or correct config.routing.ingressClassName.`;
       return {reason: 'IngressClassNotFound', message};
     }
   }

@@ -1,4 +1,4 @@
-/** Brings the route objects of one host to what the edge provider builds, without a moment in which nothing answers. */
+/** Applies the route objects that the edge provider builds for one host, without interrupting traffic. */
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
@@ -25,8 +25,8 @@ export async function publishRoute(context: Context, routeKey: string, wanted: r
 }
 
 /**
- * Stops traffic: the objects that match requests first, what they refer to last. A finalizer keeps an object that is deleted,
- * and the ingress serves it as before; so one that has any is emptied first, and so is one that turns out to be kept.
+ * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving a
+ * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first.
  */
 export async function deleteRoutes(
   context: Context,
@@ -60,9 +60,9 @@ async function empty(
   const {name, namespace} = object.metadata;
   logger.warn(
     {kind: object.kind, namespace, name, host, finalizers},
-    'a finalizer keeps a route; its rules were emptied',
+    'Finalizers block the deletion of a route. Removed its rules.',
   );
-  const note = `${host} is no longer routed, but finalizers keep this ${object.kind}: ${finalizers?.join(', ')}. Its rules were emptied, so that it serves nothing. Whoever set them must take them off.`;
+  const note = `${host} is no longer routed, but finalizers block the deletion of this ${object.kind}: ${finalizers?.join(', ')}. Nameplate removed its rules, so it serves nothing. Remove the finalizers.`;
   events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
 }
 

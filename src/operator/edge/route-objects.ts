@@ -1,4 +1,4 @@
-/** The objects of a route: what they have in common, and what they publish. Pure. */
+/** The objects of a route: their common metadata, and what they publish. Pure. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hostLabel} from '../model/derived-names.ts';
@@ -7,7 +7,7 @@ import {SERVICE, type Service} from '../model/kinds.ts';
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
 
-/** Metadata that every object of a route bears. */
+/** The metadata of every object of a route. */
 export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string> = {}) {
   return {
     name,
@@ -27,9 +27,9 @@ export function routeMetadata(route: HostRoute, name: string, annotations: Recor
 }
 
 /**
- * The Service that the route leads to: the operator's own, with the selector and the port of the tenant's. A tenant's
- * could become an ExternalName, lose its selector, or collide with another in the keys that an ingress joins from
- * namespace, name and port. Headless, for the ingress asks for endpoints: thousands of hosts take no cluster addresses.
+ * The Service of the route: the operator's own, with the selector and port of the tenant's Service. The tenant's could
+ * become an ExternalName, lose its selector, or collide with another one in the keys that an ingress joins from namespace,
+ * name, and port. It is headless because the ingress reads endpoints: thousands of hosts use no cluster addresses.
  */
 export function backendService(route: HostRoute): RouteObject {
   const {selector, port} = route.backend;
@@ -43,8 +43,8 @@ export function backendService(route: HostRoute): RouteObject {
 }
 
 /**
- * What a host's cached route objects publish now; undefined when nothing is published. A change that is half done counts
- * as a redirect, so that nothing is led to a host that may still, or already, redirect.
+ * What a host's cached route objects publish now; undefined if they publish nothing. A partial change counts as a
+ * redirect, so that no other host redirects to one that may redirect.
  */
 export function publishedRoute(
   edge: EdgeProvider,
@@ -55,7 +55,7 @@ export function publishedRoute(
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }
 
-/** When the newest of them was made, milliseconds since the epoch. */
+/** When the newest one was created, in milliseconds since the epoch. */
 export function newestMs(objects: readonly DeepReadonly<KubeObject>[]): number {
   return Math.max(...objects.map(({metadata}) => Date.parse(metadata.creationTimestamp ?? '') || 0));
 }

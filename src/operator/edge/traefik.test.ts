@@ -20,7 +20,7 @@ const route: HostRoute = {
   owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
 };
 
-/** Where Traefik sends a request by the rule, as Go's ReplaceAllString has it; undefined: it passes. */
+/** Where Traefik redirects a request, computed like Go's ReplaceAllString; undefined: it passes. */
 function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {
   const built = edge.build(of).find(({resource}) => resource === MIDDLEWARE)?.intent as Middleware;
   const {regex, replacement, permanent} = built.spec.redirectRegex;
@@ -38,7 +38,7 @@ test.each([
   expect(redirected(route, url)).toEqual({to, permanent: true});
 });
 
-test('a host that serves lets https pass', () => {
+test('a host that serves does not redirect HTTPS', () => {
   expect(redirected(route, 'https://a.test/x')).toBeUndefined();
 });
 
@@ -52,7 +52,7 @@ test.each([
   expect(redirected({...route, redirect: {to: 'b.test', status: 302}}, url)).toEqual({to, permanent: false});
 });
 
-test('a host has one Ingress for each entry point; the Service and the Middleware that both name stand first', () => {
+test('a host has one Ingress for each entry point; the Service and the Middleware that both name come first', () => {
   const [service, middleware, ...rest] = edge.build(route);
   expect(service?.resource).toBe(SERVICE);
   expect(service?.intent).toMatchObject({
@@ -89,7 +89,7 @@ test('from serving to redirecting only the rule and the note of the target chang
   expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
 });
 
-test('an Ingress that is emptied has no path, no certificate and no default backend, and is left alone then', () => {
+test('an emptied Ingress has no path, no certificate, and no default backend, and is not changed again', () => {
   const [service, , ...ingresses] = edge.build(route).map(({intent}) => intent);
   expect(service && edge.emptied(service)).toBeUndefined();
   for (const ingress of ingresses as Ingress[]) {
@@ -111,9 +111,9 @@ test('what is emptied counts as not published', () => {
   expect(publishedRoute(edge, emptied as KubeObject[])).toBeUndefined();
 });
 
-test('a status that Traefik cannot answer is told with the one to use', () => {
+test('for a status that Traefik cannot respond with, the message names the one to use', () => {
   expect(edge.unsupportedStatus(301)).toBeUndefined();
   expect(edge.unsupportedStatus(302)).toBeUndefined();
-  expect(edge.unsupportedStatus(308)).toContain('use 301');
-  expect(edge.unsupportedStatus(307)).toContain('use 302');
+  expect(edge.unsupportedStatus(308)).toContain('Use 301');
+  expect(edge.unsupportedStatus(307)).toContain('Use 302');
 });

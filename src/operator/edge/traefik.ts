@@ -2,8 +2,8 @@
  * Traefik 3 through Ingress and its Middleware.
  * https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/ingress/
  *
- * A router with TLS answers https only, so each host has two Ingresses: `np-…` on the https entry point and
- * `np-…-http` on the http one. cert-manager's solver Ingress has a longer rule, and so goes before both.
+ * A router with TLS serves only HTTPS, so each host has two Ingresses: `np-…` on the HTTPS entry point and
+ * `np-…-http` on the HTTP one. cert-manager's solver Ingress has a longer rule, so it takes precedence over both.
  */
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
@@ -31,9 +31,9 @@ export function traefik(config: RoutingConfig): EdgeProvider {
   return {
     name: 'traefik',
     resources: [SERVICE, MIDDLEWARE, INGRESS],
-    settleMs: 5000, // its providers gather changes for 2 s by default (providersThrottleDuration)
+    settleMs: 5000, // its providers collect changes for 2 s by default (providersThrottleDuration)
     unsupportedStatus,
-    // What an Ingress names comes before it: one that names a Middleware that does not stand is not routed at all.
+    // An Ingress comes last: Traefik does not route one that names a missing Middleware.
     build: route => [
       backendService(route),
       middleware(route),
@@ -68,8 +68,8 @@ export function traefik(config: RoutingConfig): EdgeProvider {
 }
 
 /**
- * A rule without paths matches nothing. An Ingress must have a rule or a default backend, which would answer for every host
- * that nobody else does; and one without a class Traefik may take for its own.
+ * A rule without paths matches nothing. The rules cannot be removed: an Ingress must have a rule or a default backend, and
+ * that backend would serve every unknown host. Nor can the class: Traefik may serve an Ingress without one.
  */
 function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined {
   if (object.kind !== INGRESS.kind) return undefined;
@@ -78,11 +78,11 @@ function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | un
   return {spec: {rules: rules.map(({host}) => ({host})), tls: null, defaultBackend: null}};
 }
 
-/** Traefik's `permanent` answers GET with 301, else 302, and every other method with 308 or 307. */
+/** With `permanent`, Traefik responds with 301 to GET and 308 to other methods; without it, with 302 and 307. */
 function unsupportedStatus(status: RedirectStatus): string | undefined {
   if (status === 301 || status === 302) return undefined;
   const use = status === 308 ? 301 : 302;
-  return `The cluster's ingress (Traefik) cannot answer GET with ${status}; use ${use}, which it answers with ${status} for every other method.`;
+  return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; it then responds to every other method with ${status}.`;
 }
 
 function middlewareAnnotation(route: HostRoute): Record<string, string> {
@@ -94,9 +94,9 @@ function middlewareName(route: HostRoute): string {
 }
 
 /**
- * One Middleware for both entry points, whatever the host answers. Traefik reads Middlewares and Ingresses by two
- * providers that do not wait for each other, and a router whose Middleware it does not know yet answers 404; so a host
- * that begins or ceases to redirect keeps its Ingresses and its Middleware, and only the rule in it changes.
+ * One Middleware for both entry points. Traefik reads Middlewares and Ingresses with two providers that do not wait for
+ * each other, and a router without its Middleware responds with 404. So a host that starts or stops redirecting keeps its
+ * Ingresses and its Middleware, and only the rule in it changes.
  */
 function middleware(route: HostRoute): RouteObject {
   const {host, redirect} = route;
@@ -106,9 +106,9 @@ function middleware(route: HostRoute): RouteObject {
     metadata: routeMetadata(route, middlewareName(route)),
     spec: {
       redirectRegex: {
-        // Of a host that serves, what came by https does not match and passes.
+        // If the host serves, HTTPS requests do not match and pass.
         regex: redirect ? '^https?://[^/]+/(.*)$' : '^http://[^/]+/(.*)$',
-        // The host is strict LDH and the slash literal, so nothing of the request can become part of the host.
+        // The host is strict LDH and the slash is literal, so no part of the request can become part of the host.
         replacement: `https://${redirect?.to ?? host}/\${1}`,
         permanent: (redirect?.status ?? 301) === 301,
       },

@@ -20,11 +20,11 @@ test.each([
   ['order is in "invalid" state: ', 'order is in "invalid" state.'],
   ['too many certificates already issued.', 'too many certificates already issued.'],
   ['no such account', 'no such account.'],
-])('a refusal that says "%s" is told as one sentence', (message, why) => {
+])('a refusal with the message "%s" is reported as one sentence', (message, why) => {
   expect(assessCertificate(certificate('False', message, FAILED_AT), NOTHING)).toMatchObject({kind: 'failed', why});
 });
 
-test('progress is told as one sentence', () => {
+test('progress is reported as one sentence', () => {
   const found = assessCertificate(certificate('True', 'Issuing certificate as Secret does not exist.'), NOTHING);
   expect(found).toMatchObject({
     kind: 'issuing',
@@ -32,7 +32,7 @@ test('progress is told as one sentence', () => {
   });
 });
 
-test('how long an order waited for its turn does not count as issuing', () => {
+test('the time that an order was queued does not count as issuing', () => {
   const orderedAtMs = Date.parse(FAILED_AT) + 7_200_000;
   const found = assessCertificate(certificate('True', 'Issuing'), NOTHING, '', orderedAtMs);
   expect(found).toMatchObject({kind: 'issuing', sinceMs: orderedAtMs});
@@ -68,7 +68,7 @@ test.each([
   expect(certifiedBy(secret, 'a.test')).toMatchObject(want);
 });
 
-test('a certificate for others counts as one that was issued wrongly, until a fresh attempt is under way', () => {
+test('a certificate with other names counts as misnamed until a new attempt is in progress', () => {
   const others = {kind: 'others', names: 'victim.test'} as const;
   expect(assessCertificate(certificate('False', ''), others)).toEqual({kind: 'misnamed', names: 'victim.test'});
   expect(assessCertificate(certificate('True', ''), others)).toMatchObject({kind: 'issuing'});
@@ -82,7 +82,7 @@ test.each([
   {failedHoursAgo: [7, 5, 1], wantHours: 3},
   {failedHoursAgo: [30, 0.5], wantHours: 0.5},
   {failedHoursAgo: [5, 4, 3, 2, 1, 0.5, 0.2, 0.1, 0], wantHours: 32},
-])('after failures $failedHoursAgo hours ago a host that is added again waits $wantHours hours', row => {
+])('after failures $failedHoursAgo hours ago, a host that is added again waits $wantHours hours', row => {
   const hours = (n: number) => n * 3_600_000;
   const nowMs = Date.parse(FAILED_AT);
   const failures = row.failedHoursAgo.map(ago => new Date(nowMs - hours(ago)).toISOString());

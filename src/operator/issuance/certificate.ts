@@ -1,4 +1,4 @@
-/** One cert-manager Certificate per host: built, judged, and made to try again. Pure. */
+/** One cert-manager Certificate per host: how to build, judge, and retry it. Pure. */
 import {Certificate as CertificateModel} from '@kubernetes-models/cert-manager/cert-manager.io/v1/Certificate';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
@@ -8,7 +8,7 @@ import {hostLabel} from '../model/derived-names.ts';
 import type {Certificate} from '../model/kinds.ts';
 
 const HOUR_MS = 3_600_000;
-/** Where cert-manager is not installed, it is looked for again: an empty kind that appears wakes nobody. */
+/** How often to check again whether cert-manager is installed: a new kind without objects triggers nothing. */
 export const KIND_MISSING_MS = 5_000;
 
 export interface CertificateIntent {
@@ -21,7 +21,7 @@ export interface CertificateIntent {
   readonly project?: string;
 }
 
-/** The Secret has the Certificate's name; it bears our labels, so that it can be kept and swept after the Certificate. */
+/** The Secret has the Certificate's name and our labels, so that it can outlive the Certificate and be swept later. */
 export function buildCertificate(intent: CertificateIntent): Certificate {
   const {name, namespace, host, issuerRef, owner, project} = intent;
   const labels = {
@@ -44,25 +44,25 @@ export function buildCertificate(intent: CertificateIntent): Certificate {
   return model.toJSON() as Certificate;
 }
 
-/** Whose certificate stands in a Secret: that of the host alone, or one that names others, too. */
+/** What certificate a Secret holds: one for only the host, or one that names others. */
 export type Certified =
   | {readonly kind: 'nothing'}
   | {readonly kind: 'host'}
   | {readonly kind: 'others'; readonly names: string};
 
-/** By which cert-manager notes what the certificate itself names, beside the DNS names in `alt-names`. */
+/** The annotations in which cert-manager records the certificate's other names, besides the DNS names in `alt-names`. */
 const OTHER_NAMES = ['ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`);
 const MAX_NAMES_LENGTH = 200;
 
 /**
- * A request says what a certificate should name; who issues it decides. An ingress shows it for every name that it has,
- * whichever route it came with, so one that names a host of somebody else must not get there. An Issuer of a namespace is
- * the tenant's to run.
+ * A request states the names for a certificate, but the issuer decides them, and a tenant can run the Issuer of its
+ * namespace. An ingress uses a certificate for every name in it, whichever route it came with, so one that names another
+ * tenant's host must never be routed.
  */
 export function certifiedBy(secret: DeepReadonly<KubeObject> | undefined, host: string): Certified {
   const {annotations = {}} = secret?.metadata ?? {};
   const dnsNames = annotations['cert-manager.io/alt-names'];
-  if (dnsNames === undefined) return {kind: 'nothing'}; // or none of which cert-manager says what it is, until it does
+  if (dnsNames === undefined) return {kind: 'nothing'}; // or cert-manager has not annotated it yet
   const commonName = annotations['cert-manager.io/common-name'] ?? '';
   const others = OTHER_NAMES.flatMap(annotation => annotations[annotation] || []);
   const isHost = (name: string) => name.toLowerCase() === host;
@@ -79,9 +79,8 @@ export type CertificateState =
   | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
 
 /**
- * What cert-manager says of the Certificate. A Ready one whose Secret is gone is being issued again. `certified`: what its
- * Secret holds. `orderedAtMs`: when the last order was let through; until then it waited, and the CA has nothing to do with
- * how long.
+ * The Certificate's state, according to cert-manager. A Ready one whose Secret is gone is being issued again. `certified`:
+ * what its Secret holds. `orderedAtMs`: when the last order was approved; the time that it waited before is not the CA's.
  */
 export function assessCertificate(
   certificate: DeepReadonly<Certificate>,
@@ -94,10 +93,10 @@ export function assessCertificate(
   if (certified.kind === 'others' && issuing?.status !== 'True') return {kind: 'misnamed', names: certified.names};
   const ready = findCondition(conditions, 'Ready')?.status === 'True' && certified.kind === 'host';
   const failed = lastFailureTime !== undefined && issuing?.status !== 'True';
-  const why = sentence(issuing?.message ?? 'cert-manager gives no reason');
+  const why = sentence(issuing?.message ?? 'cert-manager reports no reason');
   if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};
   if (failed) return {kind: 'failed', why, rateLimited: /\b429\b|rateLimited|too many/i.test(why)};
-  // Ready, but its Secret is gone: that has only just been seen.
+  // Ready, but its Secret is gone, which was only just noticed.
   const isReplacing = issuing?.status !== 'True' && findCondition(conditions, 'Ready')?.status === 'True';
   const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
   const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${sentence(issuing.message)}` : '';
@@ -108,7 +107,7 @@ export function assessCertificate(
   };
 }
 
-/** cert-manager's messages end as they happen to: some in a colon, where the CA gave no reason. */
+/** cert-manager's messages end in various ways: some in a colon, if the CA gave no reason. */
 function sentence(text: string): string {
   return `${text.replace(/[\s.:;,]+$/, '')}.`;
 }
@@ -124,8 +123,8 @@ function pauseMs(failures: number): number {
 }
 
 /**
- * The same pause, for a host that cert-manager no longer knows since its Certificate was removed: after the failures of
- * the last day, which the claim remembers. Undefined: none has failed, or the pause is over.
+ * The same pause for a host that cert-manager no longer knows, because its Certificate was removed. It follows from the
+ * failures of the last day, which the claim remembers. Undefined: none has failed, or the pause is over.
  */
 export function pausedUntilMs(failures: readonly string[], nowMs: number): number | undefined {
   const recent = failures.map(time => Date.parse(time)).filter(time => time > nowMs - 24 * HOUR_MS);
@@ -134,7 +133,7 @@ export function pausedUntilMs(failures: readonly string[], nowMs: number): numbe
   return untilMs > nowMs ? untilMs : undefined;
 }
 
-/** When the failure budget admits another attempt; undefined: now. `failures` are RFC 3339 times of failures or attempts. */
+/** When the failure budget allows another attempt; undefined: now. `failures` are RFC 3339 times. */
 export function budgetBlockedUntilMs(
   failures: readonly string[],
   {failureBudget}: OperatorConfig['certificates'],
@@ -150,8 +149,8 @@ export function budgetBlockedUntilMs(
 }
 
 /**
- * The status that `cmctl renew` writes: cert-manager starts a fresh attempt, whatever its own backoff says. It takes a
- * failure in the same second for one of the new attempt, so the attempt begins no earlier than the second after.
+ * The status that `cmctl renew` writes: cert-manager starts a new attempt, regardless of its own backoff. It attributes a
+ * failure in the same second to the new attempt, so the attempt begins at the next second at the earliest.
  */
 export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
   const {lastFailureTime} = certificate.status ?? {};
@@ -162,7 +161,7 @@ export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs
         type: 'Issuing',
         status: 'True',
         reason: 'ManuallyTriggered',
-        message: 'Re-verify asked for a fresh attempt',
+        message: 'A verify request started a new attempt',
         lastTransitionTime: timestamp(startMs),
         ...(certificate.metadata.generation !== undefined && {observedGeneration: certificate.metadata.generation}),
       },

@@ -2,7 +2,7 @@ import {registrableDomain} from '../../dns/dns.ts';
 import type {CertificatesConfig} from '../model/config.ts';
 import type {Shortage} from '../state/order-schedule.ts';
 
-/** What a host waits for, as a sentence without its beginning. */
+/** The limit that a host waits for, as a clause that follows a colon. */
 export function explainShortage(
   shortage: Shortage,
   host: string,
@@ -11,11 +11,11 @@ export function explainShortage(
   const {orders, windowSeconds, newHostsPerDomain, domainWindowSeconds} = orderBudget;
   switch (shortage) {
     case 'orders':
-      return `the platform's account at the certificate authority makes ${orders} orders in ${spoken(windowSeconds)}, and shares them out among all tenants.`;
+      return `the platform's limit at the certificate authority is ${orders} orders in ${spoken(windowSeconds)}, shared by all tenants.`;
     case 'domain':
-      return `certificates are ordered for ${newHostsPerDomain} new hosts of ${registrableDomain(host) ?? host} in ${spoken(domainWindowSeconds)}, whoever they belong to.`;
+      return `the limit for ${registrableDomain(host) ?? host} is ${newHostsPerDomain} new hosts in ${spoken(domainWindowSeconds)}, across all accounts.`;
     case 'host':
-      return `certificates are ordered for one host ${failureBudget.failures} times in ${spoken(failureBudget.windowSeconds)}.`;
+      return `the limit for one host is ${failureBudget.failures} orders in ${spoken(failureBudget.windowSeconds)}.`;
   }
 }
 

@@ -5,7 +5,7 @@ const HOUR = 3_600_000;
 const WINDOW = 3 * HOUR;
 const WEEK = 7 * 24 * HOUR;
 const NOW = Date.parse('2026-11-21T12:00:00Z');
-/** Of 100 orders new hosts may have 80, of which one tenant alone gets 64. */
+/** Of 100 orders, new hosts may have 80, of which a single tenant gets 64. */
 const BUDGETS: Budgets = {
   orderBudget: {
     orders: 100,
@@ -56,7 +56,7 @@ function admitted(orders: readonly MadeOrder[], line: readonly WaitingOrder[], n
   return counts;
 }
 
-test('where nothing is short, all go at once', () => {
+test('within all limits, all orders go immediately', () => {
   expect(admitted([], waiting({account: 'a', count: 30}))).toEqual({a: 30});
 });
 
@@ -64,7 +64,7 @@ describe('between accounts', () => {
   const thousands = waiting({account: 'a', count: 3000});
   const first = waiting({account: 'b', count: 1});
 
-  test('one alone gets four fifths', () => {
+  test('a single one gets four fifths', () => {
     expect(admitted([], thousands)).toEqual({a: 64});
   });
 
@@ -81,7 +81,7 @@ describe('between accounts', () => {
     expect(a + b).toBeGreaterThan(66);
   });
 
-  test('who has had much lets the others catch up as the window slides', () => {
+  test('an account that has had many lets the others catch up as the window slides', () => {
     const orders = [...made({account: 'a', count: 64}, HOUR), ...made({account: 'b', count: 12}, HOUR / 2)];
     const line = [...thousands, ...waiting({account: 'b', count: 3000})];
     const turns = planOrders(orders, line, BUDGETS, NOW);
@@ -89,7 +89,7 @@ describe('between accounts', () => {
     expect(next.filter(({account}) => account === 'b').length).toBeGreaterThan(10);
   });
 
-  test('the last one is for somebody who has had none', () => {
+  test('the last one is for an account that has had none', () => {
     const orders = [...made({account: 'a', count: 60}, HOUR), ...made({account: 'c', count: 19}, HOUR)];
     expect(admitted(orders, [...waiting({account: 'c', count: 5}), ...first])).toEqual({b: 1, c: 0});
   });
@@ -134,7 +134,7 @@ describe('renewals', () => {
 describe('within a registrable domain', () => {
   const domain = 'uni.example';
 
-  test('one account alone gets four fifths of the new hosts, the next one something', () => {
+  test('a single account gets four fifths of the new hosts, and something is left for the next one', () => {
     const line = waiting({account: 'a', count: 20, domain});
     expect(admitted([], line)).toEqual({a: 8});
     const orders = made({account: 'a', count: 8, domain}, 24 * HOUR);
@@ -181,7 +181,7 @@ describe('within a registrable domain', () => {
     expect(admitted([...at(8 * 24 * HOUR), ...at(24 * HOUR)], line.slice(1))).toEqual({a: 7});
   });
 
-  test('who waits is told when the first of the week leaves it', () => {
+  test('a waiting order is planned for when the first of the week leaves the window', () => {
     const orders = made({account: 'a', count: 8, domain}, 24 * HOUR);
     const line = waiting({account: 'a', count: 9, domain}).slice(8);
     const turn = planOrders(orders, line, BUDGETS, NOW).get(line[0]?.key ?? '');
@@ -195,7 +195,7 @@ describe('of one host', () => {
       order ? [{...order, key: `${n}`}] : [],
     );
 
-  test('five go in an hour, however many ask at once, and the next when the first leaves it', () => {
+  test('five go in an hour, however many wait, and the next one when the first leaves the window', () => {
     const turns = planOrders([], asked(8), BUDGETS, NOW);
     const later = {atMs: NOW + HOUR, shortage: 'host'};
     expect([...turns.values()]).toEqual([...Array(5).fill({atMs: NOW}), ...Array(3).fill(later)]);
@@ -213,14 +213,14 @@ describe('of one host', () => {
     expect(admitted([], line)).toEqual({a: 7, b: 1});
   });
 
-  test('beyond the window of the account it is told the time all the same', () => {
+  test('the time is known even beyond the window of the account', () => {
     const long = {...BUDGETS, failureBudget: {failures: 1, windowSeconds: WEEK / 1000}};
     const turns = planOrders(made({account: 'a', count: 1}, HOUR), asked(1), long, NOW);
     expect([...turns.values()]).toEqual([{atMs: NOW - HOUR + WEEK, shortage: 'host'}]);
   });
 });
 
-describe('the turns of those that wait', () => {
+describe('the planned times', () => {
   const orders = made({account: 'a', count: 64}, HOUR);
   const line = waiting({account: 'a', count: 10});
 
@@ -231,7 +231,7 @@ describe('the turns of those that wait', () => {
     );
   });
 
-  test('come true: whoever is let through at its time exceeds no limit, and all get through', () => {
+  test('hold: orders that are placed as planned exceed no limit, and all are placed', () => {
     let left = waiting({account: 'a', count: 100});
     const done: MadeOrder[] = [...orders];
     for (let nowMs = NOW; left.length > 0; ) {
@@ -245,7 +245,7 @@ describe('the turns of those that wait', () => {
     expect(done).toHaveLength(164);
   });
 
-  test('follow from the orders alone: they are the same when found again, in any order', () => {
+  test('follow only from the orders: they are the same when computed again, in any order', () => {
     const again = planOrders(orders.toReversed(), line.toReversed(), BUDGETS, NOW);
     expect(again).toEqual(planOrders(orders, line, BUDGETS, NOW));
   });

@@ -1,6 +1,6 @@
 /**
- * Who of those that wait may order a certificate, and when: a pure function of the orders that were made, of who waits,
- * and of the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
+ * Which waiting orders may be placed, and when: a pure function of the orders placed so far, of those that wait, and of
+ * the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
  */
 import type {CertificatesConfig} from '../model/config.ts';
 import type {PlannedOrder, Shortage} from '../state/order-schedule.ts';
@@ -14,7 +14,7 @@ interface Draw {
   readonly account: string;
   /** The registrable domain of the host. */
   readonly domain: string;
-  /** In place of a certificate that is due: it may draw on the reserve, and the host is no new one of its domain. */
+  /** It replaces a certificate that is due: it may use the reserve, and its host does not count as new. */
   readonly renewal: boolean;
 }
 
@@ -23,18 +23,18 @@ export interface MadeOrder extends Draw {
 }
 
 export interface WaitingOrder extends Draw {
-  /** Unique among those that wait. */
+  /** Unique among the waiting orders. */
   readonly key: string;
   readonly sinceMs: number;
 }
 
 /**
- * No tenant may have more than this many times what it leaves to others: one alone gets four fifths, of two each gets four
- * ninths, and the first host of the next one finds something left.
+ * No tenant may have more than this many times what it leaves to others: a single one gets four fifths, and two get four
+ * ninths each, so there is something left for the first host of the next one.
  */
 const SHARE = 4;
 
-/** When each that waits may order, by its key: found by letting time pass under the rule that decides now. */
+/** When each waiting order may be placed, by its key: simulates the future with the rule that decides now. */
 export function planOrders(
   made: readonly MadeOrder[],
   waiting: readonly WaitingOrder[],
@@ -136,7 +136,7 @@ class Ledger {
   readonly #ordersOfHost: number;
   readonly #orders: SlidingWindow;
   readonly #hosts: SlidingWindow;
-  /** One entry for each host that is new, however often it tried. */
+  /** One entry for each new host, however often it tried. */
   readonly #newHosts: SlidingWindow;
 
   constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {
@@ -174,7 +174,7 @@ class Ledger {
     return Math.min(this.#orders.nextExitMs(), this.#hosts.nextExitMs(), this.#newHosts.nextExitMs());
   }
 
-  /** Renewals first, then the account that has had least, then who has waited longest. */
+  /** Renewals first, then the account with the fewest orders, then the order that has waited longest. */
   nextOf(queues: readonly Queue[]): {readonly order: WaitingOrder; readonly queue: Queue} | undefined {
     let best: {readonly order: WaitingOrder; readonly queue: Queue; readonly had: number} | undefined;
     const [free, freeOfRenewals] = [this.#free(false), this.#free(true)];
@@ -221,7 +221,7 @@ class Ledger {
     return hasRoom(this.#newHosts.count(`domain ${domain} account ${account}`), free) ? undefined : 'domain';
   }
 
-  /** Beyond the horizon: no earlier than this, by what can be said without letting more time pass. */
+  /** Beyond the horizon: the earliest possible time, as far as it is known without simulating further. */
   notBeforeMs(order: WaitingOrder): number {
     switch (this.shortageOf(order)) {
       case 'host':
@@ -237,7 +237,7 @@ class Ledger {
     return hasRoom(this.#orders.count(`account ${account}`), this.#free(renewal));
   }
 
-  /** Renewals use up their reserve first. If they took what is free to all, a few that keep failing would leave nothing. */
+  /** Renewals use their reserve first. Otherwise, a few that keep failing would leave nothing for new hosts. */
   #free(renewal: boolean): number {
     const {orders, renewalReserve} = this.#budget;
     const reserved = renewal ? 0 : Math.max(0, renewalReserve - this.#orders.count('renewals'));
@@ -245,7 +245,7 @@ class Ledger {
   }
 }
 
-/** Whoever has had nothing yet may take the last one. */
+/** An account that has had nothing yet may take the last one. */
 function hasRoom(had: number, free: number): boolean {
   return had === 0 ? free > 0 : had < SHARE * (free - 1);
 }

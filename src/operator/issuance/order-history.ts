@@ -1,7 +1,7 @@
 /**
- * The orders that were made, from what the cluster holds: so a restart, another leader, or a tenant that removes and adds
- * its hosts and Projects forgets none. They are on the claims, and on HeldHosts for default hosts; only the operator
- * writes either.
+ * The orders placed so far. They are recorded in the cluster, so they survive a restart, a change of leader, and a tenant
+ * that removes and re-adds its hosts and Projects. They are on the claims, and on HeldHosts for default hosts; only the
+ * operator writes either.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
@@ -16,7 +16,7 @@ import type {MadeOrder} from './order-budget.ts';
 
 type Order = NonNullable<DomainClaim['spec']['orders']>[number];
 
-/** As the schemas allow. */
+/** The limit in the CRDs. */
 const MAX_ORDERS = 20;
 
 export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
@@ -45,7 +45,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   return [...made, ...unrecordedOrders(operator, caAccount, recorded)];
 }
 
-/** Those of exempt namespaces, and of default hosts before 0.2, are known as long as their requests are kept. */
+/** Orders of exempt namespaces, and of default hosts before 0.2, are known while their requests exist. */
 function unrecordedOrders(
   operator: Operator,
   caAccount: string,
@@ -67,7 +67,7 @@ function unrecordedOrders(
   });
 }
 
-/** Recorded, but not let through yet: the operator that recorded it has died. */
+/** Recorded, but not approved yet: the process died between recording and approving. */
 export function isRecorded(
   orders: DeepReadonly<Order[]> | undefined,
   {metadata: {uid}}: DeepReadonly<CertificateRequest>,
@@ -75,7 +75,7 @@ export function isRecorded(
   return orders?.some(({request}) => request !== undefined && request === uid) ?? false;
 }
 
-/** A default host has no claim, so its orders are on its namespace's record, which outlives its Project. */
+/** A default host has no claim, so its orders are on the record of its namespace, which outlives the Project. */
 export function defaultHostOrders(
   {stores}: Operator,
   {metadata}: DeepReadonly<CertificateRequest>,
@@ -84,7 +84,7 @@ export function defaultHostOrders(
   return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`)?.spec.orders?.[host];
 }
 
-/** Before the order is let through, so that none is forgotten. */
+/** Called before the request is approved, so that no order is forgotten. */
 export async function recordOrder(
   context: Context,
   claim: DeepReadonly<DomainClaim>,
@@ -95,7 +95,7 @@ export async function recordOrder(
   await context.client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal: context.signal});
 }
 
-/** At the version that was read: a record that has changed since is a Conflict. */
+/** Writes at the version that was read: if the record has changed since, this throws Conflict. */
 export async function recordDefaultHostOrder(
   context: Context,
   host: string,
@@ -137,7 +137,7 @@ export function rememberMs({certificates}: OperatorConfig): number {
   return Math.max(windowSeconds, domainWindowSeconds) * 1000;
 }
 
-/** When the last order was made for the host; undefined where none is remembered. */
+/** When the last order was placed for the host; undefined if none is recorded. */
 export function lastOrderMs(claim: DeepReadonly<DomainClaim> | undefined): number | undefined {
   const last = claim?.spec.orders?.at(-1);
   return last && Date.parse(last.at);

@@ -1,4 +1,4 @@
-/** How long a pass lasts and rests: by a client whose requests take their time on a clock that stands still otherwise. */
+/** How long a pass lasts and rests: only the requests of the client advance the clock. */
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {ManualClock} from '../../base/manual-clock.ts';
@@ -20,7 +20,7 @@ const NOW = Date.parse('2026-11-21T12:00:00Z');
 const csr = await signingRequest({names: ['DNS:a.test']});
 
 let clock: ManualClock;
-/** What one request to the API server takes, and one look at a namespace; on the clock. */
+/** How far one request to the API server advances the clock, and one lookup of a namespace. */
 let writeMs: number;
 let lookMs: number;
 let requests: Store<CertificateRequest>;
@@ -54,7 +54,7 @@ beforeEach(() => {
     heldHosts: newStore(),
     namespaces: {state: 'synced', get: look},
   };
-  // The caches follow at once.
+  // The caches follow immediately.
   const client = {
     get: async (_: unknown, {name}: {name: string}) => claims.get(name),
     replace: async (_: unknown, object: DomainClaim) => {
@@ -114,7 +114,7 @@ function waitFor(count: number): void {
   requests.replace(new Map(all.map(request => [keyOf(request), request])), '1');
 }
 
-test('a pass over many ends after a while, and the next goes on where it ended, at once', async () => {
+test('a pass over many orders ends after a while, and the next one immediately continues where it ended', async () => {
   waitFor(40);
   writeMs = SECOND / 2;
   expect(await reconcile()).toEqual(after(0));
@@ -124,7 +124,7 @@ test('a pass over many ends after a while, and the next goes on where it ended, 
   expect(requests.size).toBe(0);
 });
 
-test('however many changes call for it, it looks at all that wait a tenth of the time at most', async () => {
+test('however many changes trigger it, it spends at most a tenth of the time on planning', async () => {
   waitFor(10);
   lookMs = 5;
   expect(await reconcile()).toEqual(done());

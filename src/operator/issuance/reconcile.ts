@@ -1,6 +1,6 @@
 /**
- * Lets certificate requests through as the CA takes orders: approving a request is what makes cert-manager order. Every
- * order of the platform's account passes here, whoever made the request and whatever for.
+ * Approves certificate requests within the CA's limits, because cert-manager places an order when a request is approved.
+ * Every order from the platform's account at the CA passes here, whatever the request is for.
  */
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -17,11 +17,11 @@ import {accountIn, INDEX} from '../state/stores.ts';
 import {planOrders, type WaitingOrder} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 
-/** A pass ends after this time, well before its deadline: thousands may wait, and each takes two writes. */
+/** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
 const PASS_MS = 15_000;
 /**
- * A pass looks at all orders that count, and thousands of changes may call for one: it rests so many times as long as the
- * looking took. With a few hundred orders that is milliseconds.
+ * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times the
+ * time that planning took: with a few hundred orders, milliseconds.
  */
 const REST = 10;
 
@@ -31,7 +31,7 @@ const FULL_MS = 5_000;
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
   readonly order: WaitingOrder;
-  /** Its order is recorded, and counts already. */
+  /** Its order is already recorded and counts. */
   readonly recorded: boolean;
 }
 
@@ -59,7 +59,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const isFull = due.length < ready.length;
     const passEnds = clock.monotonic() + PASS_MS;
     for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
-      // One that the API server refuses keeps nobody else waiting.
+      // A refusal by the API server must not delay the others.
       await letThrough(context, next).catch(error => errors.push(error));
     }
     for (const {request} of due) operator.reservations.release(request);
@@ -73,7 +73,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
 }
 
 /**
- * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot calls this again.
+ * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot triggers this again.
  */
 function withSlots(operator: Operator, due: readonly Waiting[]): Waiting[] {
   if (due.length === 0) return [];
@@ -86,7 +86,7 @@ function withSlots(operator: Operator, due: readonly Waiting[]): Waiting[] {
   return admitted;
 }
 
-/** No `Math.min(...)`: any number of a tenant's requests may wait, and a call cannot take a million arguments. */
+/** Not `Math.min(...)`: a tenant may have a million waiting requests, more than a call can take as arguments. */
 function soonest(times: readonly number[]): number {
   return times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
 }
@@ -126,7 +126,7 @@ function orderOf(
 async function letThrough(context: Context, {request, order}: Waiting): Promise<void> {
   await context.reservations.releaseUnless(request, async () => {
     const {decision, claim} = await decideFreshly(context, request);
-    if (decision.host === undefined) return false; // the claim has gone, and its change calls this again
+    if (decision.host === undefined) return false; // the claim is gone, and its change triggers this again
     const {host, renewal} = order;
     if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
       await recordOrder(context, claim, request, renewal);

@@ -1,7 +1,7 @@
-/** Counts what happened within a time before now, by keys. Time only goes forward. */
+/** Counts what happened within a fixed time before now, by key. Time only moves forward. */
 export class SlidingWindow {
   readonly #lengthMs: number;
-  /** In the order of time; those before `#first` have left the window. */
+  /** In chronological order; entries before `#first` have left the window. */
   readonly #entries: {readonly atMs: number; readonly keys: readonly string[]}[] = [];
   #first = 0;
   readonly #counts = new Map<string, number>();
@@ -15,7 +15,7 @@ export class SlidingWindow {
     this.#lengthMs = lengthMs;
   }
 
-  /** Not earlier than what was added before. */
+  /** Times must not decrease from one call to the next. */
   add(atMs: number, keys: readonly string[]): void {
     this.#entries.push({atMs, keys});
     this.#exits = undefined;
@@ -34,7 +34,7 @@ export class SlidingWindow {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** When the oldest entry, or the oldest of a key, leaves the window; infinity where there is none. */
+  /** When the oldest entry, or the oldest of a key, leaves the window; infinity if there is none. */
   nextExitMs(key?: string): number {
     if (key === undefined) return (this.#entries[this.#first]?.atMs ?? Number.POSITIVE_INFINITY) + this.#lengthMs;
     this.#exits ??= this.#findExits();

@@ -7,11 +7,11 @@ export interface Account {
   readonly id: string;
   readonly planName: string;
   readonly plan: PlanConfig;
-  /** The label named a plan that the configuration does not have; the default plan holds. */
+  /** The label names a plan that the configuration does not have, so the default plan applies. */
   readonly unknownPlan?: string;
 }
 
-/** The platform's label, else the namespace's UID: a namespace made again by somebody else inherits nothing. */
+/** The platform's label, or the namespace's UID, so that a recreated namespace inherits nothing from the old one. */
 export function accountId({metadata}: DeepReadonly<KubeObject>): string {
   return metadata.labels?.[LABEL.account] || metadata.uid || '';
 }

@@ -4,7 +4,7 @@ import type {Certificate} from './kinds.ts';
 
 type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
 
-/** As cert-manager reads it: what is left out, and what is empty, is by its own default. */
+/** As cert-manager reads it: for missing and empty fields, its defaults apply. */
 export function issuerOf({name, kind, group}: IssuerRef): Required<IssuerRef> {
   return {name, kind: kind || 'Issuer', group: group || 'cert-manager.io'};
 }
@@ -22,8 +22,8 @@ export function keptIssuer(
 }
 
 /**
- * The platform's account at the CA, by the issuer that a certificate is asked of: "ClusterIssuer/name", or
- * "Issuer/namespace/name". Undefined for any other issuer: what is ordered there is not ours to limit.
+ * The platform's account at the CA, named after the requested issuer: "ClusterIssuer/name", or "Issuer/namespace/name".
+ * Undefined for any other issuer, whose orders are not limited.
  */
 export function caAccountOf(
   {certificates}: OperatorConfig,
@@ -36,7 +36,7 @@ export function caAccountOf(
   return kind === 'Issuer' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`;
 }
 
-/** The namespace whose orders alone are of the account; undefined: those of all namespaces. */
+/** The only namespace that orders from the account; undefined: all namespaces do. */
 export function namespaceOf(caAccount: string): string | undefined {
   const [kind, namespace] = caAccount.split('/');
   return kind === 'Issuer' ? namespace : undefined;

@@ -35,9 +35,9 @@ export function approvedAtMs({status}: Request): number {
 }
 
 /**
- * Whether it is ours to decide: a request to an issuer of cert-manager's, or of the configured kind. cert-manager lets
- * nobody decide on what is asked of a kind that does not exist, nor us on that of others, for whose signers the chart grants
- * nothing; such a request stays unapproved, and no issuer acts on it.
+ * Whether the operator decides the request: its issuer is cert-manager's or of the configured kind. cert-manager lets
+ * nobody decide a request to a kind that does not exist. The chart grants the operator nothing for the signers of other
+ * kinds: such a request stays unapproved, and no issuer acts on it.
  */
 export function isOurs({certificates}: OperatorConfig, {spec}: Request): boolean {
   const {kind, group} = issuerOf(spec.issuerRef);
@@ -46,13 +46,13 @@ export function isOurs({certificates}: OperatorConfig, {spec}: Request): boolean
   return group === 'cert-manager.io' && (kind === 'Issuer' || kind === 'ClusterIssuer');
 }
 
-/** By us or by whoever else, but cert-manager's own approver, which approves anew at once: that one is reported instead. */
+/** Approvals by cert-manager's built-in approver are only reported: it would immediately approve again. */
 export function isWithdrawable(config: OperatorConfig, request: Request): boolean {
   const approval = request.status?.conditions?.find(({type}) => type === 'Approved');
   return isInProgress(request) && isOurs(config, request) && approval?.reason !== 'cert-manager.io';
 }
 
-/** Approved for a host, not for names within the cluster or a namespace of the platform. */
+/** Approved for a host, not for Services or for an exempt namespace. */
 export function isForHost({status}: Request): boolean {
   return (
     status?.conditions?.some(

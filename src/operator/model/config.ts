@@ -1,5 +1,5 @@
 /**
- * The operator's configuration, as the code sees it: complete, every default applied.
+ * The operator's configuration with every default applied.
  *
  * The file is YAML; `config-schema.ts` holds its JSON schema with the defaults and the description of every option,
  * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
@@ -16,10 +16,10 @@ export interface OperatorConfig {
   readonly routing: RoutingConfig;
   readonly dns: OperatorDnsConfig;
   readonly claims: {readonly lingerSeconds: number};
-  /** Names of the chart's admission policies that refuse nothing. */
+  /** Names of the chart's admission policies that are off or only audit. */
   readonly admission: {readonly notEnforced: readonly string[]};
   readonly controller: ControllerConfig;
-  /** Port 0 asks the system for any free port. */
+  /** Port 0 means any free port. */
   readonly server: {readonly port: number};
   readonly log: {readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error'};
 }
@@ -29,7 +29,7 @@ export interface PlatformConfig {
   readonly baseDomain: string;
   /** Every account's DNS target is one label under it. */
   readonly targetDomain: string;
-  /** Each reserves itself and everything beneath it. The two domains above are reserved without being listed. */
+  /** Each reserves itself and everything below it. The two domains above are reserved without being listed. */
   readonly reservedHosts: readonly string[];
   /** Path of a file of at least 32 bytes, from which account targets and proof tokens are derived. */
   readonly keyFile: string;
@@ -55,7 +55,7 @@ export interface CertificatesConfig {
   readonly formerIssuerRefs: readonly IssuerRef[];
   /** The user name of cert-manager's controller. */
   readonly certManagerUser: string;
-  /** Servers that Issuers of tenants may name; `caBundle`: base64 of PEM, as cert-manager has it. */
+  /** Servers that tenants' Issuers may name; `caBundle`: base64 of PEM, as in cert-manager. */
   readonly tenantIssuers: {readonly servers: readonly {readonly url: string; readonly caBundle?: string}[]};
   /** The CA's domains as CAA records name them; empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
@@ -75,11 +75,11 @@ export interface CertificatesConfig {
     readonly timeoutSeconds: number;
   };
   readonly failureBudget: {readonly failures: number; readonly windowSeconds: number};
-  /** Limits of the issuer's account at the CA; kept where `approval` is enabled. */
+  /** Limits of the issuer's account at the CA; enforced if `approval` is enabled. */
   readonly orderBudget: {
     readonly orders: number;
     readonly windowSeconds: number;
-    /** Of `orders`; less than these. */
+    /** Part of `orders`, and less than it. */
     readonly renewalReserve: number;
     readonly newHostsPerDomain: number;
     readonly domainWindowSeconds: number;
@@ -99,7 +99,7 @@ export interface RoutingConfig {
 }
 
 export interface OperatorDnsConfig extends DnsConfig {
-  /** What proves a host that shows only addresses: the TXT record, or (one tenant only) the addresses alone. */
+  /** What proves a host that shows only addresses: the TXT record, or (for a single tenant) only the addresses. */
   readonly apexProof: 'txt' | 'address';
   /** How long DNS faults count as progress before the Domain is Stalled. */
   readonly propagationSeconds: number;

@@ -1,4 +1,4 @@
-/** What a certificate signing request asks for: every name in it, whatever the Certificate says that it was made from. */
+/** Every name in a certificate signing request, regardless of the Certificate that it was created from. */
 import {CertificationRequest} from '@peculiar/asn1-csr';
 import {AsnConvert} from '@peculiar/asn1-schema';
 import {Extensions, id_ce_subjectAltName, SubjectAlternativeName} from '@peculiar/asn1-x509';
@@ -24,7 +24,7 @@ const MAX_OID = 64;
 const MAX_BYTES = 16_384;
 /** Base64 of base64 takes 16 characters for 9 bytes; the rest is for line breaks. */
 export const MAX_CHARACTERS = 2 * MAX_BYTES;
-/** One block and nothing else. Of several, or of one that is not strict, Go's decoder may take another than we do. */
+/** One block and nothing else. Given several, or one that is not strict, Go's decoder may read another one than we do. */
 const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----\n?$/;
 
 export interface RequestedNames {
@@ -66,7 +66,7 @@ export function requestedNames(request: string, meter: ElementMeter = {elements:
   return {dnsNames: [...new Set(hosts)], others, ...(attribute !== undefined && {attribute})};
 }
 
-/** Line breaks aside, only what encodes to the same again. */
+/** Accepts only text that, apart from line breaks, is the canonical encoding. */
 function strictBase64(text: string): Buffer {
   const joined = text.replace(/[\r\n]/g, '');
   const bytes = Buffer.from(joined, 'base64');

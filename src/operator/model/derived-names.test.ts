@@ -5,7 +5,7 @@ const KEY = new Uint8Array(32).fill(7);
 const domains = {baseDomain: 'apps.platform.test', targetDomain: 'edge.platform.test'};
 const names = new DerivedNames(KEY, domains);
 
-/** What these derive stands in tenants' DNS and in the names of objects: another value orphans all of it. */
+/** Derived values are in tenants' DNS and in the names of objects: a different value would orphan all of them. */
 test('every derived name is what it was in the first release', () => {
   expect(routeName('acme', 'shop.example.com')).toBe('np-por3gtgm23pugwdhx6o2');
   expect(names.target('acme')).toBe('ui2ce6ptcqwwh6m2dwlr.edge.platform.test');

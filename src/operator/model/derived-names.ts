@@ -1,6 +1,6 @@
 /**
- * Names and tokens that are derived, never stored: they come out the same after a restart or a restore.
- * What a stranger must not be able to guess or collide with is keyed with the platform key.
+ * Names and tokens that are derived, never stored: they are the same after a restart or a restore.
+ * The platform key is part of those that strangers must not be able to guess or to collide with.
  */
 import {createHash, createHmac} from 'node:crypto';
 
@@ -24,7 +24,7 @@ function base32(bytes: Uint8Array, length: number): string {
 
 export const ROUTE_NAME_LENGTH = 23;
 
-/** Objects of a host: `np-` and 20 characters. Fixed length and free of dots, so that keys an ingress joins from it never collide. */
+/** The name of a host's objects: `np-` and 20 characters, without dots, so that keys joined from it never collide. */
 export function routeName(namespace: string, host: string): string {
   return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
 }
@@ -57,17 +57,17 @@ export class DerivedNames {
     this.#targetDomain = domains.targetDomain;
   }
 
-  /** The account's own CNAME target: 100 bits that nobody can guess, the same for all its hosts. */
+  /** The account's CNAME target: 100 bits that nobody can guess, the same for all its hosts. */
   target(account: string): string {
     return `${this.#derive('target', [account], 20)}.${this.#targetDomain}`;
   }
 
-  /** The value of the TXT record `_nameplate.<host>`: good for this account and this host only. */
+  /** The value of the TXT record `_nameplate.<host>`, valid only for this account and this host. */
   proofToken(account: string, host: string): string {
     return `nameplate-proof=${this.#derive('proof', [account, host], 32)}`;
   }
 
-  /** `{project}-{namespace}-{hash}`, the label cut to 63 characters; the keyed hash tells apart what the cut or the dashes confuse. */
+  /** `{project}-{namespace}-{hash}`, cut to 63 characters; the keyed hash makes it unique despite the cut and dashes. */
   defaultHost(project: string, namespace: string): string {
     const hash = this.#derive('default-host', [namespace, project], 10);
     const readable = `${project}-${namespace}`.slice(0, 63 - hash.length - 1).replace(/-+$/, '');
@@ -80,7 +80,7 @@ export class DerivedNames {
   }
 }
 
-/** A label value holds 63 characters; a longer host is represented by its hash, the annotation has it in full. */
+/** A label value holds 63 characters; a longer host is represented by its hash. The annotation has the full host. */
 export function hostLabel(host: string): string {
   return host.length <= 63 ? host : base32(createHash('sha256').update(host).digest(), 40);
 }

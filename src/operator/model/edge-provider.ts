@@ -1,6 +1,6 @@
 /**
- * An edge provider knows one kind of ingress: which objects publish a route through it, and what it cannot serve exactly.
- * All of it is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
+ * An edge provider knows one kind of ingress controller: which objects publish a route, and what it cannot serve exactly.
+ * It is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
  */
 import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
 import type {ServicePort} from './kinds.ts';
@@ -12,15 +12,15 @@ export interface Backend {
   readonly port: DeepReadonly<ServicePort>;
 }
 
-/** One host as it is to be published. Http always leads to https in one redirect. */
+/** One host to publish. HTTP always redirects to HTTPS in one hop. */
 export interface HostRoute {
   readonly namespace: string;
-  /** `np-…`; every object of the route is named so, or so with a fixed suffix. */
+  /** `np-…`; every object of the route has this name, with or without a fixed suffix. */
   readonly name: string;
   readonly host: string;
-  /** Secret with the certificate; absent: the ingress controller's own default certificate. */
+  /** The Secret with the certificate; absent: the ingress controller's default certificate. */
   readonly tlsSecret?: string;
-  /** A redirect never reaches it, but an Ingress cannot be written without one. */
+  /** A redirect never uses it, but an Ingress requires one. */
   readonly backend: Backend;
   /** Visitors take one hop to `https://{to}/…` from http and from https. Absent: the host serves the backend. */
   readonly redirect?: {readonly to: string; readonly status: RedirectStatus};
@@ -38,14 +38,14 @@ export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirec
 
 export interface EdgeProvider {
   readonly name: string;
-  /** The kinds it writes, in the order in which they must stand. */
+  /** The kinds that it writes, in the order in which they must be applied. */
   readonly resources: readonly ResourceType[];
-  /** How long after the API every replica of the ingress surely has a new route, milliseconds. */
+  /** After this many milliseconds, every replica of the ingress certainly has a new route. */
   readonly settleMs: number;
-  /** Why the ingress cannot answer with this status exactly, and what to use instead; undefined when it can. */
+  /** Why the ingress cannot respond with exactly this status, and what to use instead; undefined if it can. */
   unsupportedStatus(status: RedirectStatus): string | undefined;
-  /** The objects of a route, in the order in which they are to be applied. */
+  /** The objects of a route, in the order in which to apply them. */
   build(route: HostRoute): RouteObject[];
-  /** A merge patch by which the object matches no request any more; undefined where it matches none as it is. */
+  /** A merge patch after which the object matches no request; undefined if it matches none already. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
 }

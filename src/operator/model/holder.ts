@@ -2,7 +2,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Account} from './account.ts';
 import type {DomainClaim} from './kinds.ts';
 
-/** Who holds the host: nobody, we, another account or namespace, or somebody who has let it go. */
+/** Who holds the host: nobody, this namespace, another account or namespace, or a holder that has released it. */
 export type Holder = 'nobody' | 'us' | 'another' | 'released';
 
 export function holderOf(claim: DeepReadonly<DomainClaim> | undefined, account: Account, namespace: string): Holder {

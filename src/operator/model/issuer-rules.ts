@@ -1,7 +1,7 @@
 /**
  * Which Issuers of a namespace may be used. An Issuer belongs to the tenant, and its server controls what cert-manager,
  * which is trusted, then does: a lying ACME server chooses the name and the token that are routed at the edge, and one
- * that never ends its challenges keeps everybody else's waiting. An Issuer may therefore name only servers that the
+ * that never ends its challenges delays all others. An Issuer may therefore name only servers that the
  * platform lists, and may not choose where a challenge is solved. The chart's policy `issuers` applies the same rules
  * on admission. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.IssuerSpec
  */

@@ -1,4 +1,4 @@
-/** The kinds the operator reads and writes, each with its descriptor and the part of its shape that we look at. */
+/** The kinds that the operator reads and writes, with their descriptors and the fields that it uses. */
 import type {DomainSpec, DomainStatus} from '../../api/generated/domain.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
 import type {HeldHostsSpec} from '../../api/generated/heldhosts.ts';

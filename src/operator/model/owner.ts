@@ -1,7 +1,7 @@
 import type {DeepReadonly, KubeObject, OwnerReference} from '../../runtime/kube/object.ts';
 
 /**
- * Owner references clean up behind a dead operator. None blocks the owner's deletion: that would need the right to
+ * Owner references clean up if the operator is gone. None blocks the owner's deletion: that would require the right to
  * update finalizers, and a namespace must never hang because the operator is gone.
  */
 export function ownerOf({apiVersion, kind, metadata}: DeepReadonly<KubeObject>): OwnerReference {

@@ -13,7 +13,7 @@ function project(name: string, domains: Domains, metadata: Partial<Project['meta
   };
 }
 
-test('the primary comes first; a redirect leads to the primary by 301 unless it says otherwise', () => {
+test('the primary comes first; by default, a redirect points to the primary with 301', () => {
   const redirects = [{from: 'www.a.test'}, {from: 'old.a.test', to: 'b.a.test', status: 302 as const}];
   expect(listedHosts(project('shop', {primary: 'a.test', aliases: ['b.a.test'], redirects}))).toEqual([
     {host: 'a.test', role: 'Primary'},
@@ -53,7 +53,7 @@ test('of Projects as old as each other the name decides, whatever the order', ()
     expect(desiredDomain('a.test', order)?.winner).toBe(first);
 });
 
-test('a Project that is being deleted asks for nothing', () => {
+test('a Project that is being deleted defines no Domain', () => {
   const leaving = project('a', {primary: 'a.test'}, {deletionTimestamp: '2026-01-02T00:00:00Z'});
   const staying = project('b', {primary: 'a.test'});
   expect(desiredDomain('a.test', [leaving])).toBeUndefined();

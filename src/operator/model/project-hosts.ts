@@ -1,4 +1,4 @@
-/** What a Project says of its hosts, with the defaults that the schema leaves to the code. Pure. */
+/** The hosts of a Project, with the defaults that the schema leaves to the code. Pure. */
 import type {DomainSpec} from '../../api/generated/domain.ts';
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -45,7 +45,7 @@ export interface DesiredDomain {
   readonly owners: readonly DeepReadonly<Project>[];
 }
 
-/** The Domain that the Projects of a namespace ask for at `host`: the oldest decides. Undefined when none lists it. */
+/** The Domain that the Projects of a namespace define for `host`: the oldest decides. Undefined if none lists it. */
 export function desiredDomain(host: string, projects: Iterable<DeepReadonly<Project>>): DesiredDomain | undefined {
   const owners = [...projects]
     .filter(project => !project.metadata.deletionTimestamp && listedHost(project, host) !== undefined)
@@ -60,7 +60,7 @@ export function desiredDomain(host: string, projects: Iterable<DeepReadonly<Proj
   };
 }
 
-/** Oldest first; the name decides a tie, as after a restore that made all at once. */
+/** Oldest first; the name decides a tie, such as after a restore. */
 function byAge(a: DeepReadonly<Project>, b: DeepReadonly<Project>): number {
   const [left = '', right = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
   if (left !== right) return left < right ? -1 : 1;

@@ -1,10 +1,10 @@
-/** Every condition of a Project: its closed set of reasons, and the message that says who must do what next. */
+/** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
 
-/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains every one. */
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const PROJECT_REASONS = {
   Ready: [
     'Published',
@@ -52,24 +52,24 @@ export const ProjectReady = {
       `Plan ${plan} allows ${limit} Projects in an account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Until then, this Project is not published, and its custom domains are ignored; Nameplate will continue automatically.`,
     ),
   certificate: (host: string) =>
-    ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued; the project is published then.`),
+    ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued. Then the project is published.`),
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
     ready(
       'False',
       'CertificateFailed',
-      `No certificate for ${host}: ${why}${next ? ` The next attempt is made at ${next}.` : ''} The host is the platform's, and so is the issuer: the platform team mends the cause, then asks for one now: cmctl renew ${certificate}, in this namespace.`,
+      `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} Host and issuer belong to the platform: ask the platform team to fix the cause and then to run, in this namespace: cmctl renew ${certificate}`,
     ),
   certManagerMissing: (host: string) =>
     ready(
       'False',
       'CertManagerMissing',
-      `${host} needs a certificate of its own, and cert-manager is not installed: the platform team installs it, or sets defaultHost.tls to ingress-default. It is looked for again by itself.`,
+      `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`,
     ),
   certificateForOthers: (host: string, names: string, certificate: string) =>
     ready(
       'False',
       'CertificateNotReady',
-      `The certificate that was issued for ${host} is for ${names}, and not for it alone; the ingress would show it for whatever it names, so the project is not published. Whoever runs the issuer must let it issue what it is asked for; the platform team then asks for another: cmctl renew ${certificate}, in this namespace.`,
+      `The certificate issued for ${host} is for ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
     ),
   noBackend: (found: NoBackend) => {
     const {reason, message} = explainNoBackend(found);
@@ -78,12 +78,12 @@ export const ProjectReady = {
 } as const;
 
 export const Deployed = {
-  yes: (since: string) => deployed('True', 'Deployed', `A ready endpoint first stood behind the Service at ${since}.`),
+  yes: (since: string) => deployed('True', 'Deployed', `The Service first had a ready endpoint at ${since}.`),
   no: (service: string) =>
     deployed(
       'False',
       'NoReadyEndpoint',
-      `Service ${service} has never had a ready endpoint. Deploy the project; custom domains start then.`,
+      `Service ${service} has never had a ready endpoint. Deploy the project. Nameplate will then set up its custom domains.`,
     ),
 } as const;
 
@@ -100,19 +100,19 @@ export const DomainsReady = {
     domainsReady(
       'False',
       'WaitingForDomains',
-      `${waiting.length} of ${total} custom domains wait: ${list(waiting)}. kubectl describe domain HOST says for what.`,
+      `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain HOST`,
     ),
   inOtherProject: (host: string, project: string) =>
     domainsReady(
       'False',
       'HostInOtherProject',
-      `Project ${project}, which is older, lists ${host} too and has it. Take the host out of one of the two Projects.`,
+      `Project ${project}, which is older, also lists ${host} and gets it. Remove the host from one of the two Projects.`,
     ),
   inOtherDomain: (host: string) =>
     domainsReady(
       'False',
       'HostInOtherDomain',
-      `A Domain ${host} that was made by hand stands in this namespace, and it is not taken over. Delete it (kubectl delete domain ${host}), or take the host out of this Project.`,
+      `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${host}), or remove the host from this Project.`,
     ),
 } as const;
 

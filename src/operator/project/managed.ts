@@ -1,4 +1,4 @@
-/** Managed Domains: what the Projects of a namespace list becomes a Domain; one that none lists any more is removed. */
+/** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it any more. */
 import {isDeepStrictEqual} from 'node:util';
 import {API_VERSION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -11,12 +11,12 @@ import type {Operator} from '../state/context.ts';
 import {isTerminating} from '../state/stores.ts';
 
 /**
- * Keys are "namespace/host". A Domain must be won against one made by hand, so it is created by POST and changed at a
- * resourceVersion; an unlabelled one is never taken over (the Project's DomainsReady says so).
+ * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
+ * a managed one is created by POST and changed at a resourceVersion.
  */
 export function reconcileManagedDomain({stores, places}: Operator): Reconcile {
   return async (key, {client, signal}) => {
-    if (stores.projects.state !== 'synced') return done(); // without their kind, Projects that are not seen are not gone
+    if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
     const desired = desiredDomain(host, places.listing(key));
     const existing = stores.domains.get(key);

@@ -89,7 +89,7 @@ async function publishDefaultHost(
   return ProjectReady.yes(host);
 }
 
-/** Why the default host cannot have its own certificate yet; one that names others takes the host off the ingress. */
+/** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */
 async function certificateMissing(
   context: Context,
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,

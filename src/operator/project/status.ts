@@ -1,4 +1,4 @@
-/** The status of a Project, from what the caches say. Pure. */
+/** The status of a Project, from the caches. Pure. */
 import {type DecidedCondition, findCondition, settleConditions} from '../../api/conditions.ts';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {ANNOTATION} from '../../api/names.ts';
@@ -10,7 +10,7 @@ import {Deployed, DomainsReady, ProjectReconciling} from './conditions.ts';
 export interface ProjectFacts {
   readonly defaultHost: string;
   readonly ready: DecidedCondition;
-  /** When a ready endpoint first stood; undefined: never. */
+  /** When the Service first had a ready endpoint; undefined: never. */
   readonly deployedAt: string | undefined;
   readonly domainOf: (host: string) => DeepReadonly<Domain> | undefined;
   readonly nowMs: number;
@@ -60,7 +60,6 @@ function summarizeDomains(
   return waiting.length === 0 ? DomainsReady.all(hosts.length) : DomainsReady.waiting(waiting, hosts.length);
 }
 
-/** The Domain, where it speaks for this Project. */
 function ours(project: DeepReadonly<Project>, domain: DeepReadonly<Domain> | undefined) {
   return domain?.spec.projectRef.name === project.metadata.name ? domain : undefined;
 }

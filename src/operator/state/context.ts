@@ -11,7 +11,7 @@ import type {Places} from './places.ts';
 import type {Reservations} from './reservations.ts';
 import type {Stores} from './stores.ts';
 
-/** What every reconcile of the operator works with. */
+/** What every reconcile of the operator needs. */
 export interface Operator {
   readonly config: OperatorConfig;
   readonly names: DerivedNames;
@@ -29,5 +29,5 @@ export interface Operator {
 /** The API server, within one reconcile. */
 export type ApiAccess = Pick<ReconcileContext, 'client' | 'signal'>;
 
-/** What the steps of one reconcile work with. */
+/** What the steps of one reconcile need. */
 export interface Context extends Operator, ApiAccess {}

@@ -1,26 +1,26 @@
-/** What there is too little of: orders of the CA account, new hosts of the registrable domain, attempts of the host. */
+/** Which limit is used up: orders of the CA account, new hosts of the registrable domain, or attempts of the host. */
 export type Shortage = 'orders' | 'domain' | 'host';
 
 export interface PlannedOrder {
-  /** Now: at once. Later: not before; and then, if nobody comes who has had less. */
+  /** If it is later than now: the earliest time. An account with fewer orders can still go first. */
   readonly atMs: number;
-  /** What keeps it from being now. */
+  /** Why it is not now. */
   readonly shortage?: Shortage;
 }
 
-/** When those that wait may order, as last planned. Domains read it as they read a cache. */
+/** When waiting orders may be placed, as last planned. Domains read it like a cache. */
 export class OrderSchedule {
   /** By CA account; then by "namespace/host". */
   readonly #plans = new Map<string, ReadonlyMap<string, PlannedOrder>>();
   readonly #handlers = new Set<(key: string) => void>();
 
-  /** Undefined: it waits for no order. 'unknown': nothing has been planned since the start of the process. */
+  /** Undefined: no order is waiting. 'unknown': nothing has been planned since the process started. */
   get(caAccount: string, key: string): PlannedOrder | 'unknown' | undefined {
     const plan = this.#plans.get(caAccount);
     return plan ? plan.get(key) : 'unknown';
   }
 
-  /** Takes the place of what was planned before for the account. */
+  /** Replaces the account's plan. */
   publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
     const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();
     this.#plans.set(caAccount, plan);
@@ -28,7 +28,7 @@ export class OrderSchedule {
     for (const key of changed) for (const handler of this.#handlers) handler(key);
   }
 
-  /** Calls `handler` with each "namespace/host" that begins or ceases to wait. */
+  /** Calls `handler` with each "namespace/host" that starts or stops waiting. */
   subscribe(handler: (key: string) => void): void {
     this.#handlers.add(handler);
   }

@@ -3,7 +3,7 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {isDecided} from '../model/certificate-request.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 
-/** Slots of requests that are being approved: the cache shows an approval a moment after it was written. */
+/** Slots of requests that are being approved: the cache shows an approval only a moment after the write. */
 export class Reservations {
   /** By "namespace/name". */
   readonly #held = new Map<string, {readonly uid: string | undefined; readonly account: string}>();
@@ -12,7 +12,7 @@ export class Reservations {
     this.#held.set(keyOf(request), {uid: request.metadata.uid, account});
   }
 
-  /** Runs `approve`, and releases the slot unless it resolves to true: the request was approved. */
+  /** Runs `approve`, and releases the slot unless it resolves to true, which means that the request was approved. */
   async releaseUnless(request: DeepReadonly<CertificateRequest>, approve: () => Promise<boolean>): Promise<boolean> {
     let isApproved = false;
     try {
@@ -27,7 +27,7 @@ export class Reservations {
     this.#held.delete(keyOf(request));
   }
 
-  /** The account of each slot that the cache does not show; forgets those that it does. */
+  /** The account of each slot that the cache does not show yet; forgets the others. */
   accounts(requests: ReadonlyStore<CertificateRequest> | undefined): string[] {
     for (const [key, {uid}] of this.#held) {
       const request = requests?.get(key);

@@ -179,7 +179,7 @@ export function undecidedPart(request: CertificateRequest, config: OperatorConfi
     kind: request.kind,
     metadata: slimMetadata(request).metadata,
     spec: {
-      request: text.length > MAX_CHARACTERS ? '' : text, // one that is refused unread
+      request: text.length > MAX_CHARACTERS ? '' : text, // refused without being parsed
       issuerRef,
       ...(isCA && {isCA}),
       ...(usages && {usages: [...new Set(usages)]}),

@@ -42,13 +42,13 @@ export interface Stores {
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   readonly namespaces: ReadonlyStore<KubeObject>;
-  /** Those of tenants, as are the EndpointSlices. */
+  /** Only those of tenants, as are the EndpointSlices. */
   readonly services: ReadonlyStore<kinds.Service>;
   readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
   readonly ingressClasses: ReadonlyStore<KubeObject>;
-  /** Ours only, as are the route objects and the Secrets. */
+  /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
-  /** Undefined: approval is left to others. */
+  /** Undefined if approval is disabled. */
   readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
   /** In all namespaces; cert-manager deletes a challenge when its order ends. */
   readonly challenges: ReadonlyStore<kinds.Challenge>;
@@ -80,7 +80,7 @@ export const INDEX = {
   project: 'project',
   service: 'service',
   redirectTo: 'redirectTo',
-  /** Domains and APIKeys by "Condition/Reason", over all namespaces: who waits for what. */
+  /** Domains and APIKeys by "Condition/Reason" of what they wait for, across all namespaces. */
   waitsFor: 'waitsFor',
   /** Namespaces and claims by account. */
   account: 'account',
@@ -96,13 +96,13 @@ export const INDEX = {
   ending: 'ending',
   /** Secrets by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
-  /** Certificate requests by the CA account: those that wait, and those approved for which no claim stands. */
+  /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
   undecided: 'undecided',
   approvedWithoutClaim: 'approvedWithoutClaim',
 } as const;
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
-/** Each host has a Service of ours, and Kubernetes gives the EndpointSlices of a Service its labels. */
+/** Excludes our Service for each host, and its EndpointSlices, which Kubernetes gives the labels of the Service. */
 const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
 export function createStores(

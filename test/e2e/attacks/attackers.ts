@@ -38,7 +38,7 @@ export async function newNamespace(name: string): Promise<void> {
   });
 }
 
-/** Whoever has the namespace now. */
+/** The current holder of the namespace. */
 export async function attackerIn(name: string): Promise<Attacker> {
   const client = await tenantClient(cluster, admin, name);
   const tenantBy = (by: KubeClient) => new Tenant({cluster, visitor, client: by}, name);

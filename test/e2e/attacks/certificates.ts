@@ -89,7 +89,7 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   await attempts.stop();
 }
 
-/** What cert-manager makes of a Certificate, made by hand; a Secret of the edge; a solver that serves more than its challenge. */
+/** Objects that only cert-manager creates, a Secret of the edge, and a solver that serves more than its challenge. */
 async function bypassCertificates(victim: Victim, attacker: Attacker, acme: object): Promise<void> {
   const {host} = victim;
   const issuerRef = {name: 'mine'};
@@ -103,7 +103,7 @@ async function bypassCertificates(victim: Victim, attacker: Attacker, acme: obje
   const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
   const solver = {http01: {ingress: {ingressClassName: EDGE}}};
   const made = make(attacker, CHALLENGE, 'steal', {spec: {...challenge, solver}});
-  await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // whichever the API server asks first
+  await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // whichever the API server evaluates first
   const annotations = {'traefik.ingress.kubernetes.io/router.pathmatcher': `Path(\`/\`) || Host(\`${host}\`) && Path`};
   const ingress = {ingressClassName: EDGE, ingressTemplate: {metadata: {annotations}}};
   const wide = make(attacker, ISSUER, 'wide', {spec: {acme: {...acme, solvers: [{http01: {ingress}}]}}});

@@ -73,7 +73,7 @@ export function moving(): void {
 
     await deleteNamespace(gone.self.namespace);
     await visitor.untilGone(host);
-    await newNamespace(gone.self.namespace); // by somebody else: without the account
+    await newNamespace(gone.self.namespace); // by another tenant: without the account
     const again = await attackerIn(gone.self.namespace);
     await again.self.deploy('web');
     await again.self.applyProject({primary: host});

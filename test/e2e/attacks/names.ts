@@ -23,7 +23,7 @@ export async function collide(victim: Victim): Promise<void> {
     await self.sees(each, {state: 'Blocked', Accepted: 'ReservedHost'});
     expect(await self.routes(each)).toEqual([]);
   }
-  // Project a-b of namespace c beside a of b-c: the same letters in the same order.
+  // Project a-b of namespace c and a of b-c: the same letters in the same order.
   const [name = '', rest = ''] = tenant.namespace.split(/-(?=[^-]*$)/);
   await newNamespace(rest);
   const twin = await attackerIn(rest);

@@ -77,7 +77,7 @@ export async function misleadVerifier(): Promise<void> {
     const {status} = await self.sees(host, {state: 'Unverified', DNSVerified: 'DelegationBroken', says});
     expect(status?.dns?.observed ?? [], host).toEqual([]);
   }
-  // Each turn is told in the end, and none sooner than half a minute after the one before.
+  // Each change is reported eventually, and none sooner than half a minute after the one before.
   const told = (turn: number) => () => reported.find(({observed}) => observed.includes(`turn-${turn}.`));
   for (const turn of [0, 1, 2]) {
     await zones.set(turning, 'CNAME', `turn-${turn}.evil.test`);
@@ -86,7 +86,7 @@ export async function misleadVerifier(): Promise<void> {
   await stop();
   const pauses = reported.slice(1).flatMap(({reason, at}, index) => {
     const before = reported[index];
-    return before && before.reason === reason ? [at - before.at] : []; // what changes more than the evidence is told at once
+    return before && before.reason === reason ? [at - before.at] : []; // what changes more than the evidence is reported immediately
   });
   expect(pauses.length).toBeGreaterThan(0);
   expect(Math.min(...pauses)).toBeGreaterThan(28_000); // The times have whole seconds.

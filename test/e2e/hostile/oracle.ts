@@ -28,7 +28,7 @@ export interface Guarded {
   readonly certified: boolean;
 }
 
-/** How long a certificate may still be under way when the claim of its host moves. */
+/** How long a certificate may still be in progress when the claim of its host moves. */
 const MOVING_MS = 10_000;
 const ROUND_OF_VISITS_MS = 1_000;
 /** Orders that cert-manager may make twice for a request, when it reads a cache without its own last write. */

@@ -1,4 +1,4 @@
-/** What an attacker does in a round: drawn from a seed, without a look at the cluster. */
+/** What an attacker does in a round: drawn from a seed, without reading the cluster. */
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';
 import type {WritableKind} from './catalog.ts';
@@ -44,7 +44,7 @@ export interface Change {
   readonly content: Content;
 }
 
-/** How often objects of a group are made, by how much controllers do for them; 1 for what is not here. */
+/** How often objects of a group are created, by how much work they cause for controllers; 1 by default. */
 const WEIGHT: Readonly<Record<string, number>> = {
   'cert-manager.io': 12,
   'networking.k8s.io': 8,

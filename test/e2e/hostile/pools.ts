@@ -6,7 +6,7 @@ import type {Random} from './random.ts';
 /** What an attacker knows when a round begins. */
 export interface Known {
   readonly namespace: string;
-  /** The attacker's own hosts. It adds more to its Project as the round goes on. */
+  /** The attacker's own hosts. It adds more to its Project during the round. */
   readonly hosts: readonly string[];
   /** Hosts of other tenants that it wants. */
   readonly victims: readonly {readonly namespace: string; readonly host: string; readonly service: string}[];
@@ -35,7 +35,7 @@ export class Draw {
   readonly random: Random;
   readonly known: Known;
   readonly theme: string;
-  /** Issuers that the attacker has made so far, the last one first. */
+  /** Issuers that the attacker has created so far, the last one first. */
   readonly #issuers: readonly string[];
 
   constructor(random: Random, known: Known, theme: string, issuers: readonly string[]) {

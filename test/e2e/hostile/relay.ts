@@ -14,7 +14,7 @@ import type {WatchedCa} from './watched-ca.ts';
 export interface Relay {
   /** What an Issuer names as its server. */
   readonly directory: string;
-  /** Tokens for which cert-manager was asked to answer, the last one last. */
+  /** Tokens that cert-manager was told to serve, in order. */
   readonly tokens: readonly string[];
   /** From now on. */
   nameInOrders(identifier: Identifier): void;
@@ -25,7 +25,7 @@ interface RelayedOrder {
   readonly identifier: Identifier;
   readonly asked: readonly object[];
   readonly token: string;
-  /** At the CA; absent where it took no such order. */
+  /** At the CA; absent if it accepted no such order. */
   readonly upstream?: {readonly order: string; readonly authorization: string; readonly challenge: string};
   status: 'pending' | 'valid' | 'invalid';
 }
@@ -70,7 +70,7 @@ export async function startRelay(ca: WatchedCa, key: string, first: Identifier):
       const {status} = (await account.post(upstream.authorization)).body;
       return status !== 'pending' && status !== 'processing';
     };
-    await until('the CA has looked', ended);
+    await until('the CA has validated', ended);
     const {finalize = ''} = (await account.post(upstream.order)).body;
     const pem = Buffer.from(
       await signingRequest({names: [`${of.type.toUpperCase()}:${of.value}`]}),
@@ -98,7 +98,7 @@ export async function startRelay(ca: WatchedCa, key: string, first: Identifier):
     if (what === 'authorization') return {body: authorizationBody(order, base, nth)};
     if (what === 'finalize') order.status = 'invalid'; // the attacker has what it wants
     if (what !== 'challenge') return {body: orderBody(order, base, nth)};
-    // cert-manager asks for validation once its own check has seen the answer at the edge.
+    // cert-manager requests validation once its own check has seen the answer at the edge.
     if (payload && order.status === 'pending') {
       await certify(order).catch(() => {
         order.status = 'invalid';

@@ -64,7 +64,7 @@ export async function watchCa(roots: string, onIssue: OnIssue): Promise<WatchedC
   return {directory: `${server.base}/dir`, trust: identity.cert, orders, stop: server.stop};
 }
 
-/** Pebble makes its URLs of the Host that it was asked as. */
+/** Pebble derives its URLs from the Host header. */
 async function forward({method, url, headers}: IncomingMessage, body: string, ca: string): Promise<Upstream> {
   const {promise, resolve, reject} = Promise.withResolvers<IncomingMessage>();
   const {connection: _, ...passed} = headers;

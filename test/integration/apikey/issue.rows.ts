@@ -81,7 +81,7 @@ export function issueRows(world: () => World): void {
     const before = tenant.secret();
     await tenant.apply();
     const want = {Active: 'NotIssued', Ready: 'SecretConflict'};
-    const refused = await tenant.becomes(want, ['shop-apikey exists and was not made for this APIKey']);
+    const refused = await tenant.becomes(want, ['shop-apikey already exists and was not created for this APIKey']);
     expect(refused.status).not.toHaveProperty('sha256');
     expect(refused.status?.conditions?.map(({type}) => type)).toContain('Stalled');
     expect(tenant.secret()).toEqual(before);

@@ -250,7 +250,7 @@ test('an approval is withdrawn when the platform gives the namespace to another 
 
 test("another user's approval is withdrawn", async () => {
   const host = victim.host('approved');
-  await world.operator().stop(); // It would deny the request before somebody else can approve it.
+  await world.operator().stop(); // It would deny the request before another user can approve it.
   await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
   const name = await until('it is requested', () => {
     const requests: CertificateRequest[] = world.history.list(CERTIFICATE_REQUEST, mallory.namespace);
@@ -364,9 +364,11 @@ test('an Issuer in the namespace is judged when a request uses it, however it wa
 
 test("if cert-manager's built-in approver is enabled, only the platform team is notified", async () => {
   const told = async () => ({
-    ready: (await world.operator().readiness()).includes("ok, but cert-manager's own approver is on"),
+    ready: (await world.operator().readiness()).includes("ok, but cert-manager's built-in approver is enabled"),
     approvals: (await world.operator().metric('nameplate_foreign_approvals_total')) > 0,
-    log: (await world.operator().log()).some(({message}) => `${message}`.startsWith("cert-manager's own approver")),
+    log: (await world.operator().log()).some(({message}) =>
+      `${message}`.startsWith("cert-manager's built-in approver"),
+    ),
     events: world.history
       .list(EVENT)
       .flatMap(({reason, metadata}) => (reason === 'ApproverIsOn' ? metadata.namespace : [])),
@@ -375,13 +377,13 @@ test("if cert-manager's built-in approver is enabled, only the platform team is 
   await world.certManager.approveItself();
   await makeRequest('by-approver', await signingRequest({names: [`DNS:${victim.host('shop')}`]}));
   expect(await decided(mallory, 'by-approver')).toMatchObject({type: 'Approved', reason: 'cert-manager.io'});
-  const want = {ready: true, approvals: true, log: true, events: ['default']}; // where a process that is no pod says it is
-  await until('it is told', async () => isDeepStrictEqual(await told(), want)).catch(async () => {
+  const want = {ready: true, approvals: true, log: true, events: ['default']}; // the namespace of a process that is not a pod
+  await until('it is reported', async () => isDeepStrictEqual(await told(), want)).catch(async () => {
     expect(await told()).toEqual(want);
   });
 });
 
-test('no decision was attempted on a request that is left alone', async () => {
+test('no decision was attempted on a request that only others may decide', async () => {
   const names = new Set<string | undefined>(LEFT_ALONE.map(({name}) => name));
   const tried = (await world.audit.events()).filter(({objectRef}) => names.has(objectRef?.name));
   expect(tried.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);

@@ -48,8 +48,8 @@ export function budgetRows(world: () => World): void {
     const leaves = Math.min(...ordersMade(world())) + WINDOW_SECONDS * 1000;
     for (const host of waiting()) {
       const {status} = await greedy.becomes(host, WAITS, [
-        'The certificate waits for its turn: the platform',
-        'Nothing needs to be done: it is ordered by itself, not before 2',
+        'The certificate order is queued: the platform',
+        'No action needed; Nameplate will place the order at 2',
       ]);
       expect(Date.parse(status?.certificate?.nextAttemptAt ?? '')).toBeGreaterThanOrEqual(leaves);
     }
@@ -128,7 +128,7 @@ export function budgetRows(world: () => World): void {
     for (const host of hosts) await wide.createRecords(host);
     await wide.until('two wait', () => hostsThatWait(wide).length === 2);
     for (const host of hostsThatWait(wide)) {
-      const says = `certificates are ordered for 3 new hosts of ${wide.zone} in 7 days`;
+      const says = `the limit for ${wide.zone} is 3 new hosts in 7 days`;
       const {status} = await wide.becomes(host, WAITS, [says]);
       expect(Date.parse(status?.certificate?.nextAttemptAt ?? '')).toBeGreaterThan(Date.now() + 6 * 86_400_000);
     }
@@ -170,7 +170,7 @@ export function budgetRows(world: () => World): void {
     // An issuer whose group is empty is cert-manager's, too.
     const groups = Array.from({length: 8}, (_, n) => (n % 2 ? '' : 'cert-manager.io'));
     await Promise.all(groups.map((group, n) => requestByHand(tenant, `by-hand-${n}`, host, group)));
-    await tenant.until('five orders were made', () => timesOf(tenant, host).length === 5);
+    await tenant.until('five orders were placed', () => timesOf(tenant, host).length === 5);
     await proved(tenant, tenant.host('next'));
     await tenant.becomesLive(tenant.host('next'));
     expect(timesOf(tenant, host)).toHaveLength(5);

@@ -1,4 +1,4 @@
-/** cert-manager's own webhook: it says on which requests nobody may decide. */
+/** cert-manager's own webhook, which refuses decisions on some requests. */
 import {join} from 'node:path';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, failOnExit, run, startChild} from '../../cluster/children.ts';

@@ -17,7 +17,7 @@ interface Row {
   readonly says: readonly string[];
   /** Problems that only a person can fix stall the Domain immediately. */
   readonly stalled: boolean;
-  /** Absent: the host itself is wrong, and nothing can make it right. */
+  /** Absent: the host itself is invalid, so nothing can fix it. */
   mend?(tenant: Tenant): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ const rows: readonly Row[] = [
       await tenant.projectBecomes('younger', {Deployed: 'Deployed'}); // nothing else happens from here on
       return host;
     },
-    says: ['Project elder, which is older, lists', 'Take the host out of one of the two'],
+    says: ['Project elder, which is older, also lists', 'Remove the host from one of the two'],
     stalled: true,
     mend: tenant => tenant.project(undefined, 'elder'),
   },
@@ -71,7 +71,7 @@ const rows: readonly Row[] = [
     case: 'the free plan',
     plan: 'free',
     given: listed,
-    says: ['Custom domains need a paid plan (starter, pro); this namespace is on plan free', `label ${LABEL.plan}`],
+    says: ['Custom domains require a paid plan (starter, pro); this namespace is on plan free', `label ${LABEL.plan}`],
     stalled: true,
     mend: tenant => tenant.label({[LABEL.plan]: 'pro'}),
   },
@@ -80,7 +80,7 @@ const rows: readonly Row[] = [
     case: 'a plan that the platform does not have',
     plan: 'gold',
     given: listed,
-    says: ["its label says 'gold', which the platform does not have"],
+    says: ["its label names the plan 'gold', which does not exist"],
     stalled: true,
     mend: tenant => tenant.label({[LABEL.plan]: 'starter'}),
   },
@@ -94,7 +94,7 @@ const rows: readonly Row[] = [
       await tenant.becomes(tenant.host('first'), {Accepted: 'Accepted'});
       return byHand(tenant, tenant.host('second'));
     },
-    says: ['Plan starter allows 1 custom domains in an account'],
+    says: ['Plan starter allows 1 custom domains per account'],
     stalled: true,
     mend: tenant => tenant.delete(DOMAIN, tenant.host('first')),
   },
@@ -109,7 +109,7 @@ const rows: readonly Row[] = [
       await tenant.project({primary: tenant.host('listed')});
       return tenant.host('listed');
     },
-    says: ['Plan starter allows 1 custom domains in an account'],
+    says: ['Plan starter allows 1 custom domains per account'],
     stalled: true,
     mend: tenant => tenant.delete(DOMAIN, tenant.host('by-hand')),
   },
@@ -150,7 +150,7 @@ const rows: readonly Row[] = [
       await tenant.apply(tenant.host('a'), 'shop', {to: 'www.example.com'});
       return tenant.host('a');
     },
-    says: ['The redirect leads to www.example.com, which is not a host of Project shop'],
+    says: ['The redirect points to www.example.com, which is not a host of Project shop'],
     stalled: true,
     mend: async tenant => {
       await tenant.project({primary: tenant.host('b')});
@@ -165,7 +165,7 @@ const rows: readonly Row[] = [
       await tenant.deployedProject({primary: b, redirects: [{from: a, status: 308}]});
       return a;
     },
-    says: ['Traefik', 'cannot answer GET with 308; use 301'],
+    says: ['Traefik', 'cannot respond to GET with 308. Use 301'],
     stalled: true,
     mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a'), status: 301}]}),
   },
@@ -199,17 +199,17 @@ export function acceptRows(world: () => World): void {
     );
     await tenant.becomes(held, {state: 'Live', Accepted: 'Accepted', Ready: 'Live'});
     expect(tenant.disturbances(held, live)).toEqual([]);
-    const refused = 'The verify request is refused: plan free has no custom domains';
+    const refused = 'The verify request was refused: plan free does not include custom domains';
     const events = () =>
       world()
         .history.list(EVENT, tenant.namespace)
         .filter(({note}) => note?.startsWith(refused));
-    await tenant.until('an event says so', () => events().length > 0);
+    await tenant.until('an Event reports it', () => events().length > 0);
     expect(events(), 'the second counts into the first').toHaveLength(1);
   });
 
   test.each([
-    ['goes over to another account', tenant => tenant.label({[LABEL.account]: 'accept-moved'})],
+    ['moves to another account', tenant => tenant.label({[LABEL.account]: 'accept-moved'})],
     ['is deleted', tenant => tenant.world.client.delete(NAMESPACE, {name: tenant.namespace})],
   ] satisfies [string, (tenant: Tenant) => Promise<unknown>][])(
     'a place in a plan is free when a namespace %s',

@@ -8,7 +8,7 @@ import {newTenant} from './tenant.ts';
 import type {World} from './world.ts';
 
 export function apiKeyRows(world: () => World): void {
-  test('an APIKey has a Secret while it is there, and the sweep of TLS Secrets leaves that alone', async () => {
+  test('an APIKey has a Secret as long as it exists, and the sweep of TLS Secrets does not touch it', async () => {
     const tenant = await newTenant(world(), 'keys');
     const {namespace} = tenant;
     const {client, history} = world();
@@ -16,7 +16,7 @@ export function apiKeyRows(world: () => World): void {
     const apiKey: APIKey = {apiVersion: API_VERSION, kind: 'APIKey', metadata, spec: {scopes: ['messages:write']}};
     await client.apply(API_KEY, apiKey);
     const isIssued = async () => (await client.get(API_KEY, metadata))?.status?.sha256 !== undefined;
-    await until('the key is made', isIssued);
+    await until('the key is issued', isIssued);
     const secret = () => history.get(kinds.SECRET, `${namespace}/shop-apikey`);
     await tenant.until('its Secret is there', secret);
     expect(secret()?.metadata.annotations).not.toHaveProperty('nameplate.dev/retained-since');

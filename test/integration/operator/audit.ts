@@ -1,4 +1,4 @@
-/** What the operator asked of the API server, by the API server's own audit log. */
+/** The operator's requests, from the API server's audit log. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 

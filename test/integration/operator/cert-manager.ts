@@ -1,4 +1,4 @@
-/** cert-manager for the operator's tests: its own controllers, a CA of ours, and an approver that a test can direct. */
+/** cert-manager for the operator's tests: its own controllers, our own CA, and an approver that a test can direct. */
 import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {
@@ -28,7 +28,7 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
   await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'app=cert-manager');
 }
 
-/** `approves`: with its own approver, which `Approvals` or the operator takes the place of. */
+/** `approves`: with its built-in approver, which `Approvals` or the operator otherwise replaces. */
 export async function startCertManager(
   folder: string,
   {approves = false, kubeconfig}: {approves?: boolean; kubeconfig: string},

@@ -29,13 +29,13 @@ export function certificateRows(world: () => World): void {
     await tenant.deployedProject({primary: host});
     await tenant.createRecords(host);
     const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
-      'The certificate authority refused',
-      'The next attempt is made at',
+      'No certificate was issued',
+      'The next attempt is at',
       `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     const lastFailure = Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '');
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(lastFailure + 3_600_000);
-    await tenant.until('the failure stands on the claim', () => tenant.claim(host)?.spec.failures?.length === 1);
+    await tenant.until('the failure is on the claim', () => tenant.claim(host)?.spec.failures?.length === 1);
     expect(tenant.ingress(host)).toBeUndefined();
 
     await approvals.approve(host);
@@ -53,7 +53,7 @@ export function certificateRows(world: () => World): void {
     await tenant.deployedProject({primary: host});
     await tenant.createRecords(host);
     await tenant.becomes(host, {CertificateReady: 'Failed'});
-    const failures = await tenant.until('the failure stands', () => tenant.claim(host)?.spec.failures);
+    const failures = await tenant.until('the failure is on the claim', () => tenant.claim(host)?.spec.failures);
     const requests = tenant.certificateRequests(host);
     await tenant.project();
     await tenant.until('nothing is left but the claim', () => {
@@ -82,14 +82,14 @@ export function certificateRows(world: () => World): void {
     await former.deployedProject({primary: host});
     await former.createRecords(host);
     await former.becomes(host, {CertificateReady: 'Failed'});
-    await former.until('the failure stands on the claim', () => former.claim(host)?.spec.failures?.length === 1);
+    await former.until('the failure is on the claim', () => former.claim(host)?.spec.failures?.length === 1);
     await approvals.approve(host);
     await next.deployedProject({primary: host});
     await next.live(host);
     expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace, failures: [expect.any(String)]});
   });
 
-  test('beyond the failure budget a verify request starts no attempt, and says when one is possible', async () => {
+  test('beyond the failure budget, a verify request starts no attempt, and the status shows when one is possible', async () => {
     const tenant = await newTenant(world(), 'budget');
     const host = tenant.host('shop');
     world().certManager.approvals().refuse(host);
@@ -97,7 +97,7 @@ export function certificateRows(world: () => World): void {
     await tenant.createRecords(host);
     await tenant.becomes(host, {CertificateReady: 'Failed'});
     const claim = await tenant.until(
-      'the failure stands',
+      'the failure is on the claim',
       () => tenant.claim(host)?.spec.failures && tenant.claim(host),
     );
     const requests = tenant.certificateRequests(host);
@@ -124,17 +124,17 @@ export function certificateRows(world: () => World): void {
     const readiness = () => findCondition(tenant.domain(host)?.status?.conditions, 'CertificateReady')?.reason;
     await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test'], () => readiness() === 'WrongNames');
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'WrongNames', Routed: 'Waiting'}, [
-      `The certificate that Issuer liar issued is for ${host},victim.test, and not for ${host} alone`,
+      `Issuer liar issued a certificate for ${host},victim.test instead of only ${host}.`,
       `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
-    await tenant.until('it is routed no more', () => tenant.ingress(host) === undefined);
+    await tenant.until('it is no longer routed', () => tenant.ingress(host) === undefined);
 
     await tenant.verify(host, 'mended');
     await certify(tenant, host, [`DNS:${host}`], () => tenant.domain(host)?.status?.state === 'Live');
     await tenant.becomesLive(host);
   });
 
-  test('a certificate that takes too long is Overdue, and a verify request starts a fresh attempt', async () => {
+  test('a certificate that takes too long is Overdue, and a verify request starts a new attempt', async () => {
     const tenant = await newTenant(world(), 'overdue');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();

@@ -22,7 +22,9 @@ export function claimRows(world: () => World): void {
 
     await other.createRecords(host);
     await other.becomesLive(host);
-    await holder.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount'}, ['the host moves here']);
+    await holder.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount'}, [
+      'Nameplate will then move the host to this account',
+    ]);
     await holder.until('the former holder has nothing left', () => !holder.ingress(host) && !holder.certificate(host));
     expect(holder.claim(host)?.spec.namespace).toBe(other.namespace);
     expect(claimsMade(world(), host)).toBe(1);
@@ -57,7 +59,7 @@ export function claimRows(world: () => World): void {
     }
     await world().dns.set(`_nameplate.${host}`, 'TXT', tokens);
     await world().dns.set(host, 'A', [INGRESS_ADDRESS]);
-    const holder = await one.until('somebody holds it', () => one.claim(host)?.spec.namespace);
+    const holder = await one.until('one account holds it', () => one.claim(host)?.spec.namespace);
     const [winner, loser] = holder === one.namespace ? [one, two] : [two, one];
     await winner.becomesLive(host);
     const stale = tokens[winner === one ? 0 : 1] ?? '';
@@ -78,7 +80,7 @@ export function claimRows(world: () => World): void {
     await winner.until('the former holder is not routed', () => !winner.ingress(host));
   });
 
-  test('a host goes to another namespace of the same account once its Domain there is removed', async () => {
+  test('a host moves to another namespace of the same account once its Domain is removed', async () => {
     const account = `acme-${Date.now()}`;
     const first = await newTenant(world(), 'sibling', {account});
     const second = await newTenant(world(), 'sibling', {account});
@@ -130,7 +132,7 @@ export function claimRows(world: () => World): void {
     expect(tenant.domain(host)?.metadata.ownerReferences).toBeUndefined();
     await tenant.delete(DOMAIN, host);
     const managed = () => tenant.domain(host)?.metadata.labels?.[LABEL.managed] === 'true';
-    await tenant.until('the Project has made its own', managed);
+    await tenant.until('the Project has its own Domain', managed);
     await tenant.becomes(host, {Accepted: 'Accepted'});
   });
 

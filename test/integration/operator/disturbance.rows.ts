@@ -30,7 +30,7 @@ export function disturbanceRows(world: () => World): void {
   test('a restart writes nothing', async () => {
     const before = (await world().audit.writes()).length;
     expect(await restart(world(), 'third')).toBe(0);
-    await until('it has looked at everything', () => hasSettled(world()), PATIENCE);
+    await until('it has reconciled everything', () => hasSettled(world()), PATIENCE);
     expect(shown(await world().audit.writes()).slice(before)).toEqual([]);
   });
 
@@ -191,20 +191,20 @@ export function disturbanceRows(world: () => World): void {
     await tenant.renew(host);
     const isPublished = () => readiness() === 'Published' && !isIssuing();
     await certify(tenant, host, [`DNS:${host}`], isPublished);
-    await tenant.until('its route stands', () => tenant.ingress(host));
+    await tenant.until('its route exists', () => tenant.ingress(host));
     expect(tenant.ingress(host)?.spec.tls).toEqual([{hosts: [host], secretName: name}]);
 
     await tenant.delete(kinds.SECRET, name);
     const failed = () => readiness() === 'CertificateFailed';
     await refuse(tenant, host, 'not today', failed);
     const {message} = findCondition(tenant.get(kinds.PROJECT, 'shop')?.status?.conditions, 'Ready') ?? {};
-    expect(message).toMatch(/not today\. The next attempt is made at .*: cmctl renew /);
+    expect(message).toMatch(/not today\. The next attempt is at .*: cmctl renew /);
     await tenant.renew(host);
     await certify(tenant, host, [`DNS:${host}`], isPublished);
   });
 }
 
-/** As a backup leaves it: without status, and without the claims. Returns the last resourceVersion before. */
+/** As after a restore: without status and claims. Returns the last resourceVersion before. */
 async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
   const {client, history} = tenant.world;
   const all = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET].flatMap(kind => history.versions(kind));
@@ -221,7 +221,7 @@ function states(world: World): Map<string, string | undefined> {
   return new Map(domains.map(({metadata, status}) => [`${metadata.namespace}/${metadata.name}`, status?.state]));
 }
 
-/** What was found out about each object, without what time alone changes. */
+/** The outcome for each object, without what only time changes. */
 function conclusions({history}: World): Map<string, string> {
   const objects = [...history.list(kinds.DOMAIN), ...history.list(kinds.PROJECT)];
   return new Map(
@@ -233,7 +233,7 @@ function conclusions({history}: World): Map<string, string> {
   );
 }
 
-/** By SIGTERM; returns the exit code of the one that was stopped. */
+/** With SIGTERM; returns the exit code of the stopped process. */
 async function restart(world: World, name: string): Promise<number | string> {
   const stopped = world.operator();
   await stopped.stop();

@@ -1,6 +1,6 @@
 /**
- * Every version of every object of some kinds, in the order in which etcd stored them: so a test can say what stood at
- * each moment, not only what stands in the end.
+ * Every version of every object of some kinds, in the order in which etcd stored them, so that a test can check each
+ * moment, not only the final state.
  */
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type KubeObject, keyOf, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';

@@ -7,7 +7,7 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {newTenant, type Tenant} from './tenant.ts';
 import {INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './world.ts';
 
-/** A record that does not prove the host; `mend`: what is done beside creating the records that are shown. */
+/** A record that does not prove the host; `mend`: what else is needed besides creating the shown records. */
 interface DnsRow {
   readonly reason: string;
   readonly case: string;
@@ -20,7 +20,7 @@ interface DnsRow {
 const dnsRows: readonly DnsRow[] = [
   {
     reason: 'RecordMismatch',
-    case: 'a CNAME to somewhere else',
+    case: 'a CNAME to another target',
     given: (tenant, host) => tenant.world.dns.set(host, 'CNAME', ['elsewhere.test']),
     says: ['CNAME elsewhere.test.', 'Change it to'],
   },
@@ -72,7 +72,7 @@ export function lifeRows(world: () => World): void {
 
     await tenant.createRecords(host);
     await tenant.becomes(host, {state: 'Verified', DNSVerified: 'Verified', Claimed: 'Claimed', Ready: 'Issuing'});
-    await tenant.until('a certificate is asked for', () => tenant.certificateRequests(host).length > 0);
+    await tenant.until('a certificate is requested', () => tenant.certificateRequests(host).length > 0);
     expect(tenant.ingress(host), 'nothing is routed before its certificate').toBeUndefined();
 
     await world().certManager.approvals().approve(host);
@@ -112,7 +112,7 @@ export function lifeRows(world: () => World): void {
     ]);
   });
 
-  test('agreed drift degrades and stops no traffic; where servers disagree nothing happens', async () => {
+  test('agreed drift degrades, but stops no traffic; if servers disagree, nothing happens', async () => {
     const tenant = await newTenant(world(), 'drift');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
@@ -132,7 +132,7 @@ export function lifeRows(world: () => World): void {
     expect(tenant.disturbances(host, live)).toEqual([]);
   });
 
-  test('a verify request is echoed; an absent annotation asks nothing and takes nothing back', async () => {
+  test('a verify request is echoed; an absent annotation requests nothing and revokes nothing', async () => {
     const tenant = await newTenant(world(), 'request');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

@@ -1,4 +1,4 @@
-/** An issuer that a tenant runs: of a kind that cert-manager leaves to others, so that it certifies whatever names it likes. */
+/** A tenant's issuer, of a kind that cert-manager does not implement, so that it can certify any names. */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -18,8 +18,8 @@ export async function askLiar(tenant: Tenant, host: string): Promise<void> {
 }
 
 /**
- * Issues whatever waits for it, for the public key that was asked for, until `isDone`. cert-manager whose caches are behind
- * now and then deletes a request and makes another of the same name, for another key. `names`: as OpenSSL writes them.
+ * Issues every waiting request, for the requested public key, until `isDone`. With stale caches, cert-manager sometimes
+ * deletes a request and creates another one of the same name, for another key. `names`: as OpenSSL writes them.
  */
 export async function certify(
   tenant: Tenant,
@@ -35,10 +35,10 @@ export async function certify(
   await answer(tenant, host, reply, isDone);
 }
 
-/** Fails whatever waits for it, until `isDone`. */
+/** Fails every waiting request, until `isDone`. */
 export async function refuse(tenant: Tenant, host: string, why: string, isDone: () => boolean): Promise<void> {
   const condition = {type: 'Ready', status: 'False', reason: 'Failed', message: why};
-  // cert-manager asks anew only where the request failed in an earlier second than that of the new attempt.
+  // cert-manager creates a new request only if the old one failed in an earlier second than that of the new attempt.
   const reply = async () => ({condition, failureTime: timestamp(Date.now() - 1000)});
   await answer(tenant, host, reply, isDone);
 }
@@ -68,7 +68,7 @@ async function answer(
       const conditions = [...others, {...condition, lastTransitionTime: timestamp(Date.now())}];
       const patch = {metadata: {resourceVersion}, status: {conditions, ...rest}};
       const key = {namespace, name};
-      // Of a status the API server takes any uid.
+      // For a status, the API server accepts any uid.
       const stored = client.patch(CERTIFICATE_REQUEST, key, patch, {subresource: 'status'});
       if (await stored.catch(unlessChanged)) answered.add(uid);
     }

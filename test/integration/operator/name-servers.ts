@@ -23,7 +23,7 @@ export interface NameServers {
   addZone(zone: string): Promise<void>;
   /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
   set(name: string, type: string, values: readonly string[], at?: ServerName): Promise<void>;
-  /** No answer at all, to anybody, until `speak`. */
+  /** No answer to any query, until `speak`. */
   silence(): void;
   speak(): void;
   stop(): Promise<void>;

@@ -9,19 +9,19 @@ export function platformRows(world: () => World): void {
   let tenant: Tenant;
   let host: string;
 
-  test('a default host that needs its own certificate says that cert-manager is missing', async () => {
+  test('a default host that needs its own certificate reports that cert-manager is missing', async () => {
     await installIngressClass(world().client);
     const early = await world().startOperator('early', {defaultHost: {tls: 'certificate'}});
     tenant = await newTenant(world(), 'platform');
     host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     const {status} = await tenant.projectBecomes('shop', {Ready: 'CertManagerMissing'});
-    expect(findCondition(status?.conditions, 'Ready')?.message).toContain('the platform team installs it');
+    expect(findCondition(status?.conditions, 'Ready')?.message).toContain('The platform team must install it');
     await early.stop();
     await world().client.delete(INGRESS_CLASS, {name: INGRESS_CLASS_NAME});
   });
 
-  test('without an IngressClass a Project says so, and without cert-manager a Domain', async () => {
+  test('a Project reports a missing IngressClass, and a Domain a missing cert-manager', async () => {
     await world().startOperator('first');
     await tenant.projectBecomes('shop', {Ready: 'IngressClassNotFound', Deployed: 'Deployed'});
     await tenant.createRecords(host);
@@ -30,7 +30,7 @@ export function platformRows(world: () => World): void {
     ]);
   });
 
-  test('once cert-manager is installed, a Domain says that the issuer is missing', async () => {
+  test('once cert-manager is installed, a Domain reports that the issuer is missing', async () => {
     await world().certManager.installCrds();
     await world().certManager.start();
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'IssuerNotFound', Ready: 'IssuerNotFound'}, [

@@ -60,7 +60,7 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
   const prefix = `${namespace}-`;
   const name = named.replace(/@kubernetescrd$/, '').slice(prefix.length);
   const middleware = named.startsWith(prefix) ? middlewares.get(`${namespace}/${name}`) : undefined;
-  if (!middleware) return {}; // a router that names a middleware that does not stand is not there either
+  if (!middleware) return {}; // without its middleware, a router does not exist either
   const {regex, replacement} = middleware.spec.redirectRegex;
   const location = url.replace(new RegExp(regex), replacement.replace(/\$\{(\d)\}/g, '$$$1'));
   if (location !== url) return {location};
@@ -68,7 +68,7 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
   return {service: services.get(`${namespace}/${service}`)?.spec?.selector?.app ?? ''};
 }
 
-/** The hops from `url` to a service; throws where there is a loop or nobody answers. */
+/** The hops from `url` to a service; throws if there is a loop or no answer. */
 export function hops({at, get}: Moment, url: string): string[] {
   const path = [url];
   for (let next = get(url); next.service === undefined; next = get(next.location)) {

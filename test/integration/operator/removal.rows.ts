@@ -57,7 +57,7 @@ export function removalRows(world: () => World): void {
     expect(ends.at(-1)?.at).toBeLessThan(released.at);
   });
 
-  test('taken out of its Project it is gone, and its neighbour never notices', async () => {
+  test('a host that is removed from its Project is gone, and its neighbor never notices', async () => {
     const tenant = await newTenant(world(), 'removed');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.deployedProject({primary: neighbour, aliases: [host]});
@@ -70,7 +70,7 @@ export function removalRows(world: () => World): void {
     expect(tenant.disturbances(neighbour, live)).toEqual([]);
   });
 
-  test('a tenant’s Service whose name only starts like the name of its route is left alone', async () => {
+  test('a tenant’s Service whose name only starts like that of its route is not touched', async () => {
     const tenant = await newTenant(world(), 'alike');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.deployedProject({primary: neighbour, aliases: [host]});
@@ -142,7 +142,7 @@ export function removalRows(world: () => World): void {
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
-    const resume = world().api.pauseControllers(); // else it may end before the operator has looked at it
+    const resume = world().api.pauseControllers(); // otherwise it may end before the operator has seen it
     try {
       await world().client.delete(NAMESPACE, {name: tenant.namespace});
       const ends = () => world().history.get(NAMESPACE, tenant.namespace)?.metadata.deletionTimestamp;
@@ -153,11 +153,14 @@ export function removalRows(world: () => World): void {
       for (const {metadata} of [host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))) {
         await tenant.delete(INGRESS, metadata.name);
       }
-      await tenant.until('the Project was looked at, whose Ingress went last', async () => (await lookedAt()) > before);
+      await tenant.until(
+        'the Project was reconciled, whose Ingress was deleted last',
+        async () => (await lookedAt()) > before,
+      );
       const busy = async () =>
         (await metric('workqueue_depth', {name: 'domain'})) +
         (await metric('controller_runtime_active_workers', {controller: 'domain'}));
-      await tenant.until('the Domain was looked at, too', async () => (await busy()) === 0);
+      await tenant.until('the Domain was reconciled, too', async () => (await busy()) === 0);
       // A finalizer of the tenant's, on a Pod say, could delay the deletion of the rest for any time.
       await releaseOf(tenant, host);
       expect(tenant.certificate(host)).toBeUndefined();
@@ -170,7 +173,7 @@ export function removalRows(world: () => World): void {
         ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,
       )
       .map(({verb, objectRef}) => `${verb} ${objectRef?.resource}`);
-    expect(refused.filter(request => request !== 'create events')).toEqual([]); // an Event of what was before may come late
+    expect(refused.filter(request => request !== 'create events')).toEqual([]); // a late Event of an earlier change
   });
 
   test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
@@ -190,11 +193,13 @@ export function removalRows(world: () => World): void {
     const hanging = found();
     for (const {object} of hanging) expect(isServing(object)).toBe(false);
     for (const {at} of hanging) expect(at).toBeLessThan(released.at);
-    const note = await tenant.until('it is told', () => {
+    const note = await tenant.until('it is reported', () => {
       const events = world().history.list(EVENT, tenant.namespace);
       return events.find(({reason}) => reason === 'KeptByFinalizer')?.note;
     });
-    expect(note).toContain(`${host} is no longer routed, but finalizers keep this Ingress: ${FINALIZER}.`);
+    expect(note).toContain(
+      `${host} is no longer routed, but finalizers block the deletion of this Ingress: ${FINALIZER}.`,
+    );
 
     await tenant.until('the Domain is gone', () => !tenant.domain(host));
     await world().dns.set(host, 'CNAME', ['elsewhere.test']);
@@ -218,7 +223,7 @@ export function removalRows(world: () => World): void {
     expect(ingressesOf(former, host).map(isServing)).toEqual([true, true]);
 
     await next.deployedProject({primary: host});
-    await next.live(host); // its record takes the host away
+    await next.live(host); // its record moves the host
     await former.until('the former holder serves nothing', () => !ingressesOf(former, host).some(isServing));
     await former.becomes(host, {Claimed: 'HeldByAnotherAccount', Routed: 'Waiting'});
 
@@ -227,10 +232,10 @@ export function removalRows(world: () => World): void {
     await former.until('it serves again', () => ingressesOf(former, host).every(isServing));
     await patchIngresses(former, host, {metadata: {finalizers: null}});
     const isNew = () => ingressesOf(former, host).filter(each => !each.metadata.deletionTimestamp && isServing(each));
-    await former.until('Ingresses that do not hang take their place', () => isNew().length === 2);
+    await former.until('Ingresses that are not stuck replace them', () => isNew().length === 2);
   });
 
-  test('a released host immediately goes to the account that proves it', async () => {
+  test('a released host immediately moves to the account that proves it', async () => {
     const [tenant, next] = [await newTenant(world(), 'former'), await newTenant(world(), 'next')];
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});

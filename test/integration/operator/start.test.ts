@@ -1,4 +1,4 @@
-/** A configuration that is wrong at start: exit code 2, and a message that says where and what is allowed. */
+/** An invalid configuration at start: exit code 2, and a message with the option and what is allowed. */
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -28,12 +28,12 @@ interface Row {
 
 const rows: readonly Row[] = [
   {
-    case: 'something is missing',
+    case: 'a required option is missing',
     config: () => ({platform: platform()}),
     says: ['certificates.issuerRef.name', 'letsencrypt'],
   },
   {
-    case: 'an option that there is not',
+    case: 'an unknown option',
     config: () => ({platform: platform(), certificates, dns: {chekcs: {}}}),
     says: ['dns.chekcs', 'checks'],
   },
@@ -43,7 +43,7 @@ const rows: readonly Row[] = [
     says: ['defaultPlan', 'is "gold", which plans does not define; allowed: free, pro'],
   },
   {
-    case: 'a network that is none',
+    case: 'an invalid network',
     config: () => ({platform: platform(), certificates, dns: {allowAddresses: ['everything']}}),
     says: ['dns.allowAddresses[0]', 'a CIDR'],
   },
@@ -53,7 +53,7 @@ const rows: readonly Row[] = [
     says: ['short.key', '32'],
   },
   {
-    case: 'a key that is not there',
+    case: 'a missing key',
     config: () => ({platform: platform('no.key'), certificates}),
     says: ['no.key'],
   },

@@ -89,7 +89,7 @@ export class Tenant {
     await this.project(domains, name);
   }
 
-  /** Waits until a Project made from now on is younger: creationTimestamps have whole seconds. */
+  /** Waits until a Project created from now on is younger: creationTimestamps are in whole seconds. */
   async becomesOlder(name: string): Promise<void> {
     const made = () => Date.parse(this.get(kinds.PROJECT, name)?.metadata.creationTimestamp ?? '');
     await this.until(`a second has passed since Project ${name}`, () => Date.now() >= made() + 1000);
@@ -108,7 +108,7 @@ export class Tenant {
     await this.world.client.patch(resource, {namespace: this.namespace, name}, {metadata: {annotations}});
   }
 
-  /** Asks for a check and waits until it has been made. */
+  /** Requests a check and waits until it is done. */
   async verify(host: string, token: string): Promise<void> {
     await this.annotate(kinds.DOMAIN, host, {[ANNOTATION.verifyRequestedAt]: token});
     await this.until(
@@ -153,7 +153,7 @@ export class Tenant {
     return this.get(kinds.CERTIFICATE, routeName(this.namespace, host));
   }
 
-  /** The requests that cert-manager has made for a host. */
+  /** The requests that cert-manager has created for a host. */
   certificateRequests(host: string) {
     const prefix = `${routeName(this.namespace, host)}-`;
     const all = this.world.history.versions(kinds.CERTIFICATE_REQUEST).filter(({type}) => type === 'ADDED');
@@ -197,7 +197,7 @@ export class Tenant {
     else await this.world.dns.set(name, type, [value]);
   }
 
-  /** Waits until the Domain's status, about its current spec, is as wanted. */
+  /** Waits until the Domain has the expected status for its current spec. */
   async becomes(host: string, want: Want, says: readonly string[] = []): Promise<kinds.Domain> {
     return this.until(host, () => this.#if(host, want, says)).catch(() => {
       const found = this.domain(host);
@@ -261,7 +261,7 @@ export class Tenant {
   }
 }
 
-/** What the status says where something is wanted. */
+/** The parts of the status for which a value is expected. */
 function shown(domain: kinds.Domain | undefined, want: Want): Want {
   const {state, ...conditions} = want;
   return {...(state && {state: domain?.status?.state}), ...reasonsOf(domain?.status?.conditions, conditions)} as Want;

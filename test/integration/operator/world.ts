@@ -69,7 +69,7 @@ export interface World {
     install(): Promise<void>;
     /** Only once it has started. */
     approvals(): Approvals;
-    /** Restarts it, its own approver on. */
+    /** Restarts it with its built-in approver enabled. */
     approveItself(): Promise<void>;
   };
   stop(): Promise<void>;
