@@ -233,7 +233,7 @@ function self({object}: Delta<KubeObject>): string[] {
 }
 
 /**
- * The status of a Project sums its Domains up, and changes with each of them: were it to call them all, n would call n².
+ * The status of a Project summarizes its Domains. If each change of it triggered them, n Domains would trigger n² times.
  * But when a Project gets or loses its place in the plan, it also gets or loses its hosts.
  */
 function isOwnSummary({object, old}: Delta<Project>): boolean {
@@ -252,7 +252,7 @@ function changedHosts({object, old}: Delta<HeldHosts>): string[] {
 }
 
 /**
- * The hosts that a Project lists, or listed before: other Projects and Domains may want them. None while it waits for
+ * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. None while it waits for
  * its plan: a tenant may create any number of such Projects.
  */
 function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
@@ -272,7 +272,7 @@ function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainCl
   return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
-/** It may have another account or plan, or it is new, gone, or going. The cache keeps only the labels that we read. */
+/** Its account or plan may have changed, or it is new or being deleted. The cache keeps only the labels that we read. */
 function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
   const {labels, deletionTimestamp} = object.metadata;
   return (
@@ -282,7 +282,7 @@ function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
   );
 }
 
-/** Its claims are another account's from now on. */
+/** The new account must claim the hosts of the namespace again. */
 function changesAccount({object, old}: Delta<KubeObject>): boolean {
   return old !== undefined && accountId(old) !== accountId(object);
 }

@@ -36,7 +36,7 @@ function reservedZone(host: string, {config}: Operator): string | undefined {
   );
 }
 
-/** Another Project of the namespace that lists the host and goes before the one this Domain refers to. */
+/** Another Project of the namespace that lists the host and takes precedence over this Domain's. */
 function olderRival({places}: Operator, {key, host}: DomainView, project: DeepReadonly<Project>): string | undefined {
   const winner = desiredDomain(host, places.listing(key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;

@@ -45,7 +45,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
   };
 }
 
-/** A managed Domain that its Projects no longer want, or want otherwise, is changed in a moment: judging it now misleads. */
+/** A managed Domain that differs from what its Projects list is about to change: judging it now would mislead. */
 function isAboutToChange({stores, places}: Operator, domain: DomainView['domain']): boolean {
   if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
   const {namespace, name} = domain.metadata;

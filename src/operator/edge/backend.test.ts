@@ -40,6 +40,6 @@ test.each<{has: string; spec: NonNullable<Service['spec']>}>([
   expect(told(spec)).toEqual({
     reason: 'ServiceWithoutSelector',
     message:
-      'Service shop has a selector and ports of more than 4096 characters; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.',
+      'Service shop has a selector and ports of more than 4096 characters; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
   });
 });

@@ -21,7 +21,7 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
       return {reason: 'ServiceNotFound', message};
     }
     case 'no-pods': {
-      const message = `Service ${found.service} ${found.why}; a project is served by pods of its namespace. Give the Service a selector of these pods, or name another one in spec.service.name of the Project.`;
+      const message = `Service ${found.service} ${found.why}; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.`;
       return {reason: 'ServiceWithoutSelector', message};
     }
     case 'no-port': {
@@ -44,7 +44,7 @@ export function findBackend(
   if (!service) return {kind: 'no-service', service: name};
   const {type, selector = {}, ports = [], isTooLarge = false} = service.spec ?? {};
   const noPods = (why: string) => ({kind: 'no-pods', service: name, why}) as const;
-  if (type === 'ExternalName') return noPods('is an ExternalName, which leads elsewhere');
+  if (type === 'ExternalName') return noPods('is an ExternalName, which points elsewhere');
   if (isTooLarge) return noPods(`has a selector and ports of more than ${MAX_SERVICE} characters`);
   if (Object.keys(selector).length === 0) return noPods('has no selector');
   const found = ports.find(candidate => candidate.port === wanted || candidate.name === wanted);

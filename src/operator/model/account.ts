@@ -35,7 +35,7 @@ export function plansWithDomains(config: OperatorConfig): string[] {
   return Object.entries(config.plans).flatMap(([name, plan]) => (plan.customDomains ? [name] : []));
 }
 
-/** Whether the status of a Domain or a Project says that the plan has no slot for it. */
+/** Whether a Domain or a Project waits for a slot in the plan, according to its status. */
 export function waitsForPlan({status}: DeepReadonly<{status?: {conditions?: Condition[]}}>): boolean {
   return (status?.conditions ?? []).some(
     ({status: state, reason}) => state === 'False' && reason === 'PlanLimitReached',

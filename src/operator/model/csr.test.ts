@@ -80,7 +80,7 @@ test.each([
   expect(() => requestedNames(request)).toThrow();
 });
 
-test('what is cut anywhere is refused, never read in part', async () => {
+test('a truncated request is refused, never read in part', async () => {
   const pem = Buffer.from(await signingRequest({names: ['DNS:a.test']}), 'base64').toString();
   const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   for (let length = 0; length < der.length; length++) {

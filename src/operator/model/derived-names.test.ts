@@ -37,7 +37,7 @@ test.each([
   expect(rest.join('.')).toBe(domains.baseDomain);
 });
 
-test('names of routes have one length, whatever the host, and differ by namespace and by host', () => {
+test('names of routes have a fixed length, and differ by namespace and by host', () => {
   const names = [
     routeName('a', 'b.c'),
     routeName('a', 'c.b'),

@@ -49,7 +49,7 @@ export const ProjectReady = {
     ready(
       'False',
       'PlanLimitReached',
-      `Plan ${plan} allows ${limit} Projects in an account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Until then, this Project is not published, and its custom domains are ignored; Nameplate will continue automatically.`,
+      `Plan ${plan} allows ${limit} Projects per account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`,
     ),
   certificate: (host: string) =>
     ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued. Then the project is published.`),
@@ -93,7 +93,7 @@ export const DomainsReady = {
     domainsReady(
       'False',
       'PlanLimitReached',
-      'The custom domains of this Project are ignored, because it exceeds the plan. The condition Ready says what to do.',
+      'The custom domains of this Project are ignored, because it exceeds the plan. See the condition Ready.',
     ),
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
   waiting: (waiting: readonly string[], total: number) =>

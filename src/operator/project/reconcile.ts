@@ -1,4 +1,4 @@
-/** A Project: published at its default host from the start, within its plan; its first deploy is noted; its domains summed up. */
+/** A Project: publishes its default host within the plan, records its first deploy, and summarizes its domains. */
 import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
@@ -55,7 +55,7 @@ function beyondPlan({config}: Operator, namespace: DeepReadonly<KubeObject>): De
   return ProjectReady.planLimitReached(planName, plan.maxProjects);
 }
 
-/** A successful deploy is a ready endpoint behind the Service, once; the annotation outlives outages and restores. */
+/** One ready endpoint of the Service counts as a successful deploy; the annotation survives outages and restores. */
 async function noteFirstDeploy(
   {stores, clock, client, signal}: Context,
   project: DeepReadonly<Project>,

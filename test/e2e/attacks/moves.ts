@@ -34,7 +34,7 @@ export function moving(): void {
     expect(await publishedAtOnce()).toEqual([]);
   });
 
-  it('an apex is where its one token is; with two tokens, and while servers disagree, it stays', async () => {
+  it('an apex moves to the only token; with two tokens, or while servers disagree, it stays', async () => {
     const [one, two] = await rivals('txt');
     const host = one.self.zone;
     const proof = `_nameplate.${host}`;

@@ -80,7 +80,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   for (const url of urls) await visitor.untilAnswer(url, ({body}) => body.includes('text=web'));
   const victimsPods = await addressesOf(victim.tenant.namespace);
   const turns: [object, string][] = [
-    [{...leadsAway, selector: null}, 'which leads elsewhere'],
+    [{...leadsAway, selector: null}, 'which points elsewhere'],
     [{type: 'ClusterIP', externalName: null, selector: null}, 'has no selector'],
   ];
   for (const [spec, says] of turns) {

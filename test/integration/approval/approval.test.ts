@@ -218,7 +218,7 @@ describe.concurrent('not approved', () => {
   });
 });
 
-test('a claim that has moved takes the right to certificates along', async () => {
+test('when a claim moves, the right to certificates moves with it', async () => {
   const host = mallory.host('moved');
   await mallory.deployedProject({primary: host}, 'moved');
   await mallory.live(host);

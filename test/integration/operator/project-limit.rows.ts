@@ -23,7 +23,7 @@ export function projectLimitRows(world: () => World): void {
     const waiting = {Ready: 'PlanLimitReached', Reconciling: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
     const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'Deployed'});
     const message = findCondition(status?.conditions, 'Ready')?.message;
-    expect(message).toContain('Plan starter allows 2 Projects in an account, and other Projects already use them up');
+    expect(message).toContain('Plan starter allows 2 Projects per account, and other Projects already use them up');
     expect(message).toContain('Delete another Project, or ask the platform team for a larger plan');
     expect(younger.ingress(status?.defaultHost ?? '')).toBeUndefined();
     expect(younger.domain(host)).toBeUndefined();
@@ -35,7 +35,7 @@ export function projectLimitRows(world: () => World): void {
     expect(world().history.list(INGRESS, younger.namespace)).toHaveLength(4);
   });
 
-  test('a larger plan publishes the Projects that wait; a smaller one takes none down, and lets no new one in', async () => {
+  test('a larger plan publishes the waiting Projects; a smaller one unpublishes none, but accepts no new one', async () => {
     const tenant = await newTenant(world(), 'plans', {plan: 'starter'});
     for (const name of ['a', 'b', 'c', 'd']) {
       await tenant.deployedProject(undefined, name);
