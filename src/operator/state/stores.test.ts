@@ -113,28 +113,28 @@ test('there are caches of objects that tenants write', () => {
   expect(ofTenants.map(({resource}) => resource.plural)).toEqual(
     expect.arrayContaining(['projects', 'domains', 'apikeys', 'services', 'endpointslices', 'certificaterequests']),
   );
-  const labelled = ofTenants.filter(isForOurs).map(({resource}) => resource.plural);
-  expect(labelled.toSorted()).toEqual(['certificates', 'ingresses', 'middlewares', 'secrets', 'services']);
+  const ours = ofTenants.filter(isForOurs).map(({resource}) => resource.plural);
+  expect(ours.toSorted()).toEqual(['certificates', 'ingresses', 'middlewares', 'secrets', 'services']);
 });
 
 const rows = ofTenants.map(cache => ({what: cache.resource.kind + (isForOurs(cache) ? ' with our label' : ''), cache}));
+const {true: labelled = [], false: others = []} = Object.groupBy(rows, ({cache}) => `${isForOurs(cache)}`);
 
-describe.each(rows)('the cache of each $what', ({cache}) => {
-  const {resource} = cache;
-
-  test('keeps a bounded part of an object, whatever a tenant writes in it', () => {
-    expect(JSON.stringify(keptOf(cache, hoarding(resource, 'a.test'))).length).toBeLessThan(8192);
+describe('a cache', () => {
+  test.each(rows)('keeps a bounded part of an object, whatever a tenant writes in it: $what', ({cache}) => {
+    expect(JSON.stringify(keptOf(cache, hoarding(cache.resource, 'a.test'))).length).toBeLessThan(8192);
   });
 
-  test.runIf(!isForOurs(cache))('keeps only the metadata that the operator reads', () => {
-    const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
+  test.each(others)('keeps only the metadata that the operator reads: $what', ({cache}) => {
+    const {metadata} = keptOf(cache, hoarding(cache.resource, 'a.test'));
     expect(metadata).toMatchObject({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
     const labels = {[LABEL.account]: 'acme', [LABEL.managed]: 'true', [LABEL.managedBy]: 'nameplate'};
     expect(metadata.labels).toEqual(labels);
     expect(metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBe('2026-11-21T12:00:00Z');
   });
 
-  test.runIf(isForOurs(cache))('keeps only the identity, unless it has the name of one of our objects', () => {
+  test.each(labelled)('keeps only the identity, unless it has the name of one of our objects: $what', ({cache}) => {
+    const {resource} = cache;
     const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
     expect(metadata).toEqual({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
     const content = {spec: {issuerRef: {name: 'ca'}}, status: {}, data: {}, type: ''};
