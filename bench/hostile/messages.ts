@@ -3,7 +3,7 @@
  * one, and the memory that the service takes for it. And what a claim costs by the number of delayed messages, and the file
  * by what is charged.
  *
- *     node bench/hostile/messages.ts
+ *     node bench/hostile/run.ts messages
  */
 import {once} from 'node:events';
 import {mkdtempSync, rmSync, statSync} from 'node:fs';
@@ -125,7 +125,7 @@ function attackFromHere({name, port, key}: {readonly name: string; readonly port
   setTimeout(() => parentPort?.postMessage('begun'), 200);
 }
 
-async function main(): Promise<void> {
+export async function bench(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'nameplate-hostile-'));
   try {
     const [none, many] = [claimMs(folder, 0), claimMs(folder, 20_000)];
@@ -141,5 +141,4 @@ async function main(): Promise<void> {
   }
 }
 
-if (isMainThread) await main();
-else attackFromHere(workerData);
+if (!isMainThread) attackFromHere(workerData);
