@@ -95,6 +95,8 @@ const certificate = {secretName: 'mine', dnsNames: [HELD], issuerRef: {name: 'mi
 const otherClass = {ingressClassName: 'internal', rules: [{host: HELD}]};
 const annotated = (key: string) => ({annotations: {[`acme.cert-manager.io/${key}`]: EDGE}});
 const shim = (key: string, value: string) => ({annotations: {[key]: value}});
+/** Reserved for objects of hosts; a request may have it. */
+const RESERVED = `np-${'a'.repeat(20)}-1`;
 const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
 const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
 
@@ -136,12 +138,20 @@ export const issuanceAttacks: readonly Attack[] = [
   },
   ...Object.entries({
     Certificate: manifest('Certificate', 'unlisted', {spec: {...certificate, issuerRef: PLATFORM}}),
-    CertificateRequest: manifest('CertificateRequest', 'unlisted', {spec: {request: 'AA==', issuerRef: PLATFORM}}),
+    CertificateRequest: manifest('CertificateRequest', RESERVED, {spec: {request: 'AA==', issuerRef: PLATFORM}}),
     Ingress: manifest('Ingress', 'unlisted', {spec: otherClass}, shim('cert-manager.io/cluster-issuer', PLATFORM.name)),
   }).map(([kind, object]) => ({
     attack: `${kind} for an issuer that is not listed`,
     object,
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt. List your hosts in spec.domains',
+  })),
+  ...['Certificate', 'Ingress'].map(kind => ({
+    attack: `${kind} for an issuer that is not listed, with a name that only starts like a reserved one`,
+    object:
+      kind === 'Ingress'
+        ? manifest(kind, 'np-mine', {spec: otherClass}, shim('cert-manager.io/cluster-issuer', PLATFORM.name))
+        : manifest(kind, 'np-mine', {spec: {...certificate, issuerRef: PLATFORM}}),
+    says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt',
   })),
   {
     attack: 'a Certificate whose key takes cert-manager half a minute',
