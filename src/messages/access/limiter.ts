@@ -2,7 +2,7 @@ export interface RateLimits {
   readonly requestsPerSecond: number;
   readonly bytesPerSecond: number;
   readonly answerBytesPerSecond: number;
-  /** How many seconds' worth may come at once. */
+  /** The longest burst, in seconds of the rate. */
   readonly burstSeconds: number;
 }
 
