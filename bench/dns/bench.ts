@@ -16,7 +16,7 @@ import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';
 import {type Internet, startInternet} from '../../test/integration/dns/internet.ts';
-import {questionAbout, SHARED} from '../../test/integration/dns/rows/row.ts';
+import {questionAbout, SHARED} from '../../test/integration/dns/zones/zone-row.ts';
 import {cases, zones} from './cases.ts';
 import type {Cost} from './many.ts';
 import type {Wait} from './pending.ts';

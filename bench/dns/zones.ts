@@ -1,6 +1,6 @@
 /** The zones of the measurements that are no fault zones of the tests. */
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
-import {ALL, CNAME, STRICT, TARGET, TOKEN} from '../../test/integration/dns/rows/row.ts';
+import {ALL, CNAME, STRICT, TARGET, TOKEN} from '../../test/integration/dns/zones/zone-row.ts';
 
 /** Seconds that a resolver remembers that there was no record. */
 export const NEGATIVE_TTL = 300;

@@ -17,7 +17,7 @@ import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/world.ts';
+import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/runtime-world.ts';
 import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';

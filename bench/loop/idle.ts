@@ -22,7 +22,7 @@ import {
   NAMESPACE as OPERATOR_NAMESPACE,
   startWorld,
   type World,
-} from '../../test/integration/operator/world.ts';
+} from '../../test/integration/operator/operator-world.ts';
 import * as objects from '../../test/support/objects.ts';
 import {shippedFlags} from './shipped-flags.ts';
 

@@ -17,7 +17,7 @@ import {
 } from '../../src/operator/model/kinds.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
-import {INGRESS_CLASS_NAME, installIngressClass, startWorld} from '../../test/integration/operator/world.ts';
+import {INGRESS_CLASS_NAME, installIngressClass, startWorld} from '../../test/integration/operator/operator-world.ts';
 import * as objects from '../../test/support/objects.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 1_000);

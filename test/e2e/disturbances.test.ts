@@ -6,11 +6,11 @@ import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
 import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
+import type {Tenant} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
 import {kill, scale} from '../support/pods.ts';
-import type {Tenant} from '../support/tenant.ts';
 import {POD} from '../support/workload.ts';
 import {client, cluster, newTenant, visitor} from './world.ts';
 

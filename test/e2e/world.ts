@@ -1,9 +1,9 @@
 /** What every e2e test reaches: the cluster, its API, its ingress; and new tenants in it. */
 
 import {connect} from '../cluster/cluster.ts';
+import {createTenant, type Tenant, type TenantOptions} from '../support/cluster-tenant.ts';
 import {createVisitor} from '../support/http.ts';
 import {createTestClient} from '../support/kube.ts';
-import {createTenant, type Tenant, type TenantOptions} from '../support/tenant.ts';
 
 export const cluster = await connect();
 export const client = createTestClient(cluster.info.kubeconfig);

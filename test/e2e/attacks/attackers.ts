@@ -2,11 +2,11 @@
 import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import {Tenant, type TenantOptions} from '../../support/cluster-tenant.ts';
 import type {Observation} from '../../support/http.ts';
 import {tenantClient} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
 import {namespace} from '../../support/objects.ts';
-import {Tenant, type TenantOptions} from '../../support/tenant.ts';
 import {TENANT_LABEL} from '../../support/workload.ts';
 import {client as admin, cluster, newTenant, visitor} from '../world.ts';
 

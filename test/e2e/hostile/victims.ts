@@ -1,8 +1,8 @@
 /** Tenants that attackers must not disturb: one that is served throughout, and one with which attackers exchange hosts. */
 import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
+import type {Tenant} from '../../support/cluster-tenant.ts';
 import {listAll} from '../../support/kube.ts';
-import type {Tenant} from '../../support/tenant.ts';
 import type {Attacker} from '../attacks/attackers.ts';
 import {client as admin, cluster, newTenant, visitor} from '../world.ts';
 import type {Attack} from './attack.ts';

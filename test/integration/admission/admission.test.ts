@@ -2,9 +2,9 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {type AdmissionWorld, startAdmissionWorld} from './admission-world.ts';
 import {objectAttacks, objectDeeds} from './objects.rows.ts';
-import {allowed, attacks, MANAGED, manifest, TENANT} from './rows.ts';
-import {type AdmissionWorld, startAdmissionWorld} from './world.ts';
+import {allowed, attacks, MANAGED, manifest, TENANT} from './routes.rows.ts';
 
 let world: AdmissionWorld;
 

@@ -1,7 +1,7 @@
 /** Changes to existing objects, through a subresource or a patch: attacks, and what legitimate writers may still do. */
 import {LABEL} from '../../../src/api/names.ts';
-import {type Manifest, manifest, NEXT, OURS, OURS_ALONE, ports, rules, TENANT} from './rows.ts';
-import type {Who} from './world.ts';
+import type {Who} from './admission-world.ts';
+import {type Manifest, manifest, NEXT, OURS, OURS_ALONE, ports, rules, TENANT} from './routes.rows.ts';
 
 export interface Change {
   readonly what: string;

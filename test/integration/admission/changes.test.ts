@@ -5,9 +5,9 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {until} from '../../cluster/wait.ts';
+import {type AdmissionWorld, startAdmissionWorld, type Who} from './admission-world.ts';
 import {allowedChanges, type Change, refusedChanges} from './changes.rows.ts';
-import {MANAGED, type Manifest, manifest, ports, rules, TENANT} from './rows.ts';
-import {type AdmissionWorld, startAdmissionWorld, type Who} from './world.ts';
+import {MANAGED, type Manifest, manifest, ports, rules, TENANT} from './routes.rows.ts';
 
 let world: AdmissionWorld;
 

@@ -1,7 +1,7 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {type Attack, type Deed, type Manifest, manifest} from './rows.ts';
+import {type Attack, type Deed, type Manifest, manifest} from './routes.rows.ts';
 
 /** The one server that the platform lists for Issuers of tenants. */
 export const LISTED_SERVER = 'https://ca.example/directory';

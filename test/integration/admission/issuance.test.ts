@@ -5,6 +5,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
+import {type AdmissionWorld, startAdmissionWorld} from './admission-world.ts';
 import {
   BY_DNS,
   challenge,
@@ -17,8 +18,7 @@ import {
   solverPod,
   unheld,
 } from './issuance.rows.ts';
-import {MANAGED, manifest, TENANT} from './rows.ts';
-import {type AdmissionWorld, startAdmissionWorld} from './world.ts';
+import {MANAGED, manifest, TENANT} from './routes.rows.ts';
 
 let world: AdmissionWorld;
 

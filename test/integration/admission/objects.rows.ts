@@ -1,5 +1,16 @@
 /** What a tenant tries by creating objects that name a class, a Secret, an address, or a host of the platform. */
-import {type Attack, type Deed, EDGE, LIST_IT, manifest, NEXT, OURS_ALONE, ports, rules, VICTIM} from './rows.ts';
+import {
+  type Attack,
+  type Deed,
+  EDGE,
+  LIST_IT,
+  manifest,
+  NEXT,
+  OURS_ALONE,
+  ports,
+  rules,
+  VICTIM,
+} from './routes.rows.ts';
 
 const CLASS = 'kubernetes.io/ingress.class';
 const NOT_YOURS = 'is in a zone of the platform';

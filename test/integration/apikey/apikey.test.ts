@@ -3,13 +3,13 @@
  * what disturbs nobody, side by side; then what disturbs all; at the end, what must be nowhere in all that was written.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {disturbanceRows} from './disturbance.rows.ts';
-import {endRows} from './end.rows.ts';
-import {issueRows} from './issue.rows.ts';
-import {rightsRows} from './rights.rows.ts';
-import {rotationRows} from './rotation.rows.ts';
-import {secrecyRows} from './secrecy.rows.ts';
-import {startWorld, type World} from './world.ts';
+import {disturbanceRows} from './disturbance.suite.ts';
+import {endRows} from './end.suite.ts';
+import {issueRows} from './issue.suite.ts';
+import {startWorld, type World} from './key-world.ts';
+import {rightsRows} from './rights.suite.ts';
+import {rotationRows} from './rotation.suite.ts';
+import {secrecyRows} from './secrecy.suite.ts';
 
 let world: World;
 const shared = () => world;

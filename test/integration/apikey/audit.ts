@@ -1,5 +1,5 @@
 /** What the operator requested from the API server, according to the audit log. */
-import {OPERATOR_USER, type World} from './world.ts';
+import {OPERATOR_USER, type World} from './key-world.ts';
 
 interface AuditLine {
   readonly verb: string;

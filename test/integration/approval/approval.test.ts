@@ -16,10 +16,10 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {ISSUER_NAME} from '../operator/cert-manager.ts';
-import {newTenant, type Tenant} from '../operator/tenant.ts';
-import {INGRESS_CLASS_NAME, startWorld, UNHURRIED, type World} from '../operator/world.ts';
-import {budgetRows} from './budget.rows.ts';
-import {challengeRows} from './challenge.rows.ts';
+import {newTenant, type Tenant} from '../operator/domain-tenant.ts';
+import {INGRESS_CLASS_NAME, startWorld, UNHURRIED, type World} from '../operator/operator-world.ts';
+import {budgetRows} from './budget.suite.ts';
+import {challengeRows} from './challenge.suite.ts';
 import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 

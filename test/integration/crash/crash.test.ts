@@ -1,8 +1,8 @@
 /** Kills the operator at each of its writes. Certificates come from a CA that answers immediately. */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {invariantRows} from '../operator/invariant.rows.ts';
-import {installIngressClass, startWorld, type World} from '../operator/world.ts';
-import {crashRows} from './rows.ts';
+import {invariantRows} from '../operator/invariant.suite.ts';
+import {installIngressClass, startWorld, type World} from '../operator/operator-world.ts';
+import {crashRows} from './crash.suite.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -5,7 +5,7 @@ import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
-import type {Tenant} from '../operator/tenant.ts';
+import type {Tenant} from '../operator/domain-tenant.ts';
 
 /** By "Kind name", without what differs from life to life. */
 export type State = Readonly<Record<string, unknown>>;

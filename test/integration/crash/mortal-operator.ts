@@ -8,7 +8,7 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
 import {tail} from '../../cluster/children.ts';
 import {spawnOperator} from '../../support/operator-process.ts';
-import type {World} from '../operator/world.ts';
+import type {World} from '../operator/operator-world.ts';
 import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 
 /** Before: the write does not reach the API server. After: it takes effect, and its answer reaches nobody. */

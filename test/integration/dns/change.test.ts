@@ -2,7 +2,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, CONFIRMED, questionAbout, SHARED} from './rows/row.ts';
+import {ALL, CNAME, CONFIRMED, questionAbout, SHARED} from './zones/zone-row.ts';
 
 const zone = (name: string, records: string): ZoneSpec => ({name, at: ALL, records, negativeTtl: 300});
 

@@ -35,7 +35,7 @@ import {ROOTS, SERVERS} from './internet/plan.ts';
 import {startInternet} from './internet.ts';
 import {type Meter, metered} from './meter.ts';
 import {below, mutate, pick, type Random, randomLabels, seededRandom} from './mutate.ts';
-import {ALL, questionAbout, SHARED} from './rows/row.ts';
+import {ALL, questionAbout, SHARED} from './zones/zone-row.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 1;
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));

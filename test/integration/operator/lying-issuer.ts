@@ -7,7 +7,7 @@ import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../.
 import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
-import type {Tenant} from './tenant.ts';
+import type {Tenant} from './domain-tenant.ts';
 
 export const LIAR = {name: 'liar', kind: 'Issuer', group: 'issuers.test'};
 

@@ -4,19 +4,19 @@
  * then what disturbs all, one after another.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {acceptRows} from './accept.rows.ts';
-import {apiKeyRows} from './apikey.rows.ts';
-import {certificateRows} from './certificate.rows.ts';
-import {claimRows} from './claim.rows.ts';
-import {disturbanceRows} from './disturbance.rows.ts';
-import {invariantRows} from './invariant.rows.ts';
-import {lifeRows} from './life.rows.ts';
-import {platformRows} from './platform.rows.ts';
-import {projectLimitRows} from './project-limit.rows.ts';
-import {rbacRows} from './rbac.rows.ts';
-import {redirectRows} from './redirect.rows.ts';
-import {removalRows} from './removal.rows.ts';
-import {startWorld, type World} from './world.ts';
+import {acceptRows} from './accept.suite.ts';
+import {apiKeyRows} from './apikey.suite.ts';
+import {certificateRows} from './certificate.suite.ts';
+import {claimRows} from './claim.suite.ts';
+import {disturbanceRows} from './disturbance.suite.ts';
+import {invariantRows} from './invariant.suite.ts';
+import {lifeRows} from './life.suite.ts';
+import {startWorld, type World} from './operator-world.ts';
+import {platformRows} from './platform.suite.ts';
+import {projectLimitRows} from './project-limit.suite.ts';
+import {rbacRows} from './rbac.suite.ts';
+import {redirectRows} from './redirect.suite.ts';
+import {removalRows} from './removal.suite.ts';
 
 let world: World;
 const shared = () => world;

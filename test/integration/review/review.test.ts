@@ -10,6 +10,7 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Finding} from '../../../src/review/finding.ts';
 import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
+import {type AdmissionWorld, startAdmissionWorld} from '../admission/admission-world.ts';
 import {
   challenge,
   HELD,
@@ -19,8 +20,7 @@ import {
   solverIngress,
 } from '../admission/issuance.rows.ts';
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
-import {allowed, attacks, type Manifest, manifest, rules, TENANT} from '../admission/rows.ts';
-import {type AdmissionWorld, startAdmissionWorld} from '../admission/world.ts';
+import {allowed, attacks, type Manifest, manifest, rules, TENANT} from '../admission/routes.rows.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');

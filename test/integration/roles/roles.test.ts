@@ -21,7 +21,7 @@ import {
   RBAC,
   type Request,
   TENANT,
-} from './rows.ts';
+} from './roles.rows.ts';
 
 const ROOT = new URL('../../..', import.meta.url).pathname;
 const NAMES = Object.keys(identities) as Identity[];

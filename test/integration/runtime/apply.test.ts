@@ -4,8 +4,8 @@ import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE} from './runtime-world.ts';
 import {client, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE} from './world.ts';
 
 const HASH = 'test.dev/applied-hash';
 

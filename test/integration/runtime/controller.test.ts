@@ -9,8 +9,8 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Seen} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, logger} from './runtime-world.ts';
 import {client, direct, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, logger} from './world.ts';
 
 let registry: Registry;
 

@@ -8,7 +8,7 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
-import {CONFIG_MAP, NAMESPACE, World} from './world.ts';
+import {CONFIG_MAP, NAMESPACE, World} from './runtime-world.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/runtime/example/program.ts');
 

@@ -6,8 +6,8 @@ import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isAlreadyExists, TransportError} from '../../../src/runtime/kube/errors.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './runtime-world.ts';
 import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
 
 /** Between two cuts of a watch. */
 const STEP_BYTES = process.env.SOAK ? 1 : 41;

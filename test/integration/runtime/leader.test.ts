@@ -10,7 +10,7 @@ import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {until} from '../../cluster/wait.ts';
 import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
-import {CONFIG_MAP, configMap, World} from './world.ts';
+import {CONFIG_MAP, configMap, World} from './runtime-world.ts';
 
 /** Short if a test waits for it to expire; long if it must not expire, however busy the machine is. */
 const LEASE_MS = 3_000;

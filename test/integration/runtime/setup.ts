@@ -6,7 +6,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
-import {World} from './world.ts';
+import {World} from './runtime-world.ts';
 
 export let api: ApiServer;
 export let proxy: FaultProxy;
