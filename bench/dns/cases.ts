@@ -10,8 +10,8 @@ import {
   CONFIRMED,
   hostOfRow,
   questionAbout,
-  type Row,
   SHARED,
+  type ZoneRow,
   zoneOfRow,
 } from '../../test/integration/dns/zones/zone-row.ts';
 
@@ -60,7 +60,7 @@ export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(zoneOfRow)];
  * Rows whose answer depends on the zone alone: not on how our verifier is configured, nor on what a resolver remembers.
  * CAA is left out, because the others do not look at it.
  */
-function isComparable({config, question, zone}: Row): boolean {
+function isComparable({config, question, zone}: ZoneRow): boolean {
   return (config === undefined || config === CONFIRMED) && question === undefined && zone.resolverSays === undefined;
 }
 
@@ -71,7 +71,7 @@ export const cases: readonly Case[] = rows.flatMap((row, index): Case[] => {
   return [{name: row.case, kind, question, right: rightAnswers(row)}];
 });
 
-function rightAnswers({case: name, want: {reason}}: Row): readonly Answer[] {
+function rightAnswers({case: name, want: {reason}}: ZoneRow): readonly Answer[] {
   if (FORGIVEN.includes(name)) return ['yes', 'no', 'unknown'];
   return reason === undefined || EITHER.includes(reason) ? ['no', 'unknown'] : [ANSWER[reason]];
 }

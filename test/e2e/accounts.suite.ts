@@ -1,11 +1,11 @@
 /** Two accounts that want the same host. */
 import {expect, it} from 'vitest';
-import type {Tenant} from '../support/cluster-tenant.ts';
-import {cluster, newTenant, visitor} from './world.ts';
+import type {ClusterTenant} from '../support/cluster-tenant.ts';
+import {cluster, newClusterTenant, visitor} from './world.ts';
 
 export function racing(): void {
   it('if two namespaces add a host together, the one that its CNAME names gets it, whichever came first', async () => {
-    const [loser, winner] = await Promise.all([newTenant('race-a'), newTenant('race-b')]);
+    const [loser, winner] = await Promise.all([newClusterTenant('race-a'), newClusterTenant('race-b')]);
     const host = loser.host('shop');
     await Promise.all([loser.applyProject({primary: host}), winner.applyProject({primary: host})]);
     await winner.createRecords(host);
@@ -17,7 +17,7 @@ export function racing(): void {
   });
 
   it('if two namespaces both have a proof for an apex, exactly one holds it', async () => {
-    const tenants = await Promise.all([newTenant('both-a'), newTenant('both-b')]);
+    const tenants = await Promise.all([newClusterTenant('both-a'), newClusterTenant('both-b')]);
     const host = tenants[0].zone;
     await Promise.all(tenants.map(tenant => tenant.applyProject({primary: host})));
     const records = (await Promise.all(tenants.map(tenant => tenant.records(host)))).flat();
@@ -37,7 +37,7 @@ export function racing(): void {
   });
 
   it('a host moves to the account that its CNAME is changed to', async () => {
-    const [from, to] = await Promise.all([newTenant('move-a'), newTenant('move-b')]);
+    const [from, to] = await Promise.all([newClusterTenant('move-a'), newClusterTenant('move-b')]);
     const host = from.host('shop');
     await to.deploy('new');
     await from.goLive({primary: host});
@@ -52,6 +52,6 @@ export function racing(): void {
   });
 }
 
-async function targetOf(tenant: Tenant, host: string): Promise<string | undefined> {
+async function targetOf(tenant: ClusterTenant, host: string): Promise<string | undefined> {
   return (await tenant.records(host)).find(({type}) => type === 'CNAME')?.value;
 }

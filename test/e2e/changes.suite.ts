@@ -1,11 +1,11 @@
 /** Changes that a tenant makes: hosts that move, swap, go, and come back while a visitor requests them all the time. */
 import {expect, it} from 'vitest';
 import {failuresOf, type Observation} from '../support/http.ts';
-import {newTenant, visitor} from './world.ts';
+import {newClusterTenant, visitor} from './world.ts';
 
 export function changing(): void {
   it('primary and redirect are swapped: every visit meanwhile ends at the project, at most two redirects on', async () => {
-    const tenant = await newTenant('swap');
+    const tenant = await newClusterTenant('swap');
     const [one, two] = [tenant.host('one'), tenant.host('two')];
     await tenant.goLive({primary: one, redirects: [{from: two}]});
     const observed = visitor.observe(`https://${one}/`, `https://${two}/`, `http://${one}/`, `http://${two}/`);
@@ -25,7 +25,7 @@ export function changing(): void {
   });
 
   it('a host moves from primary to redirects and never fails a request', async () => {
-    const tenant = await newTenant('demote');
+    const tenant = await newClusterTenant('demote');
     const [old, young] = [tenant.host('old'), tenant.host('young')];
     await tenant.goLive({primary: old});
     const observed = visitor.observe(`https://${old}/`, `http://${old}/`);
@@ -41,7 +41,7 @@ export function changing(): void {
   });
 
   it('if two Projects list a host, the older one has it; when that is deleted, the other takes over without a gap', async () => {
-    const tenant = await newTenant('heir');
+    const tenant = await newClusterTenant('heir');
     const host = tenant.host('shop');
     await tenant.deploy('heir');
     await tenant.goLive({primary: host});
@@ -56,7 +56,7 @@ export function changing(): void {
   });
 
   it('a host that is taken out and added again gets its old certificate back without a new order', async () => {
-    const tenant = await newTenant('return', {issuer: 'acme'});
+    const tenant = await newClusterTenant('return', {issuer: 'acme'});
     const host = tenant.host('shop');
     const attempts = tenant.recordAttempts();
     await tenant.goLive({primary: host});
@@ -73,7 +73,7 @@ export function changing(): void {
   });
 
   it('a host is removed from its Project, and its neighbor never fails a request', async () => {
-    const tenant = await newTenant('neighbour');
+    const tenant = await newClusterTenant('neighbour');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.goLive({primary: host, aliases: [neighbour]});
     const observed = visitor.observe(`https://${neighbour}/`, `http://${neighbour}/`);
@@ -84,7 +84,7 @@ export function changing(): void {
   });
 
   it('a Project and a manually created Domain that are deleted together leave nothing behind', async () => {
-    const tenant = await newTenant('together');
+    const tenant = await newClusterTenant('together');
     const [listed, made] = [tenant.host('listed'), tenant.host('made')];
     await tenant.goLive({primary: listed});
     await tenant.applyDomain(made);

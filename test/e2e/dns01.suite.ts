@@ -5,14 +5,14 @@ import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {ADDRESSES, CHALLENGE_ZONE} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
-import type {Tenant} from '../support/cluster-tenant.ts';
+import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {ISSUER_NAME, issuerObjects, TENANTS_ISSUER} from '../support/issuers.ts';
 import {follow, listAll} from '../support/kube.ts';
 import {startUpdateServer, type UpdateServer} from '../support/update-server.ts';
 import {kindOf} from '../support/workload.ts';
 import {newAttacker} from './attacks/attackers.ts';
 import {orderFromTenantsIssuer} from './attacks/tenants-issuer.ts';
-import {client, cluster, newTenant, visitor} from './world.ts';
+import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 
 interface Challenge extends KubeObject {
   spec: {type: string; dnsName: string; solver: object};
@@ -29,19 +29,19 @@ export function solvingByDns(): void {
   afterAll(() => server?.stop());
 
   it('the platform’s issuer solves by DNS-01: the host goes live, and no route of a solver is created', async () => {
-    const tenant = await newTenant('dns01', {issuer: 'none'});
+    const tenant = await newClusterTenant('dns01', {issuer: 'none'});
     const host = tenant.host('shop');
     const record = await delegate(tenant, host);
-    await createIssuer(client, tenant, ISSUER_NAME, server, {waitInsteadOfSelfCheck: '0s'});
+    await createIssuer(admin, tenant, ISSUER_NAME, server, {waitInsteadOfSelfCheck: '0s'});
     const {namespace} = tenant;
     const challenges = new Map<string, object>();
     const solvers = new Set<string>();
     const stops = [
-      follow(client, CHALLENGE, {namespace}, ({metadata, spec}) => {
+      follow(admin, CHALLENGE, {namespace}, ({metadata, spec}) => {
         const owners = metadata.ownerReferences?.map(({kind}) => kind);
         challenges.set(metadata.name, {owners, type: spec.type, host: spec.dnsName, by: Object.keys(spec.solver)});
       }),
-      follow(client, INGRESS, {namespace, ...SOLVER}, ({metadata}) => solvers.add(metadata.name)),
+      follow(admin, INGRESS, {namespace, ...SOLVER}, ({metadata}) => solvers.add(metadata.name)),
     ];
     await tenant.goLive({primary: host});
     expect((await visitor.request(`https://${host}/`)).certificate).toMatchObject({
@@ -66,13 +66,13 @@ export function solvingByDns(): void {
     await until('the challenge is in DNS', async () => (await server.txt(record)).length === 1, WAIT);
     await self.applyProject(undefined);
     await until('the record is removed', async () => (await server.txt(record)).length === 0, WAIT);
-    const isGone = async () => (await listAll(client, CHALLENGE, {namespace: self.namespace})).length === 0;
+    const isGone = async () => (await listAll(admin, CHALLENGE, {namespace: self.namespace})).length === 0;
     await until('the challenge is gone', isGone, WAIT);
   });
 }
 
 /** Returns the name at which cert-manager then writes. */
-async function delegate({namespace}: Tenant, host: string): Promise<string> {
+async function delegate({namespace}: ClusterTenant, host: string): Promise<string> {
   const record = `${namespace}.${CHALLENGE_ZONE}`;
   await cluster.zones.set(`_acme-challenge.${host}`, 'CNAME', record);
   return record;
@@ -81,7 +81,7 @@ async function delegate({namespace}: Tenant, host: string): Promise<string> {
 /** At the platform's ACME CA. cert-manager's own check of DNS always takes a minute, so it only waits. */
 async function createIssuer(
   by: KubeClient,
-  {namespace}: Tenant,
+  {namespace}: ClusterTenant,
   name: string,
   {key}: UpdateServer,
   wait: {waitInsteadOfSelfCheck: string},
@@ -93,7 +93,7 @@ async function createIssuer(
   const tsig = {tsigKeyName: key.name, tsigAlgorithm: 'HMACSHA256', tsigSecretSecretRef};
   const rfc2136 = {nameserver: ADDRESSES.challenges, ...tsig};
   const solvers = [{...wait, dns01: {cnameStrategy: 'Follow', rfc2136}}];
-  for (const {object} of await issuerObjects(client, cluster.info, namespace, 'acme')) {
+  for (const {object} of await issuerObjects(admin, cluster.info, namespace, 'acme')) {
     const {acme} = (object as {spec?: {acme?: object}}).spec ?? {};
     const spec: object = {acme: {...acme, solvers}};
     await by.apply(ISSUER, {...object, metadata: {namespace, name}, ...{spec}});

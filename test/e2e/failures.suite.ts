@@ -1,6 +1,6 @@
 /** A test for each failure that a domain must survive. */
 import {expect, it} from 'vitest';
-import {cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';
+import {cluster, hideFromCa, newClusterTenant, showToCa, visitor} from './world.ts';
 
 interface WrongRecord {
   readonly name: string;
@@ -30,7 +30,7 @@ const WRONG_RECORDS: readonly WrongRecord[] = [
 export function verificationKeepsFailing(): void {
   for (const {name, type, value, reason, says} of WRONG_RECORDS) {
     it(`${name} keeps a domain unverified, verify reports why, and the correct record fixes it`, async () => {
-      const tenant = await newTenant(reason === 'RecordMismatch' ? 'mismatch' : 'conflict');
+      const tenant = await newClusterTenant(reason === 'RecordMismatch' ? 'mismatch' : 'conflict');
       const host = tenant.host('shop');
       await cluster.zones.set(host, type, value);
       await tenant.applyProject({primary: host});
@@ -47,7 +47,7 @@ export function verificationKeepsFailing(): void {
 
 export function certificateNotProvisioning(): void {
   it('a verified domain falls back when its record goes before the certificate is there', async () => {
-    const tenant = await newTenant('fallback', {issuer: 'none'});
+    const tenant = await newClusterTenant('fallback', {issuer: 'none'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
@@ -60,7 +60,7 @@ export function certificateNotProvisioning(): void {
   });
 
   it('a CAA record that forbids issuance is named, nothing is ordered, and a verify request continues once it is gone', async () => {
-    const tenant = await newTenant('caa');
+    const tenant = await newClusterTenant('caa');
     const host = tenant.host('shop');
     await cluster.zones.set(tenant.zone, 'CAA', '0 issue "other-ca.test"');
     await tenant.applyProject({primary: host});
@@ -74,7 +74,7 @@ export function certificateNotProvisioning(): void {
   });
 
   it('a certificate that the CA refused comes by re-verify, not after an hour', async () => {
-    const tenant = await newTenant('refused', {issuer: 'acme'});
+    const tenant = await newClusterTenant('refused', {issuer: 'acme'});
     const host = tenant.host('shop');
     await hideFromCa(host);
     await tenant.applyProject({primary: host});
@@ -90,7 +90,7 @@ export function certificateNotProvisioning(): void {
 
 export function privateConnectionWarning(): void {
   it('before its certificate a host is not routed, and the default certificate is shown', async () => {
-    const tenant = await newTenant('private', {issuer: 'none'});
+    const tenant = await newClusterTenant('private', {issuer: 'none'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
@@ -110,7 +110,7 @@ export function privateConnectionWarning(): void {
 
 export function redirectsBreak(): void {
   it('a redirect takes one hop from http and https, and keeps path and query', async () => {
-    const tenant = await newTenant('redirect');
+    const tenant = await newClusterTenant('redirect');
     const [host, old, other] = [tenant.host('shop'), tenant.host('old'), tenant.host('other')];
     await tenant.goLive({primary: host, redirects: [{from: old}, {from: other, to: host, status: 302}]});
     for (const scheme of ['http', 'https']) {
@@ -122,7 +122,7 @@ export function redirectsBreak(): void {
   });
 
   it('a chain of redirects is collapsed to one hop', async () => {
-    const tenant = await newTenant('chain');
+    const tenant = await newClusterTenant('chain');
     const [first, second, host] = [tenant.host('first'), tenant.host('second'), tenant.host('shop')];
     await tenant.goLive({
       primary: host,
@@ -138,7 +138,7 @@ export function redirectsBreak(): void {
   });
 
   it('a loop is refused and never published', async () => {
-    const tenant = await newTenant('loop');
+    const tenant = await newClusterTenant('loop');
     const [host, one, two] = [tenant.host('shop'), tenant.host('one'), tenant.host('two')];
     await tenant.goLive({primary: host});
     await tenant.applyProject({
@@ -157,7 +157,7 @@ export function redirectsBreak(): void {
   });
 
   it('a redirect waits until its target is live', async () => {
-    const tenant = await newTenant('target');
+    const tenant = await newClusterTenant('target');
     const [host, old] = [tenant.host('shop'), tenant.host('old')];
     await tenant.applyProject({primary: host, redirects: [{from: old}]});
     await tenant.createRecords(old);

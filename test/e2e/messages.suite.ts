@@ -10,7 +10,7 @@ import type {Answer, RequestOptions} from '../support/http.ts';
 import {MESSAGES_HOST, RELEASE} from '../support/install.ts';
 import {kill} from '../support/pods.ts';
 import {POD} from '../support/workload.ts';
-import {client, newTenant, visitor} from './world.ts';
+import {admin, newClusterTenant, visitor} from './world.ts';
 
 const URL = `https://${MESSAGES_HOST}/messages`;
 
@@ -23,7 +23,7 @@ export function sendingMessages(): void {
     await theirs.until(`/${id}`, {status: 404});
 
     const pod = {namespace: RELEASE.namespace, name: `${RELEASE.name}-messages-0`};
-    await kill(client, await until('the pod is there', () => client.get(POD, pod)));
+    await kill(admin, await until('the pod is there', () => admin.get(POD, pod)));
     const claimed = await mine.until('/claim', {status: 200}, post({}));
     const {messages} = JSON.parse(claimed.body) as {messages: {id: string; message: string; lease: string}[]};
     expect(messages).toEqual([expect.objectContaining({id, message: text})]);
@@ -34,22 +34,22 @@ export function sendingMessages(): void {
   it('a key that is revoked is refused from then on', async () => {
     const key = await newKey('messages-end');
     await key.until('', {status: 200});
-    await client.patch(API_KEY, key.name, {spec: {revoked: true}});
+    await admin.patch(API_KEY, key.name, {spec: {revoked: true}});
     await key.until('', {status: 401});
   });
 }
 
 async function newKey(tenantName: string) {
-  const {namespace} = await newTenant(tenantName, {deployed: false});
+  const {namespace} = await newClusterTenant(tenantName, {deployed: false});
   const name = {namespace, name: 'shop'};
   const scopes: ['messages:write', 'messages:read', 'messages:process'] = [
     'messages:write',
     'messages:read',
     'messages:process',
   ];
-  await client.apply(API_KEY, {apiVersion: API_VERSION, kind: 'APIKey', metadata: name, spec: {scopes}});
+  await admin.apply(API_KEY, {apiVersion: API_VERSION, kind: 'APIKey', metadata: name, spec: {scopes}});
   const secretName = {namespace, name: 'shop-apikey'};
-  const {data} = (await until('the key is there', () => client.get(SECRET, secretName))) as KubeObject & {
+  const {data} = (await until('the key is there', () => admin.get(SECRET, secretName))) as KubeObject & {
     data: {key: string};
   };
   const authorization = `Bearer ${Buffer.from(data.key, 'base64')}`;

@@ -2,11 +2,11 @@
 import {expect, it} from 'vitest';
 import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';
-import {client, newTenant, visitor} from './world.ts';
+import {admin, newClusterTenant, visitor} from './world.ts';
 
 export function repairing(): void {
   it('an edited Ingress is reverted, and a deleted one is recreated', async () => {
-    const tenant = await newTenant('edited');
+    const tenant = await newClusterTenant('edited');
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});
     const ingresses = (await tenant.routes(host)).filter(({kind}) => kind === 'Ingress');
@@ -14,20 +14,20 @@ export function repairing(): void {
     if (!edited || !deleted) throw new Error('a live host has two Ingresses');
     const key = {namespace: tenant.namespace, name: edited.metadata.name};
     const spec = {rules: [{host: 'stolen.example.com'}]};
-    await client.patch(INGRESS, key, {spec, metadata: {annotations: {theirs: 'kept'}}});
-    await client.delete(INGRESS, {namespace: tenant.namespace, name: deleted.metadata.name});
+    await admin.patch(INGRESS, key, {spec, metadata: {annotations: {theirs: 'kept'}}});
+    await admin.delete(INGRESS, {namespace: tenant.namespace, name: deleted.metadata.name});
     await tenant.seesRoutes(host, routes => {
       const found = routes.filter(({kind}) => kind === 'Ingress') as {spec?: {rules?: {host: string}[]}}[];
       return found.length === 2 && found.every(({spec}) => spec?.rules?.[0]?.host === host);
     });
-    expect((await client.get(INGRESS, key))?.metadata.annotations?.theirs).toBe('kept');
+    expect((await admin.get(INGRESS, key))?.metadata.annotations?.theirs).toBe('kept');
     for (const scheme of ['http', 'https']) {
       await visitor.untilAnswer(`${scheme}://${host}/`, ({status}) => status === (scheme === 'http' ? 301 : 200));
     }
   });
 
   it('status and claims wiped, as after a restore: nothing blinks and nothing is ordered', async () => {
-    const tenant = await newTenant('restore', {issuer: 'acme'});
+    const tenant = await newClusterTenant('restore', {issuer: 'acme'});
     const [host, old] = [tenant.host('shop'), tenant.host('old')];
     const attempts = tenant.recordAttempts();
     await tenant.goLive({primary: host, redirects: [{from: old}]});
@@ -44,10 +44,10 @@ export function repairing(): void {
   });
 
   it('a Service that is missing is named, and routed once it is there', async () => {
-    const tenant = await newTenant('service');
+    const tenant = await newClusterTenant('service');
     const [host, young] = [tenant.host('shop'), tenant.host('young')];
     await tenant.goLive({primary: host});
-    await client.delete(SERVICE, {namespace: tenant.namespace, name: 'web'});
+    await admin.delete(SERVICE, {namespace: tenant.namespace, name: 'web'});
     await tenant.sees(host, {state: 'Degraded', Routed: 'ServiceNotFound', Ready: 'ServiceNotFound'});
     await tenant.applyProject({primary: host, aliases: [young]});
     await tenant.createRecords(young);
@@ -61,7 +61,7 @@ export function repairing(): void {
   });
 
   it('an issuer that is missing is named, and used once it is there', async () => {
-    const tenant = await newTenant('issuer', {issuer: 'none'});
+    const tenant = await newClusterTenant('issuer', {issuer: 'none'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
@@ -72,7 +72,7 @@ export function repairing(): void {
   });
 
   it('certificates are renewed behind the http redirects: the challenge is neither shadowed nor redirected', async () => {
-    const tenant = await newTenant('challenge', {issuer: 'acme'});
+    const tenant = await newClusterTenant('challenge', {issuer: 'acme'});
     const [host, old] = [tenant.host('shop'), tenant.host('old')];
     await tenant.goLive({primary: host, redirects: [{from: old}]});
     for (const each of [host, old]) {

@@ -2,13 +2,13 @@
 import {expect, it} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
 import {NAMESPACE} from '../../src/operator/model/kinds.ts';
-import type {Tenant, TenantOptions} from '../support/cluster-tenant.ts';
+import type {ClusterTenant, ClusterTenantOptions} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
-import {client, cluster, hideFromCa, newTenant, showToCa, visitor} from './world.ts';
+import {admin, cluster, hideFromCa, newClusterTenant, showToCa, visitor} from './world.ts';
 
 export function adding(): void {
   it('adding a domain shows the record to create', async () => {
-    const tenant = await newTenant('add');
+    const tenant = await newClusterTenant('add');
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     const {status} = await tenant.sees(host, {state: 'Unverified', DNSVerified: 'RecordMissing'});
@@ -17,7 +17,7 @@ export function adding(): void {
   });
 
   it('adding waits for a paid plan, then for a successful deploy', async () => {
-    const tenant = await newTenant('gates', {plan: 'free', deployed: false});
+    const tenant = await newClusterTenant('gates', {plan: 'free', deployed: false});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     const plan = 'paid plan (pro); this namespace is on plan free';
@@ -30,7 +30,7 @@ export function adding(): void {
   });
 
   it('an unknown plan counts as the default one, and the message says so', async () => {
-    const tenant = await newTenant('plan', {plan: 'gold'});
+    const tenant = await newClusterTenant('plan', {plan: 'gold'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     const says = "free (its label names the plan 'gold', which does not exist)";
@@ -42,7 +42,7 @@ export function adding(): void {
 
 export function goingLive(): void {
   it('a correct record makes the host verified, then live: https from the ACME CA, http redirected once', async () => {
-    const tenant = await newTenant('live', {issuer: 'acme'});
+    const tenant = await newClusterTenant('live', {issuer: 'acme'});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
@@ -59,7 +59,7 @@ export function goingLive(): void {
   });
 
   it('an apex is proved by its addresses and a TXT record', async () => {
-    const tenant = await newTenant('apex');
+    const tenant = await newClusterTenant('apex');
     const host = tenant.zone;
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host, type => type === 'ALIAS');
@@ -72,7 +72,7 @@ export function goingLive(): void {
 
 export function staying(): void {
   it('a verify request for a healthy live domain is answered and requests no certificate', async () => {
-    const tenant = await newTenant('again');
+    const tenant = await newClusterTenant('again');
     const host = tenant.host('shop');
     const attempts = tenant.recordAttempts();
     await tenant.goLive({primary: host});
@@ -84,7 +84,7 @@ export function staying(): void {
   });
 
   it('a verify request for a live domain whose renewal fails starts a new attempt, and traffic never stops', async () => {
-    const tenant = await newTenant('renewal', {issuer: 'acme'});
+    const tenant = await newClusterTenant('renewal', {issuer: 'acme'});
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});
     const before = await visitor.request(`https://${host}/`);
@@ -104,7 +104,7 @@ export function staying(): void {
   });
 
   it('a live domain whose record is gone drifts, is still served, and comes back', async () => {
-    const tenant = await newTenant('drift');
+    const tenant = await newClusterTenant('drift');
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});
     await cluster.zones.remove(host);
@@ -118,9 +118,9 @@ export function staying(): void {
 
 interface Removal {
   readonly state: 'Blocked' | 'Unverified' | 'Verified' | 'Live' | 'Degraded';
-  readonly options: TenantOptions;
+  readonly options: ClusterTenantOptions;
   /** What is done once the domain has been added. */
-  readonly prepare: (tenant: Tenant, host: string) => Promise<void>;
+  readonly prepare: (tenant: ClusterTenant, host: string) => Promise<void>;
 }
 
 const REMOVALS: readonly Removal[] = [
@@ -142,7 +142,7 @@ const REMOVALS: readonly Removal[] = [
 export function removing(): void {
   for (const {state, options, prepare} of REMOVALS) {
     it(`a domain that is ${state} is removed from its Project, and traffic stops`, async () => {
-      const tenant = await newTenant(`rm-${state.toLowerCase()}`, options);
+      const tenant = await newClusterTenant(`rm-${state.toLowerCase()}`, options);
       const host = tenant.host('shop');
       await tenant.applyProject({primary: host});
       await prepare(tenant, host);
@@ -154,6 +154,6 @@ export function removing(): void {
   }
 }
 
-async function setPlan(tenant: Tenant, plan: string): Promise<void> {
-  await client.patch(NAMESPACE, {name: tenant.namespace}, {metadata: {labels: {[LABEL.plan]: plan}}});
+async function setPlan(tenant: ClusterTenant, plan: string): Promise<void> {
+  await admin.patch(NAMESPACE, {name: tenant.namespace}, {metadata: {labels: {[LABEL.plan]: plan}}});
 }

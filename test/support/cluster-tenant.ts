@@ -15,13 +15,13 @@ import {until} from '../cluster/wait.ts';
 import type {Visitor} from './http.ts';
 import {issuerObjects} from './issuers.ts';
 import {follow, listAll, untilObject} from './kube.ts';
-import {domain, namespace, project} from './objects.ts';
+import {domain, project, tenantNamespace} from './objects.ts';
 import * as workload from './workload.ts';
 
 type ProjectDomains = NonNullable<ProjectSpec['domains']>;
 export type IssuerKind = 'acme' | 'fast' | 'none';
 
-export interface TenantOptions {
+export interface ClusterTenantOptions {
   /** Label of the namespace; '' for none. Default: pro. */
   readonly plan?: string;
   /** The tenant's own Issuer: with ACME from Pebble, or immediately from a CA in the cluster. Default: fast. */
@@ -53,22 +53,22 @@ export interface Reach {
   readonly visitor: Visitor;
 }
 
-export async function createTenant(
+export async function createClusterTenant(
   reach: Reach,
   name: string,
-  {plan = 'pro', issuer = 'fast', deployed = true, account}: TenantOptions = {},
-): Promise<Tenant> {
-  const tenant = new Tenant(reach, `${name}-${randomBytes(3).toString('hex')}`);
+  {plan = 'pro', issuer = 'fast', deployed = true, account}: ClusterTenantOptions = {},
+): Promise<ClusterTenant> {
+  const tenant = new ClusterTenant(reach, `${name}-${randomBytes(3).toString('hex')}`);
   const {cluster, client} = reach;
   const zone = cluster.zones.addZone(tenant.zone);
-  const {metadata, ...rest} = namespace(tenant.namespace, {plan, account});
+  const {metadata, ...rest} = tenantNamespace(tenant.namespace, {plan, account});
   const labels = {...metadata.labels, [workload.TENANT_LABEL]: 'true'};
   await client.apply(kinds.NAMESPACE, {...rest, metadata: {...metadata, labels}});
   await Promise.all([zone, tenant.setIssuer(issuer), deployed && tenant.deploy('web')]);
   return tenant;
 }
 
-export class Tenant {
+export class ClusterTenant {
   readonly namespace: string;
   /** A registrable domain; its hosts are subdomains, `zone` itself is an apex. */
   readonly zone: string;

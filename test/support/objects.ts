@@ -13,7 +13,7 @@ export interface NamespaceOptions {
   readonly account?: string | undefined;
 }
 
-export function namespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
+export function tenantNamespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
   const labels = {...(plan && {[LABEL.plan]: plan}), ...(account && {[LABEL.account]: account})};
   return {apiVersion: 'v1', kind: 'Namespace', metadata: {name, labels}};
 }

@@ -14,17 +14,17 @@ import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
-import {client as admin, cluster} from '../world.ts';
+import {admin, cluster} from '../world.ts';
 import {
   type Attacker,
-  EDGE,
-  FORBIDDEN,
+  EDGE_CLASS,
   ingressesFor,
   make,
   makeAsBefore,
   NOT_LISTED,
   newAttacker,
-  OURS,
+  REFUSED_AS_MANAGED,
+  REFUSED_BY_RBAC,
   type Victim,
 } from './attackers.ts';
 import {rulesFor} from './routes.suite.ts';
@@ -70,7 +70,9 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   }
   const approve = {status: {conditions: [{type: 'Approved', status: 'True', reason: 'Mine', message: 'mine'}]}};
   const byHand = {namespace: self.namespace, name: 'by-hand'};
-  await expect(client.patch(CERTIFICATE_REQUEST, byHand, approve, {subresource: 'status'})).rejects.toThrow(FORBIDDEN);
+  await expect(client.patch(CERTIFICATE_REQUEST, byHand, approve, {subresource: 'status'})).rejects.toThrow(
+    REFUSED_BY_RBAC,
+  );
   await bypassCertificates(victim, attacker, spec.acme);
 
   expect(await denials(attacker)).toEqual({
@@ -98,14 +100,14 @@ async function bypassCertificates(victim: Victim, attacker: Attacker, acme: obje
   const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
   const listed = {name: TENANTS_ISSUER, kind: 'Issuer'};
   const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef: listed}});
-  await expect(shown).rejects.toThrow(OURS);
+  await expect(shown).rejects.toThrow(REFUSED_AS_MANAGED);
   const url = 'https://ca.test/1';
   const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
-  const solver = {http01: {ingress: {ingressClassName: EDGE}}};
+  const solver = {http01: {ingress: {ingressClassName: EDGE_CLASS}}};
   const made = make(attacker, CHALLENGE, 'steal', {spec: {...challenge, solver}});
   await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // whichever the API server evaluates first
   const annotations = {'traefik.ingress.kubernetes.io/router.pathmatcher': `Path(\`/\`) || Host(\`${host}\`) && Path`};
-  const ingress = {ingressClassName: EDGE, ingressTemplate: {metadata: {annotations}}};
+  const ingress = {ingressClassName: EDGE_CLASS, ingressTemplate: {metadata: {annotations}}};
   const wide = make(attacker, ISSUER, 'wide', {spec: {acme: {...acme, solvers: [{http01: {ingress}}]}}});
   await expect(wide).rejects.toThrow('An Issuer may not choose where a challenge is solved');
 }

@@ -4,7 +4,7 @@ import {CERTIFICATE_REQUEST, SERVICE} from '../../../src/operator/model/kinds.ts
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
-import {client as admin, cluster} from '../world.ts';
+import {admin, cluster} from '../world.ts';
 import {type Attacker, newAttacker} from './attackers.ts';
 import {makeTenantsIssuer, orderFromTenantsIssuer} from './tenants-issuer.ts';
 

@@ -17,8 +17,8 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
-import {client as admin, visitor} from '../world.ts';
-import {EDGE, FORBIDDEN, make, newAttacker, OURS, type Victim} from './attackers.ts';
+import {admin, visitor} from '../world.ts';
+import {EDGE_CLASS, make, newAttacker, REFUSED_AS_MANAGED, REFUSED_BY_RBAC, type Victim} from './attackers.ts';
 import {rulesFor} from './routes.suite.ts';
 
 export async function changeWhatIsManaged(victim: Victim): Promise<void> {
@@ -35,7 +35,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const elsewhere = [{addresses: ['192.0.2.1'], conditions: {ready: true}}];
   const issuing = [{type: 'Issuing', status: 'True', reason: 'Mine', lastTransitionTime: '2026-01-01T00:00:00Z'}];
   const changes: [ResourceType, string, object, string?][] = [
-    [INGRESS, name, {spec: rulesFor(victim.host, EDGE)}],
+    [INGRESS, name, {spec: rulesFor(victim.host, EDGE_CLASS)}],
     [INGRESS, name, {metadata: {finalizers: ['attacker.test/stay']}}],
     [INGRESS, name, {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.priority': '9999'}}}],
     [INGRESS, `${name}-http`, {metadata: {labels: {[LABEL.managedBy]: null}}}],
@@ -48,14 +48,14 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   ];
   for (const [kind, object, change, subresource] of changes) {
     const changed = client.patch(kind, {namespace, name: object}, {...change}, subresource ? {subresource} : {});
-    await expect(changed, `${kind.kind} ${JSON.stringify(change)}`).rejects.toThrow(OURS);
+    await expect(changed, `${kind.kind} ${JSON.stringify(change)}`).rejects.toThrow(REFUSED_AS_MANAGED);
   }
   for (const kind of [INGRESS, SERVICE, SECRET, CERTIFICATE]) {
-    await expect(client.delete(kind, {namespace, name}), kind.kind).rejects.toThrow(OURS);
+    await expect(client.delete(kind, {namespace, name}), kind.kind).rejects.toThrow(REFUSED_AS_MANAGED);
   }
   const status = {status: {state: 'Live'}};
   const changed = client.patch(DOMAIN, {namespace, name: own}, status, {subresource: 'status'});
-  await expect(changed).rejects.toThrow(FORBIDDEN);
+  await expect(changed).rejects.toThrow(REFUSED_BY_RBAC);
 
   // As one from before the policies, or by a controller that they let pass: it keeps the Ingresses, and they serve nothing.
   const keep = async (finalizers: string[] | null) => {
@@ -81,9 +81,9 @@ export async function takeRights(victim: Victim): Promise<void> {
   }
   const spec = {account: self.namespace, namespace: self.namespace, since: '2020-01-01T00:00:00Z'};
   const claim = {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: victim.host}, spec};
-  await expect(client.create(DOMAIN_CLAIM, claim)).rejects.toThrow(FORBIDDEN);
-  await expect(client.patch(DOMAIN_CLAIM, {name: victim.host}, {spec})).rejects.toThrow(FORBIDDEN);
-  await expect(client.delete(DOMAIN_CLAIM, {name: victim.host})).rejects.toThrow(FORBIDDEN);
+  await expect(client.create(DOMAIN_CLAIM, claim)).rejects.toThrow(REFUSED_BY_RBAC);
+  await expect(client.patch(DOMAIN_CLAIM, {name: victim.host}, {spec})).rejects.toThrow(REFUSED_BY_RBAC);
+  await expect(client.delete(DOMAIN_CLAIM, {name: victim.host})).rejects.toThrow(REFUSED_BY_RBAC);
 
   const rbac = 'rbac.authorization.k8s.io';
   const subjects = [{kind: 'ServiceAccount', name: 'tenant', namespace: self.namespace}];

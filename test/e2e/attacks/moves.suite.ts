@@ -5,7 +5,7 @@ import {hostLabel} from '../../../src/operator/model/derived-names.ts';
 import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow} from '../../support/kube.ts';
-import {client as admin, cluster, visitor} from '../world.ts';
+import {admin, cluster, visitor} from '../world.ts';
 import {type Attacker, attackerIn, newAttacker, newNamespace} from './attackers.ts';
 
 const {zones} = cluster;

@@ -11,7 +11,7 @@ import {until} from '../../cluster/wait.ts';
 import {ACCOUNT} from '../../support/identity.ts';
 import {MESSAGES_HOST} from '../../support/install.ts';
 import {cluster, visitor} from '../world.ts';
-import {type Attacker, attackerIn, FORBIDDEN, make, newAttacker, newNamespace, type Victim} from './attackers.ts';
+import {type Attacker, attackerIn, make, newAttacker, newNamespace, REFUSED_BY_RBAC, type Victim} from './attackers.ts';
 
 export async function collide(victim: Victim): Promise<void> {
   const {tenant} = victim;
@@ -115,7 +115,7 @@ async function writeOwnStatus({client, self}: Attacker, key: string): Promise<vo
       ({message}: Error) => message,
     );
   expect(
-    await until('RBAC knows the right', async () => [await answer()].find(text => !FORBIDDEN.test(text))),
+    await until('RBAC knows the right', async () => [await answer()].find(text => !REFUSED_BY_RBAC.test(text))),
   ).toContain(says);
 }
 

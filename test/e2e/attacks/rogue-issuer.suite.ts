@@ -7,10 +7,10 @@ import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {type RogueAcme, startRogueAcme} from '../../support/rogue-acme.ts';
 import {kindOf} from '../../support/workload.ts';
-import {client as admin, visitor} from '../world.ts';
+import {admin, visitor} from '../world.ts';
 import {
   type Attacker,
-  EDGE,
+  EDGE_CLASS,
   ingressesFor,
   make,
   makeAsBefore,
@@ -29,7 +29,7 @@ export async function relayChallenges(victim: Victim): Promise<void> {
   await attacker.self.goLive({primary: own});
   const rogue = await startRogueAcme({type: 'dns', value: victim.host}, randomBytes(16).toString('hex'));
   try {
-    const spec = issuerSpec(rogue, {ingressClassName: EDGE});
+    const spec = issuerSpec(rogue, {ingressClassName: EDGE_CLASS});
     await expect(make(attacker, ISSUER, 'rogue', {spec})).rejects.toThrow('does not list the server');
     await makeAsBefore(attacker, ISSUER, 'rogue', {spec});
     await relayBy(attacker, own);
@@ -83,7 +83,7 @@ async function relayByAnnotation(attacker: Attacker, own: string): Promise<void>
   const issuerRef = {name: TENANTS_ISSUER, kind: 'Issuer'};
   const spec = {secretName: 'moved', dnsNames: [own], issuerRef};
   for (const name of ['http01-override-ingress-name', 'http01-override-ingress-class', 'http01-parentrefname']) {
-    const annotations = {[`acme.cert-manager.io/${name}`]: EDGE};
+    const annotations = {[`acme.cert-manager.io/${name}`]: EDGE_CLASS};
     await expect(make(attacker, CERTIFICATE, 'moved', {spec}, {annotations})).rejects.toThrow(says);
   }
   const annotations = {'acme.cert-manager.io/http01-edit-in-place': 'true', 'cert-manager.io/issuer': TENANTS_ISSUER};

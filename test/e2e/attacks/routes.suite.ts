@@ -7,8 +7,16 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf} from '../../support/workload.ts';
-import {client as admin, cluster, visitor} from '../world.ts';
-import {type Attacker, EDGE, ingressesFor, make, newAttacker, OURS, type Victim} from './attackers.ts';
+import {admin, cluster, visitor} from '../world.ts';
+import {
+  type Attacker,
+  EDGE_CLASS,
+  ingressesFor,
+  make,
+  newAttacker,
+  REFUSED_AS_MANAGED,
+  type Victim,
+} from './attackers.ts';
 
 const LIST_IT = 'list it in spec.domains of a Project';
 const PORTS = [{name: 'http', port: 80}];
@@ -22,9 +30,9 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   const routes = [{kind: 'Rule', match, services: [{name: 'mine', port: 80}]}];
   const redirectRegex = {regex: '.*', replacement: 'https://evil.test/'};
   const attempts: [ResourceType, object, object?][] = [
-    [INGRESS, {spec: rulesFor(host, EDGE)}],
+    [INGRESS, {spec: rulesFor(host, EDGE_CLASS)}],
     [INGRESS, {spec: rulesFor(host)}],
-    [INGRESS, {spec: rulesFor(host)}, {annotations: {'kubernetes.io/ingress.class': EDGE}}],
+    [INGRESS, {spec: rulesFor(host)}, {annotations: {'kubernetes.io/ingress.class': EDGE_CLASS}}],
     [ofTraefik('IngressRoute'), {spec: {entryPoints: ['websecure'], routes, tls: {}}}],
     [ofTraefik('IngressRouteTCP'), {spec: {routes: [{match: `HostSNI(\`${host}\`)`}], tls: {passthrough: true}}}],
     [MIDDLEWARE, {spec: {redirectRegex}}],
@@ -35,11 +43,11 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   }
   await make(attacker, INGRESS, 'elsewhere', {spec: rulesFor(host, 'another')});
   const elsewhere = {namespace: attacker.self.namespace, name: 'elsewhere'};
-  const change = {spec: {ingressClassName: EDGE}};
+  const change = {spec: {ingressClassName: EDGE_CLASS}};
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
     // The API server fills the class in, once it knows.
-    const says = `Only Nameplate may write Ingresses of class ${EDGE}`;
+    const says = `Only Nameplate may write Ingresses of class ${EDGE_CLASS}`;
     const refusal = () => make(attacker, INGRESS, 'steal', {spec: rulesFor(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
   });
@@ -56,7 +64,7 @@ async function whileEdgeIsDefault(attack: () => Promise<void>): Promise<void> {
   const mark = (value: string | null) =>
     admin.patch(
       INGRESS_CLASS,
-      {name: EDGE},
+      {name: EDGE_CLASS},
       {metadata: {annotations: {'ingressclass.kubernetes.io/is-default-class': value}}},
     );
   await mark('true');
@@ -70,7 +78,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   const [own, next] = [self.host('own'), self.host('next')];
   const leadsAway = {type: 'ExternalName', externalName: 'kubernetes.default.svc.cluster.local'};
   const ahead = make(attacker, SERVICE, routeName(namespace, next), {spec: {...leadsAway, ports: PORTS}});
-  await expect(ahead).rejects.toThrow(OURS);
+  await expect(ahead).rejects.toThrow(REFUSED_AS_MANAGED);
   const ports = PORTS.map(port => ({...port, targetPort: 8080}));
   const edge = {selector: {app: 'web'}, ports, externalIPs: [cluster.info.ingress.address]};
   await expect(make(attacker, SERVICE, 'edge', {spec: edge})).rejects.toThrow('Remove spec.externalIPs');
@@ -95,7 +103,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
     });
     expect(JSON.stringify(slices)).not.toContain(victimsPods[0]);
   }
-  await expect(putBehind(attacker, routeName(namespace, own), victimsPods)).rejects.toThrow(OURS);
+  await expect(putBehind(attacker, routeName(namespace, own), victimsPods)).rejects.toThrow(REFUSED_AS_MANAGED);
   await self.applyProject({aliases: [next]});
   await tenant.createRecords(next);
   await self.sees(next, {state: 'Verified', Routed: 'ServiceWithoutSelector'});

@@ -4,7 +4,7 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow, listAll} from '../../support/kube.ts';
-import {client as admin, cluster, visitor} from '../world.ts';
+import {admin, cluster, visitor} from '../world.ts';
 import {ingressesFor, newAttacker, type Victim} from './attackers.ts';
 
 /** Of plan pro, in test/support/values.yaml. */

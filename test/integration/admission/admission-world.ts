@@ -4,12 +4,12 @@ import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
+import {RELEASE} from '../../support/install.ts';
 import {installCertManagerCrds} from '../operator/cert-manager.ts';
 import {manifest, TENANT} from './routes.rows.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const RBAC = 'rbac.authorization.k8s.io';
-export const SYSTEM = 'nameplate-system';
 
 /** Controllers of Kubernetes; here, kube-controller-manager itself acts as the administrator. */
 function controller(name: string): readonly string[] {
@@ -20,7 +20,7 @@ function controller(name: string): readonly string[] {
 /** A service account as `namespace/name`, or what the administrator impersonates. */
 const WHO = {
   tenant: `${TENANT}/tenant`,
-  operator: `${SYSTEM}/nameplate`,
+  operator: `${RELEASE.namespace}/nameplate`,
   certManager: 'cert-manager/cert-manager',
   edge: 'traefik/traefik',
   /** Like `edge`, but with its rights only in the tenant's namespace, and listed in admission.statusWriters. */
@@ -103,7 +103,7 @@ function renderChart(helm: string, values: readonly string[]): Promise<string> {
     // So that Certificates of tenants are refused for what a test is about, not for their issuer.
     ...['--set-json', `config.certificates.approval.tenantCertificates.hosts=${listed}`],
   ];
-  const chart = ['template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM];
+  const chart = ['template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', RELEASE.namespace];
   return run([helm, ...chart, ...sets, ...values, ...shown]);
 }
 

@@ -3,7 +3,7 @@ import {LABEL} from '../../../src/api/names.ts';
 import type {Who} from './admission-world.ts';
 import {type Manifest, manifest, NEXT, OURS, OURS_ALONE, ports, rules, TENANT} from './routes.rows.ts';
 
-export interface Change {
+export interface ObjectChange {
   readonly what: string;
   /** Created in advance by `creator`, or already existing. */
   readonly object: Manifest | {readonly kind: string; readonly metadata: {readonly name: string}};
@@ -12,12 +12,12 @@ export interface Change {
   readonly subresource?: string;
 }
 
-export interface RefusedChange extends Change {
+export interface RefusedChange extends ObjectChange {
   readonly by?: Who;
   readonly says: string;
 }
 
-export interface AllowedChange extends Change {
+export interface AllowedChange extends ObjectChange {
   readonly by: Who;
 }
 

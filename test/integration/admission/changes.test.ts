@@ -6,7 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {until} from '../../cluster/wait.ts';
 import {type AdmissionWorld, startAdmissionWorld, type Who} from './admission-world.ts';
-import {allowedChanges, type Change, refusedChanges} from './changes.rows.ts';
+import {allowedChanges, type ObjectChange, refusedChanges} from './changes.rows.ts';
 import {MANAGED, type Manifest, manifest, ports, rules, TENANT} from './routes.rows.ts';
 
 let world: AdmissionWorld;
@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => world?.api.stop());
 
-function change(who: Who, {object, patch, subresource}: Change): Promise<string> {
+function change(who: Who, {object, patch, subresource}: ObjectChange): Promise<string> {
   const {kind, metadata} = object;
   const how = [...(subresource ? ['--subresource', subresource] : []), '--type', 'merge'];
   return world.kubectl(who, ['patch', kind, metadata.name, ...how, '--patch', JSON.stringify(patch)]);
 }
 
-async function prepare({object, creator = 'tenant'}: Change): Promise<void> {
+async function prepare({object, creator = 'tenant'}: ObjectChange): Promise<void> {
   if ('apiVersion' in object) await world.act(creator, 'create', object);
 }
 

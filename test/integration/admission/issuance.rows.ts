@@ -1,7 +1,7 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {type Attack, type Deed, type Manifest, manifest} from './routes.rows.ts';
+import {type Manifest, manifest, type ObjectAttack, type ObjectDeed} from './routes.rows.ts';
 
 /** The one server that the platform lists for Issuers of tenants. */
 export const LISTED_SERVER = 'https://ca.example/directory';
@@ -100,7 +100,7 @@ const RESERVED = `np-${'a'.repeat(20)}-1`;
 const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
 const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
 
-export const issuanceAttacks: readonly Attack[] = [
+export const issuanceAttacks: readonly ObjectAttack[] = [
   ...issuers.map(([attack, spec, says], index) => ({
     attack: `an Issuer ${attack}`,
     object: issuer(`steal-${index}`, spec),
@@ -165,7 +165,7 @@ export const issuanceAttacks: readonly Attack[] = [
   },
 ];
 
-export const issuanceDeeds: readonly Deed[] = [
+export const issuanceDeeds: readonly ObjectDeed[] = [
   {
     deed: 'create an Issuer for a listed server, with a solver at the edge',
     object: issuer('listed', solvedBy({http01: {ingress: {ingressClassName: EDGE}}})),
@@ -236,7 +236,7 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
 }
 
 /** Not for a host that the namespace does not hold, no matter who writes it. */
-export const unheld: readonly Deed[] = [
+export const unheld: readonly ObjectDeed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},
   {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},

@@ -1,11 +1,11 @@
 /** What a tenant tries by creating objects that name a class, a Secret, an address, or a host of the platform. */
 import {
-  type Attack,
-  type Deed,
   EDGE,
   LIST_IT,
   manifest,
   NEXT,
+  type ObjectAttack,
+  type ObjectDeed,
   OURS_ALONE,
   ports,
   rules,
@@ -20,7 +20,7 @@ const spec = {selector: {app: 'mine'}, ports};
 const ofClass = (name: string, annotation: string, ingressClassName?: string) =>
   manifest('Ingress', name, {spec: rules(VICTIM, ingressClassName)}, {annotations: {[CLASS]: annotation}});
 
-const classes: readonly Attack[] = [
+const classes: readonly ObjectAttack[] = [
   {attack: 'an Ingress whose annotation names no class', object: ofClass('steal-empty', ''), says: LIST_IT},
   {
     attack: "an Ingress whose annotation names Traefik's default class, while the edge's class has another name",
@@ -37,7 +37,7 @@ const classes: readonly Attack[] = [
 
 const shim = {'cert-manager.io/issuer': 'mine'};
 const tls = [{hosts: ['next.example.com'], secretName: NEXT}];
-const references: readonly Attack[] = [
+const references: readonly ObjectAttack[] = [
   {
     attack: 'an Ingress of another class, from which cert-manager would create the Certificate of a future host',
     object: manifest('Ingress', 'shim', {spec: {...rules('next.example.com', 'internal'), tls}}, {annotations: shim}),
@@ -89,7 +89,7 @@ const ADDRESS_ANNOTATIONS = [
   'service.beta.kubernetes.io/scw-loadbalancer-ip-ids',
 ];
 
-const addresses: readonly Attack[] = [
+const addresses: readonly ObjectAttack[] = [
   {
     attack: "a Service that requests the ingress's address from the load balancer",
     object: manifest('Service', 'steal-ip', {spec: {...spec, type: 'LoadBalancer', loadBalancerIP: '192.0.2.80'}}),
@@ -107,7 +107,7 @@ const record = (dnsName: string) => ({endpoints: [{dnsName, recordType: 'CNAME',
 const annotated = (name: string, annotation: string, hosts: string) =>
   manifest('Service', name, {spec}, {annotations: {[annotation]: hosts}});
 
-const hosts: readonly Attack[] = [
+const hosts: readonly ObjectAttack[] = [
   {
     attack: "a Service with a DNS annotation for another tenant's default host",
     object: annotated('dns-host', dns('hostname'), 'shop.apps.example.net'),
@@ -182,9 +182,9 @@ const hosts: readonly Attack[] = [
   },
 ];
 
-export const objectAttacks: readonly Attack[] = [...classes, ...references, ...addresses, ...hosts];
+export const objectAttacks: readonly ObjectAttack[] = [...classes, ...references, ...addresses, ...hosts];
 
-export const objectDeeds: readonly Deed[] = [
+export const objectDeeds: readonly ObjectDeed[] = [
   {
     deed: 'publish through another ingress controller that reads only the annotation',
     object: ofClass('old-internal', 'internal'),

@@ -75,7 +75,7 @@ export const MANAGED: readonly Manifest[] = [
   manifest('Secret', OURS, {type: 'Opaque'}, managed),
 ];
 
-export interface Attack {
+export interface ObjectAttack {
   readonly attack: string;
   readonly object: Manifest;
   readonly says: string;
@@ -91,7 +91,7 @@ const slice = (name: string, service: string) =>
     {labels: {'kubernetes.io/service-name': service}},
   );
 
-export const attacks: readonly Attack[] = [
+export const attacks: readonly ObjectAttack[] = [
   {attack: 'an Ingress of the edge, for a path of the victim', object: manifest('Ingress', 'steal', {}), says: LIST_IT},
   {
     attack: 'an Ingress without a class',
@@ -183,12 +183,12 @@ export const attacks: readonly Attack[] = [
   },
 ];
 
-export interface Deed {
+export interface ObjectDeed {
   readonly deed: string;
   readonly object: Manifest;
 }
 
-export const allowed: readonly Deed[] = [
+export const allowed: readonly ObjectDeed[] = [
   {
     deed: 'publish by another ingress controller',
     object: manifest('Ingress', 'elsewhere', {spec: rules('intranet.example', 'internal')}),

@@ -5,15 +5,15 @@ import {ANNOTATION} from '../../../src/api/names.ts';
 import {digestOf, mintKey} from '../../../src/keys/format.ts';
 import {COMPLETE, KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {until} from '../../cluster/wait.ts';
-import {newTenant, previousKey} from './key-tenant.ts';
-import type {World} from './key-world.ts';
+import {newKeyTenant, previousKey} from './key-tenant.ts';
+import type {KeyWorld} from './key-world.ts';
 
-export function disturbanceRows(world: () => World): void {
+export function keyDisturbanceSuite(world: () => KeyWorld): void {
   test('a dead operator ends no key, and its successor ends only the keys that were ended meanwhile', async () => {
     const [kept, revoked, gone] = [
-      await newTenant(world(), 'kept'),
-      await newTenant(world(), 'orphan'),
-      await newTenant(world(), 'gone'),
+      await newKeyTenant(world(), 'kept'),
+      await newKeyTenant(world(), 'orphan'),
+      await newKeyTenant(world(), 'gone'),
     ];
     const keys = [await kept.issued(), await revoked.issued(), await gone.issued()] as [string, string, string];
     const {metadata} = kept.secret() ?? {};
@@ -40,15 +40,15 @@ export function disturbanceRows(world: () => World): void {
   // As after an upgrade from 0.1, and after a restore that left the records out.
   test('keys without a record are neither refused nor accepted until a new operator has recorded them all', async () => {
     const [owner, thief] = [
-      await newTenant(world(), 'unrecorded', 'unrecorded'),
-      await newTenant(world(), 'eager', 'eager'),
+      await newKeyTenant(world(), 'unrecorded', 'unrecorded'),
+      await newKeyTenant(world(), 'eager', 'eager'),
     ];
     await thief.issued(); // the older APIKey
     const old = await owner.issued();
     const key = await owner.rotated('once');
     await thief.applySecret({key: old});
     await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
-    const liar = await newTenant(world(), 'liar', 'liar');
+    const liar = await newKeyTenant(world(), 'liar', 'liar');
     await liar.issued();
     await world().operator().kill();
     const refused = [old, key].map(each => refusalsOf(world(), each));
@@ -67,9 +67,15 @@ export function disturbanceRows(world: () => World): void {
 
   // This happens after an upgrade from 0.1, whose operator trusted the annotation, or a restore without status.
   test('nobody gets a key without a record by writing its hash as that of a previous key', async () => {
-    const [older, elder] = [await newTenant(world(), 'older', 'older'), await newTenant(world(), 'elder', 'elder')];
+    const [older, elder] = [
+      await newKeyTenant(world(), 'older', 'older'),
+      await newKeyTenant(world(), 'elder', 'elder'),
+    ];
     const own = [await older.issued(), await elder.issued()] as const;
-    const [shown, wiped] = [await newTenant(world(), 'shown', 'shown'), await newTenant(world(), 'wiped', 'wiped')];
+    const [shown, wiped] = [
+      await newKeyTenant(world(), 'shown', 'shown'),
+      await newKeyTenant(world(), 'wiped', 'wiped'),
+    ];
     const keys = [await shown.issued(), await wiped.issued()] as const;
     await world().operator().kill();
     await older.applySecret({key: own[0]}, {annotations: previousKey(keys[0])});
@@ -88,7 +94,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test('the next operator finishes a rotation that its predecessor began: both keys work', async () => {
-    const tenant = await newTenant(world(), 'halfway');
+    const tenant = await newKeyTenant(world(), 'halfway');
     const old = await tenant.issued();
     await world().operator().kill();
     await tenant.askForRotation('once');
@@ -104,9 +110,9 @@ export function disturbanceRows(world: () => World): void {
 
   test('the record of a deleted APIKey is deleted once it has lingered, and the others stay', async () => {
     const [kept, gone, rotating] = [
-      await newTenant(world(), 'lasting'),
-      await newTenant(world(), 'leaving'),
-      await newTenant(world(), 'turning'),
+      await newKeyTenant(world(), 'lasting'),
+      await newKeyTenant(world(), 'leaving'),
+      await newKeyTenant(world(), 'turning'),
     ];
     const [stays, goes, old] = [await kept.issued(), await gone.issued(), await rotating.issued()];
     const next = await rotating.rotated('once');
@@ -121,7 +127,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test('while the API server is away known keys work for the time that was set, and again when it is back', async () => {
-    const tenant = await newTenant(world(), 'away');
+    const tenant = await newKeyTenant(world(), 'away');
     const key = await tenant.issued();
     const graceMs = 2_000;
     const impatient = await world().authorityWith(graceMs);
@@ -154,7 +160,7 @@ export function disturbanceRows(world: () => World): void {
 }
 
 /** Deletes all records, as if they had never existed. */
-async function forgetKeys({client, authority, keyClaims}: World): Promise<void> {
+async function forgetKeys({client, authority, keyClaims}: KeyWorld): Promise<void> {
   await client.delete(KEY_CLAIM, {name: COMPLETE});
   await until('no key is judged', () => authority.problem()?.includes('not recorded all API keys yet'));
   const hashes = [...keyClaims.list()].map(({metadata}) => metadata.name).filter(name => name !== COMPLETE);
@@ -162,7 +168,7 @@ async function forgetKeys({client, authority, keyClaims}: World): Promise<void> 
 }
 
 /** Collects each refusal that calls a key invalid, checking every millisecond. */
-function refusalsOf({authority}: World, key: string): {end(): unknown[]} {
+function refusalsOf({authority}: KeyWorld, key: string): {end(): unknown[]} {
   const refusals: unknown[] = [];
   const listening = setInterval(() => {
     const answer = authority.authenticate(key);

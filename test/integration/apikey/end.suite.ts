@@ -4,15 +4,15 @@ import {expect, test} from 'vitest';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {digestOf} from '../../../src/keys/format.ts';
-import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';
-import {newTenant} from './key-tenant.ts';
-import type {World} from './key-world.ts';
+import {newKeyTenant} from './key-tenant.ts';
+import type {KeyWorld} from './key-world.ts';
 
-export function endRows(world: () => World): void {
+export function endSuite(world: () => KeyWorld): void {
   test('by its revocation, after one read and one write of the operator, and permanently', async () => {
-    const tenants = await Promise.all([1, 2, 3, 4, 5].map(number => newTenant(world(), `revoked-${number}`)));
+    const tenants = await Promise.all([1, 2, 3, 4, 5].map(number => newKeyTenant(world(), `revoked-${number}`)));
     const latencies: number[] = [];
     for (const tenant of tenants) {
       const key = await tenant.issued();
@@ -44,7 +44,7 @@ export function endRows(world: () => World): void {
   });
 
   test('at its expiry, and begins again when that is put off', async () => {
-    const tenant = await newTenant(world(), 'expired');
+    const tenant = await newKeyTenant(world(), 'expired');
     const key = await tenant.issued();
     const expiresAt = timestamp(Date.now() + 3_000);
     await tenant.patch({expiresAt});
@@ -57,23 +57,23 @@ export function endRows(world: () => World): void {
   });
 
   test('before it begins where it is revoked from the start: none is made', async () => {
-    const tenant = await newTenant(world(), 'stillborn');
+    const tenant = await newKeyTenant(world(), 'stillborn');
     await tenant.apply({revoked: true});
     await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
     expect(tenant.secret()).toBeUndefined();
   });
 
   test('when its namespace is being deleted, however long a finalizer in it keeps the APIKey', async () => {
-    const tenant = await newTenant(world(), 'closed');
+    const tenant = await newKeyTenant(world(), 'closed');
     const key = await tenant.issued();
-    await world().client.delete(NAMESPACES, {name: 'closed'}); // no controller runs here that would delete what is in it
+    await world().client.delete(NAMESPACE, {name: 'closed'}); // no controller runs here that would delete what is in it
     await tenant.ends(key);
     expect(tenant.apiKey(), 'the APIKey still exists').toBeDefined();
     await tenant.until('its record is released', () => tenant.claim(key)?.spec.releasedAt);
   });
 
   test('when its Secret is deleted, and a new one is made', async () => {
-    const tenant = await newTenant(world(), 'lost');
+    const tenant = await newKeyTenant(world(), 'lost');
     const key = await tenant.issued();
     await tenant.deleteSecret();
     await tenant.ends(key);
@@ -82,7 +82,7 @@ export function endRows(world: () => World): void {
   });
 
   test('with its APIKey, the Secret too; one of the same name gets another key', async () => {
-    const tenant = await newTenant(world(), 'deleted');
+    const tenant = await newKeyTenant(world(), 'deleted');
     const key = await tenant.issued();
     await tenant.delete();
     await tenant.ends(key);
@@ -91,7 +91,7 @@ export function endRows(world: () => World): void {
   });
 
   test('also if the next APIKey with the name comes immediately', async () => {
-    const tenant = await newTenant(world(), 'replaced');
+    const tenant = await newKeyTenant(world(), 'replaced');
     const key = await tenant.issued();
     await tenant.delete();
     await tenant.apply();
@@ -102,19 +102,19 @@ export function endRows(world: () => World): void {
   });
 
   test('not by a restore: the Secret comes before its APIKey, which has another uid then', async () => {
-    const tenant = await newTenant(world(), 'restored', 'acme');
+    const tenant = await newKeyTenant(world(), 'restored', 'acme');
     const key = await tenant.issued();
     const {labels = {}, annotations = {}} = tenant.secret()?.metadata ?? {};
-    await world().client.delete(NAMESPACES, {name: 'restored'});
+    await world().client.delete(NAMESPACE, {name: 'restored'});
     // By the cluster's own controller, which takes its time.
-    const isGone = async () => !(await world().client.get(NAMESPACES, {name: 'restored'}));
+    const isGone = async () => !(await world().client.get(NAMESPACE, {name: 'restored'}));
     await until('the namespace is gone', isGone, {timeoutMs: 60_000, intervalMs: 250});
     await tenant.ends(key);
-    const again = await newTenant(world(), 'restored', 'acme');
+    const again = await newKeyTenant(world(), 'restored', 'acme');
     await again.applySecret({key}, {labels, annotations});
     const {metadata} = again.secret() ?? {};
     // The operator has looked at it once it has done with what came after.
-    const marker = await newTenant(world(), 'marker');
+    const marker = await newKeyTenant(world(), 'marker');
     await marker.issued();
     expect(await again.issued()).toBe(key);
     expect(again.secret()?.metadata.uid).toBe(metadata?.uid);
@@ -122,7 +122,7 @@ export function endRows(world: () => World): void {
   });
 
   test('also where that one has its Secret under another name', async () => {
-    const tenant = await newTenant(world(), 'renamed');
+    const tenant = await newKeyTenant(world(), 'renamed');
     const key = await tenant.issued();
     await tenant.delete();
     await tenant.apply({secretName: 'elsewhere'});
@@ -132,7 +132,7 @@ export function endRows(world: () => World): void {
   });
 
   test("and leaves alone what only has its Secret's label", async () => {
-    const tenant = await newTenant(world(), 'copied');
+    const tenant = await newKeyTenant(world(), 'copied');
     const key = await tenant.issued();
     const labels = {[LABEL.managedBy]: 'nameplate', [LABEL.apiKey]: 'shop'};
     const copy = {apiVersion: 'v1', kind: 'Secret', metadata: {name: 'copy', namespace: 'copied', labels}};

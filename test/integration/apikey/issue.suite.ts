@@ -4,16 +4,16 @@ import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {NAMESPACE as NAMESPACES} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';
-import {newTenant} from './key-tenant.ts';
-import type {World} from './key-world.ts';
+import {newKeyTenant} from './key-tenant.ts';
+import type {KeyWorld} from './key-world.ts';
 
-export function issueRows(world: () => World): void {
+export function issueSuite(world: () => KeyWorld): void {
   test('into a Secret of the tenant; the status shows its hash and how it begins', async () => {
-    const tenant = await newTenant(world(), 'made', 'acme');
+    const tenant = await newKeyTenant(world(), 'made', 'acme');
     const key = await tenant.issued({scopes: ['messages:read', 'messages:process']});
     expect(isKey(key)).toBe(true);
     const {status} = tenant.apiKey() ?? {};
@@ -45,7 +45,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('and read as the message says', async () => {
-    const tenant = await newTenant(world(), 'read');
+    const tenant = await newKeyTenant(world(), 'read');
     const key = await tenant.issued();
     const output = await world().api.kubectl(
       'get',
@@ -62,12 +62,12 @@ export function issueRows(world: () => World): void {
   });
 
   test('for the account of the namespace, also when the platform changes that', async () => {
-    const tenant = await newTenant(world(), 'account');
+    const tenant = await newKeyTenant(world(), 'account');
     const key = await tenant.issued();
-    const namespace = await world().client.get(NAMESPACES, {name: 'account'});
+    const namespace = await world().client.get(NAMESPACE, {name: 'account'});
     const uid = namespace?.metadata.uid ?? '';
     expect(world().authority.authenticate(key)).toMatchObject({account: uid});
-    await world().client.patch(NAMESPACES, {name: 'account'}, {metadata: {labels: {[LABEL.account]: 'moved'}}});
+    await world().client.patch(NAMESPACE, {name: 'account'}, {metadata: {labels: {[LABEL.account]: 'moved'}}});
     await tenant.until('the key is the new account’s', async () => {
       const holder = world().authority.authenticate(key);
       return 'account' in holder && holder.account === 'moved';
@@ -76,7 +76,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('never into an existing Secret; it stays as it was, and the key is issued once it is gone', async () => {
-    const tenant = await newTenant(world(), 'conflict');
+    const tenant = await newKeyTenant(world(), 'conflict');
     await tenant.applySecret({key: 'of somebody else', other: 'x'});
     const before = tenant.secret();
     await tenant.apply();
@@ -91,7 +91,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('again from the Secret when the status is lost', async () => {
-    const tenant = await newTenant(world(), 'wiped');
+    const tenant = await newKeyTenant(world(), 'wiped');
     const key = await tenant.issued();
     const {metadata} = tenant.secret() ?? {};
     await tenant.wipeStatus();
@@ -101,7 +101,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('not from a Secret that was changed, until it is fixed', async () => {
-    const tenant = await newTenant(world(), 'changed');
+    const tenant = await newKeyTenant(world(), 'changed');
     const key = await tenant.issued();
     await tenant.applySecret({key: 'hunter2'});
     await tenant.becomes({Active: 'NotIssued', Ready: 'SecretInvalid'}, ['kubectl delete secret shop-apikey']);
@@ -112,7 +112,10 @@ export function issueRows(world: () => World): void {
   });
 
   test("of its own, if it copies another account's key: the first holder keeps that one", async () => {
-    const [owner, thief] = [await newTenant(world(), 'owner', 'owner'), await newTenant(world(), 'thief', 'thief')];
+    const [owner, thief] = [
+      await newKeyTenant(world(), 'owner', 'owner'),
+      await newKeyTenant(world(), 'thief', 'thief'),
+    ];
     await thief.issued();
     const key = await owner.issued();
     await thief.applySecret({key});
@@ -128,7 +131,10 @@ export function issueRows(world: () => World): void {
   });
 
   test('of its own, even after the first holder was deleted: the record keeps the key from other accounts', async () => {
-    const [first, second] = [await newTenant(world(), 'first', 'first'), await newTenant(world(), 'second', 'second')];
+    const [first, second] = [
+      await newKeyTenant(world(), 'first', 'first'),
+      await newKeyTenant(world(), 'second', 'second'),
+    ];
     const key = await first.issued();
     await second.issued();
     await second.applySecret({key});
@@ -147,7 +153,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('and an account takes its key along to another namespace', async () => {
-    const [from, to] = [await newTenant(world(), 'from', 'moving'), await newTenant(world(), 'to', 'moving')];
+    const [from, to] = [await newKeyTenant(world(), 'from', 'moving'), await newKeyTenant(world(), 'to', 'moving')];
     const key = await from.issued();
     await to.issued();
     await to.applySecret({key});
@@ -159,7 +165,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('by three writes: the Secret, the record, the status', async () => {
-    const tenant = await newTenant(world(), 'counted');
+    const tenant = await newKeyTenant(world(), 'counted');
     await tenant.issued({expiresAt: '2100-01-01T00:00:00Z'});
     const hash = tenant.apiKey()?.status?.sha256 ?? 'no hash';
     const writes = async (namespace: string, hash: string) =>
@@ -174,14 +180,14 @@ export function issueRows(world: () => World): void {
     expect(await audited('counted', hash)).toEqual(issued);
     // The operator reconciles each one again, and writes nothing more.
     await world().client.patch(API_KEY, {namespace: 'counted', name: 'shop'}, {metadata: {labels: {team: 'a'}}});
-    const marker = await newTenant(world(), 'counted-marker');
+    const marker = await newKeyTenant(world(), 'counted-marker');
     await marker.issued();
     await audited('counted-marker', marker.apiKey()?.status?.sha256 ?? 'no hash');
     expect(await writes('counted', hash)).toEqual(issued);
   });
 
   test('or the API server’s rejection is reported, without the key that it quotes', async () => {
-    const tenant = await newTenant(world(), 'policy');
+    const tenant = await newKeyTenant(world(), 'policy');
     await world().api.apply(POLICY);
     await tenant.until('the policy is in force', async () => {
       const refused = await tenant.applySecret({key: 'probe'}).catch((error: Error) => error.message);
@@ -196,7 +202,7 @@ export function issueRows(world: () => World): void {
   });
 
   test('for each name of a Secret once', async () => {
-    const tenant = await newTenant(world(), 'twice');
+    const tenant = await newKeyTenant(world(), 'twice');
     await tenant.issued();
     const spec = {scopes: ['messages:write' as const], secretName: 'shop-apikey'};
     const metadata = {name: 'second', namespace: 'twice'};

@@ -7,19 +7,19 @@ import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import type {KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {NAMESPACE as NAMESPACES, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
-import type {World} from './key-world.ts';
+import type {KeyWorld} from './key-world.ts';
 
 const NAME = 'shop';
 const SECRET_NAME = 'shop-apikey';
 const PATIENCE = {timeoutMs: 40_000, intervalMs: 25};
 
-export async function newTenant(world: World, namespace: string, account?: string): Promise<Tenant> {
-  await world.client.apply(NAMESPACES, objects.namespace(namespace, {account}));
-  return new Tenant(world, namespace);
+export async function newKeyTenant(world: KeyWorld, namespace: string, account?: string): Promise<KeyTenant> {
+  await world.client.apply(NAMESPACE, objects.tenantNamespace(namespace, {account}));
+  return new KeyTenant(world, namespace);
 }
 
 /** The annotations of a Secret whose previous key was this one, and works for another hour. */
@@ -28,11 +28,11 @@ export function previousKey(key: string): Record<string, string> {
   return {[ANNOTATION.previousSha256]: digestOf(key), [ANNOTATION.previousValidUntil]: validUntil};
 }
 
-export class Tenant {
-  readonly world: World;
+export class KeyTenant {
+  readonly world: KeyWorld;
   readonly namespace: string;
 
-  constructor(world: World, namespace: string) {
+  constructor(world: KeyWorld, namespace: string) {
     this.world = world;
     this.namespace = namespace;
   }

@@ -22,15 +22,16 @@ import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
+import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-export const NAMESPACE = 'nameplate-system';
-export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:nameplate`;
-export const MESSAGES_USER = `system:serviceaccount:${NAMESPACE}:nameplate-messages`;
+const MESSAGES_ACCOUNT = `${RELEASE.name}-messages`;
+export const MESSAGES_USER = `system:serviceaccount:${RELEASE.namespace}:${MESSAGES_ACCOUNT}`;
 
-export interface World {
+export interface KeyWorld {
   readonly api: ApiServer;
   /** Acts as an administrator. */
   readonly client: KubeClient;
@@ -56,17 +57,17 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export async function startWorld(): Promise<World> {
+export async function startKeyWorld(): Promise<KeyWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-apikey-'));
   const helm = (await ensurePrograms(['helm'])).path('helm');
   const audit = join(folder, 'audit.log');
   const api = await startApiServer({crds: [join(ROOT, 'crds')], flags: await auditFlags(folder, audit)});
-  await api.kubectl('create', 'namespace', NAMESPACE);
+  await api.kubectl('create', 'namespace', RELEASE.namespace);
   await api.apply(await renderRbac(helm));
-  const [client, messagesClient] = [api.kubeconfig, await api.kubeconfigFor(NAMESPACE, 'nameplate-messages')].map(
+  const [client, messagesClient] = [api.kubeconfig, await api.kubeconfigFor(RELEASE.namespace, MESSAGES_ACCOUNT)].map(
     clientOf,
   ) as [KubeClient, KubeClient];
-  const kubeconfig = await api.kubeconfigFor(NAMESPACE, 'nameplate');
+  const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
   const operators: OperatorProcess[] = [];
@@ -143,21 +144,30 @@ async function auditFlags(folder: string, log: string): Promise<string[]> {
 /** What the chart grants to both programs, and nothing else of it. */
 async function renderRbac(helm: string): Promise<string> {
   const values = {
-    'config.platform.baseDomain': 'apps.platform.test',
-    'config.platform.targetDomain': 'edge.platform.test',
+    'config.platform.baseDomain': BASE_DOMAIN,
+    'config.platform.targetDomain': TARGET_DOMAIN,
     'config.certificates.issuerRef.name': 'none',
     'messages.enabled': 'true',
-    'messages.host': 'api.platform.test',
+    'messages.host': MESSAGES_HOST,
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `${path}=${value}`]);
   const files = ['rbac', 'serviceaccount', 'messages-rbac'];
   const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
-  return run([helm, 'template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', NAMESPACE, ...sets, ...shown]);
+  return run([
+    helm,
+    'template',
+    RELEASE.name,
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    RELEASE.namespace,
+    ...sets,
+    ...shown,
+  ]);
 }
 
 function configOf(keyFile: string) {
   return {
-    platform: {baseDomain: 'apps.platform.test', targetDomain: 'edge.platform.test', keyFile},
+    platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, keyFile},
     certificates: {issuerRef: {name: 'none'}},
     dns: {mode: 'recursive', recursives: ['127.0.0.1:53']}, // nobody has a domain here
     controller: {leaderElection: {enabled: false}},

@@ -4,17 +4,17 @@ import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {SECRET} from '../../../src/operator/model/kinds.ts';
-import {newTenant} from './key-tenant.ts';
-import {MESSAGES_USER, type World} from './key-world.ts';
+import {newKeyTenant} from './key-tenant.ts';
+import {type KeyWorld, MESSAGES_USER} from './key-world.ts';
 
-export function rightsRows(world: () => World): void {
+export function rightsSuite(world: () => KeyWorld): void {
   test('it reads KeyClaims', async () => {
     const pages = world().messagesClient.list(KEY_CLAIM);
     for await (const {items} of pages) expect(items).toBeDefined();
   });
 
   test('it reads no Secret, whatever request it gets', async () => {
-    const tenant = await newTenant(world(), 'private');
+    const tenant = await newKeyTenant(world(), 'private');
     await tenant.issued();
     const {messagesClient} = world();
     const first = async (items: AsyncIterable<unknown>) => {
@@ -34,7 +34,7 @@ export function rightsRows(world: () => World): void {
   });
 
   test('it changes no APIKey, no status, and no KeyClaim', async () => {
-    const tenant = await newTenant(world(), 'fixed');
+    const tenant = await newKeyTenant(world(), 'fixed');
     const name = digestOf(await tenant.issued());
     const at = {namespace: 'fixed', name: 'shop'};
     const {messagesClient} = world();
@@ -53,8 +53,8 @@ export function rightsRows(world: () => World): void {
   // A role with every right in a namespace allows this; the policy that forbids it is not installed here.
   test('it never trusts the status of an APIKey', async () => {
     const [victim, thief] = [
-      await newTenant(world(), 'believed', 'believed'),
-      await newTenant(world(), 'lying', 'lying'),
+      await newKeyTenant(world(), 'believed', 'believed'),
+      await newKeyTenant(world(), 'lying', 'lying'),
     ];
     const [theirs, own] = [await victim.issued(), await thief.issued()];
     const lies = [

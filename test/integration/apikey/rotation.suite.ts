@@ -2,15 +2,15 @@
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {newTenant, previousKey} from './key-tenant.ts';
-import type {World} from './key-world.ts';
+import {newKeyTenant, previousKey} from './key-tenant.ts';
+import type {KeyWorld} from './key-world.ts';
 
 const ROTATING = {Active: 'Rotating', Ready: 'Issued'};
 const ACTIVE = {Active: 'Active', Ready: 'Issued'};
 
-export function rotationRows(world: () => World): void {
+export function rotationSuite(world: () => KeyWorld): void {
   test('and the previous one keeps working for the overlap, which is stored in the Secret', async () => {
-    const tenant = await newTenant(world(), 'overlap');
+    const tenant = await newKeyTenant(world(), 'overlap');
     const old = await tenant.issued({rotation: {overlapSeconds: 3600}});
     const key = await tenant.rotated('once');
     expect(key).not.toBe(old);
@@ -26,7 +26,7 @@ export function rotationRows(world: () => World): void {
   });
 
   test('until the overlap is over', async () => {
-    const tenant = await newTenant(world(), 'over');
+    const tenant = await newKeyTenant(world(), 'over');
     const old = await tenant.issued({rotation: {overlapSeconds: 2}});
     await tenant.askForRotation('once');
     await tenant.until('it is rotated', () => tenant.apiKey()?.status?.lastHandledRotateRequest === 'once');
@@ -41,7 +41,7 @@ export function rotationRows(world: () => World): void {
   });
 
   test('or until the overlap is set to 0', async () => {
-    const tenant = await newTenant(world(), 'cut');
+    const tenant = await newKeyTenant(world(), 'cut');
     const old = await tenant.issued();
     const key = await tenant.rotated('once');
     expect(tenant.accepts(old), 'a day by default').toBe(true);
@@ -52,7 +52,7 @@ export function rotationRows(world: () => World): void {
   });
 
   test('and a second request ends the one before last', async () => {
-    const tenant = await newTenant(world(), 'again');
+    const tenant = await newKeyTenant(world(), 'again');
     const first = await tenant.issued();
     const second = await tenant.rotated('once');
     const third = await tenant.rotated('twice');
@@ -61,8 +61,8 @@ export function rotationRows(world: () => World): void {
   });
 
   test('and the previous key stays with its account: another account that copies it gets nothing', async () => {
-    const owner = await newTenant(world(), 'rotating', 'rotating');
-    const thief = await newTenant(world(), 'copying', 'copying');
+    const owner = await newKeyTenant(world(), 'rotating', 'rotating');
+    const thief = await newKeyTenant(world(), 'copying', 'copying');
     await thief.issued();
     const old = await owner.issued();
     await owner.rotated('once');
@@ -73,8 +73,8 @@ export function rotationRows(world: () => World): void {
   });
 
   test('and nobody gets an ended key by writing its hash as that of a previous key', async () => {
-    const owner = await newTenant(world(), 'ended', 'ended');
-    const thief = await newTenant(world(), 'guessing', 'guessing');
+    const owner = await newKeyTenant(world(), 'ended', 'ended');
+    const thief = await newKeyTenant(world(), 'guessing', 'guessing');
     const [key, own] = [await owner.issued(), await thief.issued()];
     await owner.delete();
     await owner.ends(key);
@@ -91,7 +91,7 @@ export function rotationRows(world: () => World): void {
   });
 
   test('both end when the APIKey is revoked, and no request makes another', async () => {
-    const tenant = await newTenant(world(), 'both');
+    const tenant = await newKeyTenant(world(), 'both');
     const old = await tenant.issued();
     const key = await tenant.rotated('once');
     await tenant.patch({revoked: true});

@@ -2,12 +2,12 @@
 import {expect, test} from 'vitest';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/model/kinds.ts';
-import type {World} from './key-world.ts';
+import type {KeyWorld} from './key-world.ts';
 
 /** A key, or the base64 of its beginning. */
 const KEY = /npk_[0-9A-Za-z]{36}|bnBrX[0-9A-Za-z+/]{40}/g;
 
-export function secrecyRows(world: () => World): void {
+export function secrecySuite(world: () => KeyWorld): void {
   test('what is looked for would be found', async () => {
     const secrets: KeySecret[] = [];
     for await (const {items} of world().client.list<KeySecret>(SECRET)) secrets.push(...items);

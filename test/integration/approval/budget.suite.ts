@@ -11,9 +11,9 @@ import {
   PROJECT,
 } from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
-import {ISSUER_NAME} from '../operator/cert-manager.ts';
-import {newTenant, type Tenant} from '../operator/domain-tenant.ts';
-import type {World} from '../operator/operator-world.ts';
+import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
+import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import type {OperatorWorld} from '../operator/operator-world.ts';
 import {signingRequest} from './signing-request.ts';
 
 const WINDOW_SECONDS = 3600;
@@ -22,10 +22,10 @@ const FREE = 4;
 const RESERVE = 2;
 const WAITS = {state: 'Verified', CertificateReady: 'OrderBudget', Ready: 'OrderBudget'} as const;
 
-export function budgetRows(world: () => World): void {
-  let greedy: Tenant;
-  let modest: Tenant;
-  let late: Tenant;
+export function budgetSuite(world: () => OperatorWorld): void {
+  let greedy: DomainTenant;
+  let modest: DomainTenant;
+  let late: DomainTenant;
   let config: Record<string, unknown>;
 
   beforeAll(async () => {
@@ -33,9 +33,9 @@ export function budgetRows(world: () => World): void {
     const orders = ordersMade(world()).length + FREE + RESERVE;
     config = withBudget(world(), {orders, renewalReserve: RESERVE, windowSeconds: WINDOW_SECONDS});
     await world().startOperator('budget', config);
-    greedy = await newTenant(world(), 'greedy');
-    modest = await newTenant(world(), 'modest');
-    late = await newTenant(world(), 'late');
+    greedy = await newDomainTenant(world(), 'greedy');
+    modest = await newDomainTenant(world(), 'modest');
+    late = await newDomainTenant(world(), 'late');
   });
 
   test("a tenant with many hosts leaves room for another's first host, and sees when its own continue", async () => {
@@ -122,7 +122,7 @@ export function budgetRows(world: () => World): void {
   test('new hosts under one registrable domain are limited, and delay no other domain', async () => {
     await world().operator().stop();
     await world().startOperator('budget-domain', withBudget(world(), {newHostsPerDomain: 3}));
-    const [wide, other] = [await newTenant(world(), 'wide'), await newTenant(world(), 'other')];
+    const [wide, other] = [await newDomainTenant(world(), 'wide'), await newDomainTenant(world(), 'other')];
     const hosts = ['a', 'b', 'c', 'd'].map(label => wide.host(label));
     await wide.deployedProject({aliases: hosts});
     for (const host of hosts) await wide.createRecords(host);
@@ -143,7 +143,7 @@ export function budgetRows(world: () => World): void {
     await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
     const hosts = others.map(({status}) => status?.defaultHost ?? '');
     await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));
-    const tenant = await newTenant(world(), 'restless');
+    const tenant = await newDomainTenant(world(), 'restless');
     const requests = () => world().history.list(CERTIFICATE_REQUEST, tenant.namespace);
     for (const name of ['one', 'two']) {
       await tenant.deployedProject({}, name);
@@ -156,14 +156,14 @@ export function budgetRows(world: () => World): void {
     }
     await tenant.deployedProject({}, 'three');
     await tenant.until('the third is requested', () => requests().length > 0);
-    const other = await newTenant(world(), 'restful');
+    const other = await newDomainTenant(world(), 'restful');
     await other.deployedProject({}, 'shop');
     await other.projectBecomes('shop', {Ready: 'Published'});
     expect(requests().filter(isDecided), 'the third new host waits').toEqual([]);
   });
 
   test('a tenant that requests its own host repeatedly is approved five times in an hour', async () => {
-    const tenant = await newTenant(world(), 'again');
+    const tenant = await newDomainTenant(world(), 'again');
     const host = tenant.host('shop');
     await proved(tenant, host);
     await tenant.becomesLive(host);
@@ -181,14 +181,19 @@ export function budgetRows(world: () => World): void {
 }
 
 /** A deployed Project with the host, whose records are right. */
-async function proved(tenant: Tenant, host: string): Promise<void> {
+async function proved(tenant: DomainTenant, host: string): Promise<void> {
   await tenant.deployedProject({aliases: [...hostsOf(tenant), host]});
   await tenant.createRecords(host);
 }
 
-async function requestByHand({world, namespace}: Tenant, name: string, host: string, group: string): Promise<void> {
+async function requestByHand(
+  {world, namespace}: DomainTenant,
+  name: string,
+  host: string,
+  group: string,
+): Promise<void> {
   const request = await signingRequest({names: [`DNS:${host}`]});
-  const issuerRef = {name: ISSUER_NAME, kind: 'ClusterIssuer', group};
+  const issuerRef = {name: CLUSTER_ISSUER_NAME, kind: 'ClusterIssuer', group};
   const intent = {
     apiVersion: 'cert-manager.io/v1',
     kind: 'CertificateRequest',
@@ -198,39 +203,39 @@ async function requestByHand({world, namespace}: Tenant, name: string, host: str
   await world.client.create(CERTIFICATE_REQUEST, intent);
 }
 
-function withBudget(world: World, orderBudget: Readonly<Record<string, number>>): Record<string, unknown> {
+function withBudget(world: OperatorWorld, orderBudget: Readonly<Record<string, number>>): Record<string, unknown> {
   return {certificates: {...(world.config.certificates as object), orderBudget}};
 }
 
 /** The times of what counts: orders on claims, and those of default hosts. */
-function ordersMade({history}: World): number[] {
+function ordersMade({history}: OperatorWorld): number[] {
   const onClaims = history.list(DOMAIN_CLAIM).flatMap(({spec}) => spec.orders ?? []);
   const ofDefaultHosts = history.list(HELD_HOSTS).flatMap(({spec}) => Object.values(spec.orders ?? {}).flat());
   return [...onClaims, ...ofDefaultHosts].map(({at}) => Date.parse(at));
 }
 
 /** The default hosts for which orders are remembered. */
-function hostsOrdered({history}: World): Set<string> {
+function hostsOrdered({history}: OperatorWorld): Set<string> {
   return new Set(history.list(HELD_HOSTS).flatMap(({spec}) => Object.keys(spec.orders ?? {})));
 }
 
-function certificatesIn({world, namespace}: Tenant) {
+function certificatesIn({world, namespace}: DomainTenant) {
   return world.history.list(CERTIFICATE, namespace);
 }
 
-function timesOf(tenant: Tenant, host: string): number[] {
+function timesOf(tenant: DomainTenant, host: string): number[] {
   return tenant.claim(host)?.spec.orders?.map(({at}) => Date.parse(at)) ?? [];
 }
 
-function hostsOf({world, namespace}: Tenant): string[] {
+function hostsOf({world, namespace}: DomainTenant): string[] {
   return world.history.list(DOMAIN, namespace).map(({spec}) => spec.host);
 }
 
-function hostsThatWait(tenant: Tenant): string[] {
+function hostsThatWait(tenant: DomainTenant): string[] {
   return hostsOf(tenant).filter(host => reasonOf(tenant, host) === 'OrderBudget');
 }
 
-function reasonOf(tenant: Tenant, host: string): string | undefined {
+function reasonOf(tenant: DomainTenant, host: string): string | undefined {
   return tenant.domain(host)?.status?.conditions?.find(({type}) => type === 'CertificateReady')?.reason;
 }
 

@@ -12,18 +12,18 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
-import {newTenant, type Tenant} from '../operator/domain-tenant.ts';
-import {UNHURRIED, type World} from '../operator/operator-world.ts';
+import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {type OperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
 import {signingRequest} from './signing-request.ts';
 
 /** Nobody issues for it, and nobody but the test decides on it. */
 const ISSUER = {name: 'none', kind: 'Issuer', group: 'ca.test'};
 const EXEMPT = 'kube-system';
 
-export function challengeRows(world: () => World): void {
+export function challengeSuite(world: () => OperatorWorld): void {
   test('a challenge and its Order are withdrawn after their request failed, even if the operator crashed meanwhile', async () => {
     const {client} = world();
-    const {namespace} = await newTenant(world(), 'outlived');
+    const {namespace} = await newDomainTenant(world(), 'outlived');
     const [host, key] = ['shop.outlived.test', {namespace, name: 'late'}];
     const request = await client.create<KubeObject>(CERTIFICATE_REQUEST, {
       apiVersion: 'cert-manager.io/v1',
@@ -58,7 +58,7 @@ export function challengeRows(world: () => World): void {
     await world().operator().stop();
     const certificates = {...(world().config.certificates as object), challenges: {timeoutSeconds: 10}};
     await world().startOperator('impatient', {certificates});
-    const tenant = await newTenant(world(), 'queued');
+    const tenant = await newDomainTenant(world(), 'queued');
     const hosts = {queued: tenant.host('queued'), first: tenant.host('first')};
     await tenant.deployedProject({aliases: Object.values(hosts)});
     await Promise.all(Object.values(hosts).map(host => tenant.live(host)));
@@ -101,7 +101,7 @@ async function isProcessed(client: KubeClient, key: {namespace: string; name: st
 }
 
 /** Of the requests of a Certificate, such as "Approved True" and "Ready Failed". */
-function conditions({namespace, world: {history}}: Tenant, certificate: string): string[] {
+function conditions({namespace, world: {history}}: DomainTenant, certificate: string): string[] {
   const requests = history.list(CERTIFICATE_REQUEST, namespace) as CertificateRequest[];
   const own = requests.filter(({metadata}) => metadata.name.startsWith(`${certificate}-`));
   const all = own.flatMap(({status}) => status?.conditions ?? []);

@@ -7,16 +7,16 @@ import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
-import {newTenant, type Tenant, type TenantWorld} from '../operator/domain-tenant.ts';
+import {type DomainTenant, type DomainTenantWorld, newDomainTenant} from '../operator/domain-tenant.ts';
 import {issuances, liveThrough, type State, type Traces} from './life.ts';
-import {type Moment, MortalOperator, type OperatorWorld, type Plan} from './mortal-operator.ts';
+import {type DeathMoment, MortalOperator, type MortalOperatorWorld, type Plan} from './mortal-operator.ts';
 
 /** An operator takes a core for a second when it starts. */
 const LIVES_AT_ONCE = 6;
 
 export interface CrashOptions {
   /** What a new tenant needs in addition to its namespace and its zone. */
-  readonly prepare?: (tenant: Tenant) => Promise<void>;
+  readonly prepare?: (tenant: DomainTenant) => Promise<void>;
   /** How long a life may take for each of its steps. An operator that dies at each write starts some thirty times until all is live. */
   readonly patienceMs: number;
   /** How long all the lives of a test may take. */
@@ -27,10 +27,10 @@ interface Life {
   readonly traces: Traces;
   readonly writes: readonly string[];
   readonly deaths: readonly number[];
-  readonly tenant: Tenant;
+  readonly tenant: DomainTenant;
 }
 
-export function crashRows(world: () => TenantWorld & OperatorWorld, options: CrashOptions): void {
+export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld, options: CrashOptions): void {
   const {prepare, patienceMs, timeoutMs} = options;
   /** A life in which nobody dies. */
   let undisturbed: Life;
@@ -43,7 +43,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
 
   /** A life under a plan of deaths, in a namespace and under an operator of its own. */
   async function live(plan: Plan, want?: Traces): Promise<Life> {
-    const tenant = await newTenant(world(), `crash-${randomBytes(2).toString('hex')}`, {timeoutMs: patienceMs});
+    const tenant = await newDomainTenant(world(), `crash-${randomBytes(2).toString('hex')}`, {timeoutMs: patienceMs});
     await prepare?.(tenant);
     const operator = await MortalOperator.start(world(), tenant.namespace, plan);
     try {
@@ -81,7 +81,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
     return {failures, deaths};
   }
 
-  function once(moment: Moment): Map<string, Plan> {
+  function once(moment: DeathMoment): Map<string, Plan> {
     const at = (death: number): [string, Plan] => [
       `${moment} write ${death} (${undisturbed.writes[death - 1]})`,
       n => (n === death ? moment : undefined),
@@ -96,7 +96,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
     console.log(`A whole life makes ${undisturbed.writes.length} writes: ${undisturbed.writes.join(', ')}`);
   });
 
-  test.each<Moment>(['before', 'after'])(
+  test.each<DeathMoment>(['before', 'after'])(
     'killed just %s each write, the operator ends where it would have ended',
     async moment => {
       const {failures, deaths} = await failuresOf(once(moment));
@@ -126,7 +126,7 @@ export function crashRows(world: () => TenantWorld & OperatorWorld, options: Cra
         const random = () => 1 + Math.floor(Math.random() * length);
         while (plans.size < 50) {
           const [first, second] = [random(), random()];
-          const moments: Moment[] = ['before', 'after'];
+          const moments: DeathMoment[] = ['before', 'after'];
           const plan: Plan = n => (n === first ? moments[second % 2] : n === second ? moments[first % 2] : undefined);
           plans.set(`at writes ${first} and ${second}`, plan);
         }

@@ -1,6 +1,6 @@
 /** YAML that the API server must reject, and the words that tell its author what to write instead. */
 
-export interface Row {
+export interface CrdRow {
   readonly case: string;
   readonly kind: 'Project' | 'Domain' | 'DomainClaim' | 'APIKey' | 'KeyClaim';
   readonly name?: string;
@@ -44,7 +44,7 @@ const hosts: readonly {readonly case: string; readonly host: string; readonly sa
   {case: 'nothing', host: '', says: 'should be at least 1 chars long'},
 ];
 
-const hostRows = hosts.flatMap(({case: what, host, says}): Row[] => [
+const hostRows = hosts.flatMap(({case: what, host, says}): CrdRow[] => [
   {case: `${what} as primary`, kind: 'Project', spec: project({primary: host}), says: ['spec.domains.primary', says]},
   {
     case: `${what} as alias`,
@@ -67,13 +67,13 @@ const hostRows = hosts.flatMap(({case: what, host, says}): Row[] => [
   },
 ]);
 
-export const rows: readonly Row[] = [
+export const rows: readonly CrdRow[] = [
   ...hostRows,
   {case: 'no spec', kind: 'Project', says: ['spec: Required value']},
   {case: 'no service', kind: 'Project', spec: {}, says: ['spec.service: Required value']},
   {case: 'no port', kind: 'Project', spec: {service: {name: 'shop'}}, says: ['spec.service.port: Required value']},
   ...[0, 70_000, 'HTTP', 'a-name-of-a-port-that-is-too-long'].map(
-    (port): Row => ({
+    (port): CrdRow => ({
       case: `port ${port}`,
       kind: 'Project',
       spec: {service: {name: 'shop', port}},
@@ -225,7 +225,7 @@ export const rows: readonly Row[] = [
     says: ["the name of a KeyClaim is the SHA-256 of a key in hexadecimal, or 'complete'"],
   },
   ...Object.keys(holder).map(
-    (field): Row => ({
+    (field): CrdRow => ({
       case: `no ${field}`,
       kind: 'KeyClaim',
       name: 'a'.repeat(64),

@@ -9,9 +9,9 @@ import {recordRows} from './zones/records.rows.ts';
 import {resolverRows} from './zones/resolver.rows.ts';
 import {serverRows} from './zones/servers.rows.ts';
 import {wireRows} from './zones/wire.rows.ts';
-import {hostOfRow, questionAbout, type Row, SHARED, zoneOfRow} from './zones/zone-row.ts';
+import {hostOfRow, questionAbout, SHARED, type ZoneRow, zoneOfRow} from './zones/zone-row.ts';
 
-const groups: Record<string, readonly Row[]> = {
+const groups: Record<string, readonly ZoneRow[]> = {
   'what stands in the zone': recordRows,
   'who answers': serverRows,
   'names that show addresses': apexRows,

@@ -5,20 +5,21 @@ import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import {BASE_DOMAIN, TARGET_DOMAIN, type World} from './operator-world.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 interface Row {
   readonly reason: string;
   readonly case: string;
   readonly plan?: string;
   /** Returns the host that is refused. */
-  given(tenant: Tenant): Promise<string>;
+  given(tenant: DomainTenant): Promise<string>;
   readonly says: readonly string[];
   /** Problems that only a person can fix stall the Domain immediately. */
   readonly stalled: boolean;
   /** Absent: the host itself is invalid, so nothing can fix it. */
-  mend?(tenant: Tenant): Promise<void>;
+  mend?(tenant: DomainTenant): Promise<void>;
 }
 
 const rows: readonly Row[] = [
@@ -29,7 +30,7 @@ const rows: readonly Row[] = [
     says: ['This cannot be a custom domain', 'co.uk'],
     stalled: true,
   },
-  ...[`shop.${BASE_DOMAIN}`, `x.${TARGET_DOMAIN}`, 'platform.test', 'a.reserved.test'].map(
+  ...[`shop.${BASE_DOMAIN}`, `x.${TARGET_DOMAIN}`, 'nameplate.test', 'a.reserved.test'].map(
     (host): Row => ({
       reason: 'ReservedHost',
       case: host,
@@ -171,9 +172,9 @@ const rows: readonly Row[] = [
   },
 ];
 
-export function acceptRows(world: () => World): void {
+export function acceptSuite(world: () => OperatorWorld): void {
   test.each(rows)('$reason: $case', async row => {
-    const tenant = await newTenant(world(), 'accept', {plan: row.plan ?? 'pro'});
+    const tenant = await newDomainTenant(world(), 'accept', {plan: row.plan ?? 'pro'});
     const host = await row.given(tenant);
     const progress = row.stalled ? {Stalled: row.reason} : {Reconciling: row.reason};
     await tenant.becomes(host, {state: 'Blocked', Accepted: row.reason, Ready: row.reason, ...progress}, row.says);
@@ -184,7 +185,7 @@ export function acceptRows(world: () => World): void {
   });
 
   test('a downgrade takes no host down, and refuses new ones and verify requests', async () => {
-    const tenant = await newTenant(world(), 'downgrade');
+    const tenant = await newDomainTenant(world(), 'downgrade');
     const [held, fresh] = [tenant.host('held'), tenant.host('fresh')];
     await tenant.deployedProject({primary: held});
     const live = await tenant.live(held);
@@ -211,12 +212,12 @@ export function acceptRows(world: () => World): void {
   test.each([
     ['moves to another account', tenant => tenant.label({[LABEL.account]: 'accept-moved'})],
     ['is deleted', tenant => tenant.world.client.delete(NAMESPACE, {name: tenant.namespace})],
-  ] satisfies [string, (tenant: Tenant) => Promise<unknown>][])(
+  ] satisfies [string, (tenant: DomainTenant) => Promise<unknown>][])(
     'a place in a plan is free when a namespace %s',
     async (way, act) => {
       const account = `accept-${way.replaceAll(' ', '-')}`;
       const tenants = await Promise.all(
-        ['first', 'second'].map(name => newTenant(world(), name, {plan: 'starter', account})),
+        ['first', 'second'].map(name => newDomainTenant(world(), name, {plan: 'starter', account})),
       );
       for (const tenant of tenants) {
         await byHand(tenant, tenant.host('a'));
@@ -229,7 +230,7 @@ export function acceptRows(world: () => World): void {
   );
 
   test('a place in a plan is free when a host is held no longer', async () => {
-    const tenant = await newTenant(world(), 'places');
+    const tenant = await newDomainTenant(world(), 'places');
     const [waits, held] = [tenant.host('a'), tenant.host('b')];
     await byHand(tenant, waits);
     await tenant.becomes(waits, {state: 'Unverified'});
@@ -243,7 +244,7 @@ export function acceptRows(world: () => World): void {
   });
 
   test('one deploy is enough: an outage later refuses no new host', async () => {
-    const tenant = await newTenant(world(), 'outage');
+    const tenant = await newDomainTenant(world(), 'outage');
     await tenant.deployedProject({primary: tenant.host('a')});
     await tenant.becomes(tenant.host('a'), {state: 'Unverified'});
     await tenant.deploy('shop', {ready: false});
@@ -253,7 +254,7 @@ export function acceptRows(world: () => World): void {
   });
 
   test('a free Project is published at its default host, and is gone with it', async () => {
-    const tenant = await newTenant(world(), 'default', {plan: 'free'});
+    const tenant = await newDomainTenant(world(), 'default', {plan: 'free'});
     await tenant.deployedProject();
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'NoDomains'});
     const host = `shop-${tenant.namespace}-`;
@@ -267,13 +268,13 @@ export function acceptRows(world: () => World): void {
 }
 
 /** Lists a host in a deployed Project. */
-async function listed(tenant: Tenant): Promise<string> {
+async function listed(tenant: DomainTenant): Promise<string> {
   await tenant.deployedProject({primary: tenant.host('a')});
   return tenant.host('a');
 }
 
 /** Manually applies a Domain of a deployed Project. */
-async function byHand(tenant: Tenant, host: string): Promise<string> {
+async function byHand(tenant: DomainTenant, host: string): Promise<string> {
   await tenant.deployedProject();
   await tenant.apply(host);
   return host;

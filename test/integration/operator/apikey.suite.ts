@@ -4,12 +4,12 @@ import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
-import {newTenant} from './domain-tenant.ts';
-import type {World} from './operator-world.ts';
+import {newDomainTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
-export function apiKeyRows(world: () => World): void {
+export function apiKeySuite(world: () => OperatorWorld): void {
   test('an APIKey has a Secret as long as it exists, and the sweep of TLS Secrets does not touch it', async () => {
-    const tenant = await newTenant(world(), 'keys');
+    const tenant = await newDomainTenant(world(), 'keys');
     const {namespace} = tenant;
     const {client, history} = world();
     const metadata = {name: 'shop', namespace};

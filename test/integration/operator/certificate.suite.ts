@@ -2,13 +2,13 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/model/kinds.ts';
-import {newTenant} from './domain-tenant.ts';
+import {newDomainTenant} from './domain-tenant.ts';
 import {askLiar, certify} from './lying-issuer.ts';
-import {CA_IDENTITY, type World} from './operator-world.ts';
+import {CA_IDENTITY, type OperatorWorld} from './operator-world.ts';
 
-export function certificateRows(world: () => World): void {
+export function certificateSuite(world: () => OperatorWorld): void {
   test('a CAA record that forbids issuance is named, and nothing is ordered; once it is gone, a verify request continues', async () => {
-    const tenant = await newTenant(world(), 'caa');
+    const tenant = await newDomainTenant(world(), 'caa');
     const host = tenant.host('shop');
     await world().dns.set(tenant.zone, 'CAA', ['0 issue "other.example"']);
     await tenant.deployedProject({primary: host});
@@ -22,7 +22,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test('a refused certificate is reported with the next attempt, and a verify request starts a new one now', async () => {
-    const tenant = await newTenant(world(), 'refused');
+    const tenant = await newDomainTenant(world(), 'refused');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();
     approvals.refuse(host);
@@ -46,7 +46,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test('removing a host and adding it again bypasses no backoff; a verify request makes one attempt', async () => {
-    const tenant = await newTenant(world(), 'readded');
+    const tenant = await newDomainTenant(world(), 'readded');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();
     approvals.refuse(host);
@@ -75,7 +75,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test('failed attempts of a former holder do not pause the next holder', async () => {
-    const [former, next] = [await newTenant(world(), 'failing'), await newTenant(world(), 'unpaused')];
+    const [former, next] = [await newDomainTenant(world(), 'failing'), await newDomainTenant(world(), 'unpaused')];
     const host = former.host('shop');
     const approvals = world().certManager.approvals();
     approvals.refuse(host);
@@ -90,7 +90,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test('beyond the failure budget, a verify request starts no attempt, and the status shows when one is possible', async () => {
-    const tenant = await newTenant(world(), 'budget');
+    const tenant = await newDomainTenant(world(), 'budget');
     const host = tenant.host('shop');
     world().certManager.approvals().refuse(host);
     await tenant.deployedProject({primary: host});
@@ -116,7 +116,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test("a certificate that names another tenant's host is not presented, however the host was served before", async () => {
-    const tenant = await newTenant(world(), 'misnamed');
+    const tenant = await newDomainTenant(world(), 'misnamed');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -135,7 +135,7 @@ export function certificateRows(world: () => World): void {
   });
 
   test('a certificate that takes too long is Overdue, and a verify request starts a new attempt', async () => {
-    const tenant = await newTenant(world(), 'overdue');
+    const tenant = await newDomainTenant(world(), 'overdue');
     const host = tenant.host('shop');
     const approvals = world().certManager.approvals();
     approvals.hold(host);

@@ -2,10 +2,10 @@ import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import {INGRESS_ADDRESS, type World} from './operator-world.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
-export function claimRows(world: () => World): void {
+export function claimSuite(world: () => OperatorWorld): void {
   test('a host that another account holds is refused with the record that moves it; the record moves it', async () => {
     const [holder, other] = await tenants(world(), 'holder', 'other');
     const host = holder.host('shop');
@@ -82,8 +82,8 @@ export function claimRows(world: () => World): void {
 
   test('a host moves to another namespace of the same account once its Domain is removed', async () => {
     const account = `acme-${Date.now()}`;
-    const first = await newTenant(world(), 'sibling', {account});
-    const second = await newTenant(world(), 'sibling', {account});
+    const first = await newDomainTenant(world(), 'sibling', {account});
+    const second = await newDomainTenant(world(), 'sibling', {account});
     const host = first.host('shop');
     await first.deployedProject({primary: host});
     await first.live(host);
@@ -97,7 +97,7 @@ export function claimRows(world: () => World): void {
   });
 
   test('two Projects that list a host: the older has it, and after its end the younger, without a blink', async () => {
-    const tenant = await newTenant(world(), 'projects');
+    const tenant = await newDomainTenant(world(), 'projects');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host}, 'elder');
     const {metadata} = await tenant.live(host);
@@ -120,7 +120,7 @@ export function claimRows(world: () => World): void {
   });
 
   test('a manually created Domain is not taken over; once it is deleted, the Project creates its own', async () => {
-    const tenant = await newTenant(world(), 'hand');
+    const tenant = await newDomainTenant(world(), 'hand');
     const host = tenant.host('shop');
     await tenant.deployedProject(undefined, 'other');
     await tenant.apply(host, 'other');
@@ -137,7 +137,7 @@ export function claimRows(world: () => World): void {
   });
 
   test('a managed Domain that is deleted or edited is restored from the Project', async () => {
-    const tenant = await newTenant(world(), 'managed');
+    const tenant = await newDomainTenant(world(), 'managed');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     const {metadata} = await tenant.becomes(host, {state: 'Unverified'});
@@ -150,15 +150,15 @@ export function claimRows(world: () => World): void {
   });
 }
 
-async function tenants(world: World, first: string, second: string): Promise<[Tenant, Tenant]> {
-  return [await newTenant(world, first), await newTenant(world, second)];
+async function tenants(world: OperatorWorld, first: string, second: string): Promise<[DomainTenant, DomainTenant]> {
+  return [await newDomainTenant(world, first), await newDomainTenant(world, second)];
 }
 
-function claimsMade(world: World, host: string): number {
+function claimsMade(world: OperatorWorld, host: string): number {
   return world.history.versions(DOMAIN_CLAIM, host).filter(({type}) => type === 'ADDED').length;
 }
 
-function keyOf(tenant: Tenant, host: string): string {
+function keyOf(tenant: DomainTenant, host: string): string {
   return `${tenant.namespace}/${tenant.ingress(host)?.metadata.name}`;
 }
 

@@ -6,14 +6,15 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
+import {RELEASE} from '../../support/install.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {askLiar, certify, refuse} from './lying-issuer.ts';
-import {LEASE_NAME, NAMESPACE, type World} from './operator-world.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 const PATIENCE = {timeoutMs: 60_000};
 
-export function disturbanceRows(world: () => World): void {
+export function disturbanceSuite(world: () => OperatorWorld): void {
   test('a new process comes to the conclusions of the one before: no change went unnoticed', async () => {
     await quiet(world());
     const before = conclusions(world());
@@ -35,7 +36,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test('the summary of a Project, which changes with each of its Domains, triggers none of them', async () => {
-    const tenant = await newTenant(world(), 'summary', {plan: 'free'});
+    const tenant = await newDomainTenant(world(), 'summary', {plan: 'free'});
     const hosts = Array.from({length: 40}, (_, n) => tenant.host(`h${n}`));
     await tenant.deployedProject({aliases: hosts});
     await Promise.all(hosts.map(host => tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanRequired'})));
@@ -59,7 +60,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test('name servers that do not answer demote nothing, and a verify request is still answered', async () => {
-    const tenant = await newTenant(world(), 'silence');
+    const tenant = await newDomainTenant(world(), 'silence');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     const since = Number((await tenant.live(host)).metadata.resourceVersion);
@@ -79,10 +80,10 @@ export function disturbanceRows(world: () => World): void {
 
   test('changes during an operator outage are caught up on, and no existing route is interrupted', async () => {
     const [gone, orphan, edited, restored] = await Promise.all(
-      ['gone', 'orphan', 'edited', 'restored'].map(name => newTenant(world(), name)),
+      ['gone', 'orphan', 'edited', 'restored'].map(name => newDomainTenant(world(), name)),
     );
     if (!gone || !orphan || !edited || !restored) throw new Error('four tenants');
-    const host = (tenant: Tenant) => tenant.host('shop');
+    const host = (tenant: DomainTenant) => tenant.host('shop');
     const www = restored.host('www');
     for (const tenant of [gone, edited]) await tenant.deployedProject({primary: host(tenant)});
     await orphan.deployedProject();
@@ -123,7 +124,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test('status and claims wiped while the operator runs: nothing blinks either', async () => {
-    const tenant = await newTenant(world(), 'wiped');
+    const tenant = await newDomainTenant(world(), 'wiped');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -142,7 +143,7 @@ export function disturbanceRows(world: () => World): void {
     const leads = (operator: OperatorProcess) => operator.metric('leader_election_master_status');
     expect([await leads(leader), await leads(standby)]).toEqual([1, 0]);
     await leader.kill();
-    const tenant = await newTenant(world(), 'handover');
+    const tenant = await newDomainTenant(world(), 'handover');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await until('the standby leads', async () => (await leads(standby)) === 1, PATIENCE);
@@ -153,7 +154,7 @@ export function disturbanceRows(world: () => World): void {
     await world().operator().stop();
     const certificates = {...(world().config.certificates as object), secretRetentionSeconds: 1};
     const changes = {certificates, claims: {lingerSeconds: 1}, defaultHost: {tls: 'certificate'}};
-    const lease = await world().client.get(LEASE, {namespace: NAMESPACE, name: LEASE_NAME});
+    const lease = await world().client.get(LEASE, {namespace: RELEASE.namespace, name: RELEASE.name});
     expect(lease?.spec?.holderIdentity ?? '', 'the lease is given back').toBe('');
     await world().startOperator('impatient', changes);
     const released = () =>
@@ -174,7 +175,7 @@ export function disturbanceRows(world: () => World): void {
   });
 
   test("a default host with its own certificate, but not with one that names another tenant's host", async () => {
-    const tenant = await newTenant(world(), 'own', {plan: 'free'});
+    const tenant = await newDomainTenant(world(), 'own', {plan: 'free'});
     await tenant.deployedProject();
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
     const host = status?.defaultHost ?? '';
@@ -205,7 +206,7 @@ export function disturbanceRows(world: () => World): void {
 }
 
 /** As after a restore: without status and claims. Returns the last resourceVersion before. */
-async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
+async function wipe(tenant: DomainTenant, hosts: readonly string[]): Promise<number> {
   const {client, history} = tenant.world;
   const all = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET].flatMap(kind => history.versions(kind));
   const last = Math.max(...all.map(({at}) => at));
@@ -216,13 +217,13 @@ async function wipe(tenant: Tenant, hosts: readonly string[]): Promise<number> {
   return last;
 }
 
-function states(world: World): Map<string, string | undefined> {
+function states(world: OperatorWorld): Map<string, string | undefined> {
   const domains = world.history.list(kinds.DOMAIN);
   return new Map(domains.map(({metadata, status}) => [`${metadata.namespace}/${metadata.name}`, status?.state]));
 }
 
 /** The outcome for each object, without what only time changes. */
-function conclusions({history}: World): Map<string, string> {
+function conclusions({history}: OperatorWorld): Map<string, string> {
   const objects = [...history.list(kinds.DOMAIN), ...history.list(kinds.PROJECT)];
   return new Map(
     objects.map(({kind, metadata, status}) => {
@@ -234,7 +235,7 @@ function conclusions({history}: World): Map<string, string> {
 }
 
 /** With SIGTERM; returns the exit code of the stopped process. */
-async function restart(world: World, name: string): Promise<number | string> {
+async function restart(world: OperatorWorld, name: string): Promise<number | string> {
   const stopped = world.operator();
   await stopped.stop();
   await world.startOperator(name);
@@ -242,14 +243,14 @@ async function restart(world: World, name: string): Promise<number | string> {
 }
 
 /** Nothing in the queues, and every watched name has been checked since the process started, most of them twice. */
-async function hasSettled(world: World): Promise<boolean> {
+async function hasSettled(world: OperatorWorld): Promise<boolean> {
   const verdicts = await world.operator().metric('nameplate_dns_verdicts_total');
   const depth = await world.operator().metric('workqueue_depth');
   return depth === 0 && verdicts >= 1.5 * world.history.list(kinds.DOMAIN).length;
 }
 
 /** The writes while every watched name is checked, most of them twice. */
-async function writesInOneRound(world: World): Promise<string[]> {
+async function writesInOneRound(world: OperatorWorld): Promise<string[]> {
   const before = (await world.audit.writes()).length;
   const verdicts = () => world.operator().metric('nameplate_dns_verdicts_total');
   const enough = (await verdicts()) + 1.5 * world.history.list(kinds.DOMAIN).length;
@@ -257,11 +258,11 @@ async function writesInOneRound(world: World): Promise<string[]> {
   return shown(await world.audit.writes()).slice(before);
 }
 
-async function quiet(world: World): Promise<void> {
+async function quiet(world: OperatorWorld): Promise<void> {
   await until('nothing is written any more', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
 }
 
-function shown(writes: Awaited<ReturnType<World['audit']['writes']>>): string[] {
+function shown(writes: Awaited<ReturnType<OperatorWorld['audit']['writes']>>): string[] {
   return writes.map(({verb, objectRef: {resource, namespace, name, subresource} = {resource: ''}}) =>
     [verb, resource, subresource, `${namespace ?? ''}/${name ?? ''}`].filter(Boolean).join(' '),
   );

@@ -12,17 +12,17 @@ import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
 import type {Version} from './history.ts';
-import {INGRESS_ADDRESS, type World} from './operator-world.ts';
+import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
 /** What a tenant's doings need of the world. */
-export interface TenantWorld extends Pick<World, 'client' | 'history'> {
-  readonly dns: Pick<World['dns'], 'addZone' | 'set'>;
+export interface DomainTenantWorld extends Pick<OperatorWorld, 'client' | 'history'> {
+  readonly dns: Pick<OperatorWorld['dns'], 'addZone' | 'set'>;
 }
 
 /** With a field that the operator does not use. */
 type CertificateStatus = NonNullable<kinds.Certificate['status']> & {readonly nextPrivateKeySecretName?: string};
 
-export interface TenantOptions {
+export interface DomainTenantOptions {
   readonly plan?: string;
   readonly account?: string;
   /** How long it waits for each thing, default 40 s. */
@@ -35,24 +35,24 @@ export type Want = {readonly state?: DomainState} & {readonly [type in DomainCon
 const TIMEOUT_MS = 40_000;
 let count = 0;
 
-export async function newTenant(
-  world: TenantWorld,
+export async function newDomainTenant(
+  world: DomainTenantWorld,
   name: string,
-  {plan = 'pro', account, timeoutMs = TIMEOUT_MS}: TenantOptions = {},
-): Promise<Tenant> {
-  const tenant = new Tenant(world, `${name}-${++count}`, timeoutMs);
+  {plan = 'pro', account, timeoutMs = TIMEOUT_MS}: DomainTenantOptions = {},
+): Promise<DomainTenant> {
+  const tenant = new DomainTenant(world, `${name}-${++count}`, timeoutMs);
   await world.dns.addZone(tenant.zone);
-  await world.client.apply(kinds.NAMESPACE, objects.namespace(tenant.namespace, {plan, account}));
+  await world.client.apply(kinds.NAMESPACE, objects.tenantNamespace(tenant.namespace, {plan, account}));
   return tenant;
 }
 
-export class Tenant {
-  readonly world: TenantWorld;
+export class DomainTenant {
+  readonly world: DomainTenantWorld;
   readonly namespace: string;
   readonly zone: string;
   readonly #timeoutMs: number;
 
-  constructor(world: TenantWorld, name: string, timeoutMs: number) {
+  constructor(world: DomainTenantWorld, name: string, timeoutMs: number) {
     this.world = world;
     this.#timeoutMs = timeoutMs;
     this.namespace = name;

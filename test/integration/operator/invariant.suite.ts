@@ -4,9 +4,10 @@ import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
-import {NAMESPACE, type World} from './operator-world.ts';
+import {RELEASE} from '../../support/install.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
-export function invariantRows(world: () => World): void {
+export function invariantSuite(world: () => OperatorWorld): void {
   test('no custom host was ever routed before its claim and its certificate stood', () => {
     const {history} = world();
     const added = history.versions(kinds.INGRESS).filter(({type, object}) => type === 'ADDED' && isCustom(object));
@@ -39,5 +40,5 @@ export function invariantRows(world: () => World): void {
 }
 
 function isCustom({metadata}: kinds.Ingress): boolean {
-  return metadata.namespace !== NAMESPACE && metadata.labels?.['nameplate.dev/project'] === undefined;
+  return metadata.namespace !== RELEASE.namespace && metadata.labels?.['nameplate.dev/project'] === undefined;
 }

@@ -4,17 +4,18 @@ import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import {INGRESS_ADDRESS, TARGET_DOMAIN, type World} from './operator-world.ts';
+import {TARGET_DOMAIN} from '../../cluster/state.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
 /** A record that does not prove the host; `mend`: what else is needed besides creating the shown records. */
 interface DnsRow {
   readonly reason: string;
   readonly case: string;
   readonly apex?: boolean;
-  given(tenant: Tenant, host: string): Promise<void>;
+  given(tenant: DomainTenant, host: string): Promise<void>;
   readonly says: readonly string[];
-  mend?(tenant: Tenant, host: string): Promise<void>;
+  mend?(tenant: DomainTenant, host: string): Promise<void>;
 }
 
 const dnsRows: readonly DnsRow[] = [
@@ -60,9 +61,9 @@ const dnsRows: readonly DnsRow[] = [
   },
 ];
 
-export function lifeRows(world: () => World): void {
+export function lifeSuite(world: () => OperatorWorld): void {
   test('from nothing to live: proof, claim, certificate, route, in this order', async () => {
-    const tenant = await newTenant(world(), 'order');
+    const tenant = await newDomainTenant(world(), 'order');
     const host = tenant.host('shop');
     world().certManager.approvals().hold(host);
     await tenant.deployedProject({primary: host});
@@ -84,7 +85,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test.each(dnsRows)('$reason: $case, until the records are as shown', async row => {
-    const tenant = await newTenant(world(), 'dns');
+    const tenant = await newDomainTenant(world(), 'dns');
     const host = row.apex ? tenant.zone : tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await row.given(tenant, host);
@@ -95,7 +96,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test("shows what to enter in a DNS provider's form", async () => {
-    const tenant = await newTenant(world(), 'records');
+    const tenant = await newDomainTenant(world(), 'records');
     await tenant.deployedProject({primary: tenant.zone, aliases: [tenant.host('shop')]});
     const required = async (host: string) => {
       const {status} = await tenant.becomes(host, {DNSVerified: 'RecordMissing'});
@@ -113,7 +114,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test('agreed drift degrades, but stops no traffic; if servers disagree, nothing happens', async () => {
-    const tenant = await newTenant(world(), 'drift');
+    const tenant = await newDomainTenant(world(), 'drift');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     const live = await tenant.live(host);
@@ -133,7 +134,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test('a verify request is echoed; an absent annotation requests nothing and revokes nothing', async () => {
-    const tenant = await newTenant(world(), 'request');
+    const tenant = await newDomainTenant(world(), 'request');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -147,7 +148,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test('a Service or a port that is missing is named, and the route follows when it is there', async () => {
-    const tenant = await newTenant(world(), 'backend');
+    const tenant = await newDomainTenant(world(), 'backend');
     const host = tenant.host('shop');
     const service = {name: 'web', port: 'api'};
     await tenant.deployedProject({primary: host});
@@ -178,7 +179,7 @@ export function lifeRows(world: () => World): void {
   });
 
   test('foreign changes to, and deletions of, a route or certificate are reverted', async () => {
-    const tenant = await newTenant(world(), 'edited');
+    const tenant = await newDomainTenant(world(), 'edited');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);

@@ -17,34 +17,34 @@ import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
 import {Audit} from './audit.ts';
-import {Approvals, ISSUER_NAME, installCertManagerCrds, installIssuer, startCertManager} from './cert-manager.ts';
+import {
+  Approvals,
+  CLUSTER_ISSUER_NAME,
+  installCertManagerCrds,
+  installIssuer,
+  startCertManager,
+} from './cert-manager.ts';
 import {History} from './history.ts';
 import {LIAR} from './lying-issuer.ts';
 import {type NameServers, startNameServers} from './name-servers.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-export const NAMESPACE = 'nameplate-system';
-const ACCOUNT = 'nameplate';
-/** As the chart names it. */
-export const LEASE_NAME = ACCOUNT;
-export const OPERATOR_USER = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`;
-
-export const BASE_DOMAIN = 'apps.platform.test';
-export const TARGET_DOMAIN = 'edge.platform.test';
 export const INGRESS_CLASS_NAME = 'integration';
 /** What every account's target resolves to. */
 export const INGRESS_ADDRESS = '192.0.2.10';
 /** As the CA's CAA records name it. */
-export const CA_IDENTITY = 'ca.platform.test';
+export const CA_IDENTITY = 'ca.nameplate.test';
 
 /** Issuers from which tenants may get certificates with their own Certificates. */
-const LISTED = {name: ISSUER_NAME};
+const LISTED = {name: CLUSTER_ISSUER_NAME};
 /** It does not exist, so its requests stay in progress. */
 export const UNHURRIED = {name: 'unhurried', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 
-export interface World {
+export interface OperatorWorld {
   readonly api: ApiServer;
   /** Acts as an administrator, under the field manager `test`. */
   readonly client: KubeClient;
@@ -75,7 +75,7 @@ export interface World {
   stop(): Promise<void>;
 }
 
-export interface WorldOptions {
+export interface OperatorWorldOptions {
   /** The operator approves certificate requests; else the tests do, by `Approvals`. */
   readonly operatorApproves?: boolean;
   /** For thousands of domains: the history keeps the newest version only. */
@@ -84,16 +84,16 @@ export interface WorldOptions {
   readonly program?: readonly string[];
 }
 
-export async function startWorld(options: WorldOptions = {}): Promise<World> {
+export async function startOperatorWorld(options: OperatorWorldOptions = {}): Promise<OperatorWorld> {
   const {operatorApproves = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
-  await api.kubectl('create', 'namespace', NAMESPACE);
+  await api.kubectl('create', 'namespace', RELEASE.namespace);
   await api.apply(await renderRbac(programs.path('helm'), operatorApproves));
-  const kubeconfig = await api.kubeconfigFor(NAMESPACE, ACCOUNT);
+  const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);
   const client = createKubeClient({
     kubeconfig: api.kubeconfig,
     userAgent: 'nameplate-test',
@@ -172,12 +172,21 @@ async function renderRbac(helm: string, operatorApproves: boolean): Promise<stri
   const values = {
     'platform.baseDomain': BASE_DOMAIN,
     'platform.targetDomain': TARGET_DOMAIN,
-    'certificates.issuerRef.name': ISSUER_NAME,
+    'certificates.issuerRef.name': CLUSTER_ISSUER_NAME,
     'certificates.approval.enabled': operatorApproves,
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `config.${path}=${value}`]);
   const shown = ['rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
-  return run([helm, 'template', ACCOUNT, join(ROOT, 'charts/nameplate'), '-n', NAMESPACE, ...sets, ...shown]);
+  return run([
+    helm,
+    'template',
+    RELEASE.name,
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    RELEASE.namespace,
+    ...sets,
+    ...shown,
+  ]);
 }
 
 /** As the operator's configuration names it: who created a request decides whether it is approved. */
@@ -208,7 +217,7 @@ function configOf(keyFile: string, recursives: readonly string[], operatorApprov
       pro: {customDomains: true, maxDomains: 20},
     },
     certificates: {
-      issuerRef: {name: ISSUER_NAME},
+      issuerRef: {name: CLUSTER_ISSUER_NAME},
       formerIssuerRefs: [LIAR],
       caaIdentities: [CA_IDENTITY],
       approval: {
@@ -227,8 +236,8 @@ function configOf(keyFile: string, recursives: readonly string[], operatorApprov
     },
     controller: {
       leaderElection: {
-        leaseName: LEASE_NAME,
-        namespace: NAMESPACE,
+        leaseName: RELEASE.name,
+        namespace: RELEASE.namespace,
         leaseDurationSeconds: 8,
         renewDeadlineSeconds: 6,
         retryPeriodSeconds: 1,

@@ -1,18 +1,18 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/model/kinds.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import {INGRESS_CLASS_NAME, installIngressClass, type World} from './operator-world.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {INGRESS_CLASS_NAME, installIngressClass, type OperatorWorld} from './operator-world.ts';
 
 /** Each row installs what the one before found missing; nobody touches the Domain. */
-export function platformRows(world: () => World): void {
-  let tenant: Tenant;
+export function platformSuite(world: () => OperatorWorld): void {
+  let tenant: DomainTenant;
   let host: string;
 
   test('a default host that needs its own certificate reports that cert-manager is missing', async () => {
     await installIngressClass(world().client);
     const early = await world().startOperator('early', {defaultHost: {tls: 'certificate'}});
-    tenant = await newTenant(world(), 'platform');
+    tenant = await newDomainTenant(world(), 'platform');
     host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     const {status} = await tenant.projectBecomes('shop', {Ready: 'CertManagerMissing'});

@@ -3,15 +3,15 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {DOMAIN, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import type {World} from './operator-world.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 /** Plan starter publishes two Projects. */
-export function projectLimitRows(world: () => World): void {
+export function projectLimitSuite(world: () => OperatorWorld): void {
   test('a Project beyond the plan publishes nothing until another one of the account is deleted', async () => {
     const account = `crowd-${Date.now()}`;
     const [elder, younger] = await Promise.all(
-      ['elder', 'younger'].map(name => newTenant(world(), name, {plan: 'starter', account})),
+      ['elder', 'younger'].map(name => newDomainTenant(world(), name, {plan: 'starter', account})),
     );
     if (!elder || !younger) throw new Error('two');
     await published(elder, 'first');
@@ -36,7 +36,7 @@ export function projectLimitRows(world: () => World): void {
   });
 
   test('a larger plan publishes the waiting Projects; a smaller one unpublishes none, but accepts no new one', async () => {
-    const tenant = await newTenant(world(), 'plans', {plan: 'starter'});
+    const tenant = await newDomainTenant(world(), 'plans', {plan: 'starter'});
     for (const name of ['a', 'b', 'c', 'd']) {
       await tenant.deployedProject(undefined, name);
       const reason = name < 'c' ? 'Published' : 'PlanLimitReached';
@@ -63,7 +63,7 @@ export function projectLimitRows(world: () => World): void {
   });
 
   test('a Domain names two of the Projects that list its host, however many there are', async () => {
-    const tenant = await newTenant(world(), 'owners');
+    const tenant = await newDomainTenant(world(), 'owners');
     const host = tenant.host('shop');
     const names = ['a', 'b', 'c', 'd'];
     await tenant.deploy();
@@ -82,7 +82,7 @@ export function projectLimitRows(world: () => World): void {
   });
 }
 
-async function published(tenant: Tenant, name: string): Promise<void> {
+async function published(tenant: DomainTenant, name: string): Promise<void> {
   await tenant.deployedProject(undefined, name);
   await tenant.projectBecomes(name, {Ready: 'Published'});
 }

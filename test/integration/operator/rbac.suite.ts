@@ -1,6 +1,7 @@
 /** Compares the chart's rights with what the operator really requested in all previous rows. */
 import {expect, test} from 'vitest';
-import {NAMESPACE, type World} from './operator-world.ts';
+import {RELEASE} from '../../support/install.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 interface Rule {
   readonly apiGroups: readonly string[];
@@ -15,7 +16,7 @@ const UNUSED: readonly {readonly right: RegExp; readonly because: string}[] = [
   {right: /^patch events/, because: 'a series of events is counted once a minute'},
 ];
 
-export function rbacRows(world: () => World): void {
+export function rbacSuite(world: () => OperatorWorld): void {
   test('the operator was refused nothing', async () => {
     const events = await world().audit.events();
     const refused = events.filter(({responseStatus: {code, message = ''} = {}}) => {
@@ -41,9 +42,9 @@ export function rbacRows(world: () => World): void {
   });
 }
 
-async function rights({api}: World): Promise<string[]> {
+async function rights({api}: OperatorWorld): Promise<string[]> {
   const roles = [await api.kubectl('get', 'clusterrole', 'nameplate', '-o', 'json')];
-  roles.push(await api.kubectl('get', 'role', 'nameplate', '-n', NAMESPACE, '-o', 'json'));
+  roles.push(await api.kubectl('get', 'role', 'nameplate', '-n', RELEASE.namespace, '-o', 'json'));
   const rules = roles.flatMap(text => (JSON.parse(text) as {rules: Rule[]}).rules);
   return rules.flatMap(({apiGroups, resources, verbs}) =>
     apiGroups.flatMap(group =>

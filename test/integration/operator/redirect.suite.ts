@@ -1,14 +1,14 @@
 import {expect, test} from 'vitest';
 import {DOMAIN} from '../../../src/operator/model/kinds.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
-import type {World} from './operator-world.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
 import {hops, type Moment, moments} from './published.ts';
 
 const PATH = '/a/b?c=d&e=https://evil.example.com/';
 
-export function redirectRows(world: () => World): void {
+export function redirectSuite(world: () => OperatorWorld): void {
   test('a redirect is published only once its target is live', async () => {
-    const tenant = await newTenant(world(), 'target');
+    const tenant = await newDomainTenant(world(), 'target');
     const [target, from] = [tenant.host('shop'), tenant.host('www')];
     const approvals = world().certManager.approvals();
     approvals.hold(target);
@@ -26,7 +26,7 @@ export function redirectRows(world: () => World): void {
   });
 
   test('path and query survive, in one hop from http and from https; a serving host goes to https once', async () => {
-    const tenant = await newTenant(world(), 'hop');
+    const tenant = await newDomainTenant(world(), 'hop');
     const [target, from] = [tenant.host('shop'), tenant.host('www')];
     await tenant.deployedProject({primary: target, redirects: [{from}]});
     await Promise.all([tenant.live(target), tenant.live(from)]);
@@ -38,7 +38,7 @@ export function redirectRows(world: () => World): void {
   });
 
   test('a chain of redirects is one hop, whichever of its hosts changes', async () => {
-    const tenant = await newTenant(world(), 'chain');
+    const tenant = await newDomainTenant(world(), 'chain');
     const [a, b, c] = [tenant.host('a'), tenant.host('b'), tenant.host('c')];
     const chain = {
       redirects: [
@@ -58,7 +58,7 @@ export function redirectRows(world: () => World): void {
   });
 
   test('a redirect that begins to serve keeps the labels and annotations that its tenant wrote', async () => {
-    const tenant = await newTenant(world(), 'kept');
+    const tenant = await newDomainTenant(world(), 'kept');
     const [target, from] = [tenant.host('shop'), tenant.host('www')];
     await tenant.deployedProject({primary: target, redirects: [{from, status: 302}]});
     await tenant.until('the redirect exists', () => tenant.domain(from)?.spec.redirect?.to === target);
@@ -70,7 +70,7 @@ export function redirectRows(world: () => World): void {
   });
 
   test('primary and redirect swapped, there and back: never a loop, never nothing', async () => {
-    const tenant = await newTenant(world(), 'swap');
+    const tenant = await newDomainTenant(world(), 'swap');
     const [a, b] = [tenant.host('a'), tenant.host('b')];
     await tenant.deployedProject({primary: a, redirects: [{from: b}]});
     await Promise.all([tenant.live(a), tenant.live(b)]);
@@ -95,7 +95,7 @@ export function redirectRows(world: () => World): void {
   });
 
   test('a host moved from primary to redirects serves until the new primary is live', async () => {
-    const tenant = await newTenant(world(), 'moved');
+    const tenant = await newDomainTenant(world(), 'moved');
     const [old, fresh] = [tenant.host('old'), tenant.host('new')];
     await tenant.deployedProject({primary: old});
     await tenant.live(old);
@@ -112,13 +112,13 @@ export function redirectRows(world: () => World): void {
 }
 
 /** The moments since the host was first routed. */
-function routed(tenant: Tenant, host: string): Moment[] {
+function routed(tenant: DomainTenant, host: string): Moment[] {
   const all = moments(tenant.world.history, tenant.namespace);
   const answers = ({get}: Moment) => Object.keys(get(`https://${host}/`)).length > 0;
   return all.slice(Math.max(all.findIndex(answers), 0));
 }
 
-function now(tenant: Tenant): Moment {
+function now(tenant: DomainTenant): Moment {
   const last = moments(tenant.world.history, tenant.namespace).at(-1);
   if (!last) throw new Error('nothing has been routed yet');
   return last;

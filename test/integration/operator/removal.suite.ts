@@ -15,13 +15,13 @@ import {
 } from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
-import {newTenant, type Tenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import type {Version} from './history.ts';
-import type {World} from './operator-world.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 interface Row {
   readonly case: string;
-  given(tenant: Tenant, host: string, world: World): Promise<unknown>;
+  given(tenant: DomainTenant, host: string, world: OperatorWorld): Promise<unknown>;
 }
 
 /** The states from which a Domain can be removed. */
@@ -38,9 +38,9 @@ const states: readonly Row[] = [
   {case: 'Live', given: (tenant, host) => tenant.live(host)},
 ];
 
-export function removalRows(world: () => World): void {
+export function removalSuite(world: () => OperatorWorld): void {
   test('route first, then certificate, then claim', async () => {
-    const tenant = await newTenant(world(), 'ordered');
+    const tenant = await newDomainTenant(world(), 'ordered');
     const host = tenant.host('shop');
     await tenant.deployedProject();
     await tenant.apply(host);
@@ -58,7 +58,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('a host that is removed from its Project is gone, and its neighbor never notices', async () => {
-    const tenant = await newTenant(world(), 'removed');
+    const tenant = await newDomainTenant(world(), 'removed');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.deployedProject({primary: neighbour, aliases: [host]});
     const [, live] = await Promise.all([tenant.live(host), tenant.live(neighbour)]);
@@ -71,7 +71,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('a tenant’s Service whose name only starts like that of its route is not touched', async () => {
-    const tenant = await newTenant(world(), 'alike');
+    const tenant = await newDomainTenant(world(), 'alike');
     const [host, neighbour] = [tenant.host('shop'), tenant.host('neighbour')];
     await tenant.deployedProject({primary: neighbour, aliases: [host]});
     await tenant.live(host);
@@ -88,7 +88,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('removed and added again: the Secret was kept, and nothing is ordered', async () => {
-    const tenant = await newTenant(world(), 'again');
+    const tenant = await newDomainTenant(world(), 'again');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -115,7 +115,7 @@ export function removalRows(world: () => World): void {
   });
 
   test.each(states)('removed while $case: nothing is left but a released claim', async ({given}) => {
-    const tenant = await newTenant(world(), 'state');
+    const tenant = await newDomainTenant(world(), 'state');
     const host = tenant.host('shop');
     await tenant.deployedProject();
     await tenant.apply(host);
@@ -125,7 +125,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('Project and Domain deleted together leave nothing', async () => {
-    const tenant = await newTenant(world(), 'together');
+    const tenant = await newDomainTenant(world(), 'together');
     const [managed, byHand] = [tenant.host('managed'), tenant.host('hand')];
     await tenant.deployedProject({primary: managed});
     await tenant.apply(byHand);
@@ -137,7 +137,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
-    const tenant = await newTenant(world(), 'ending');
+    const tenant = await newDomainTenant(world(), 'ending');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -177,7 +177,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
-    const tenant = await newTenant(world(), 'kept');
+    const tenant = await newDomainTenant(world(), 'kept');
     const host = tenant.host('shop');
     await tenant.deployedProject();
     await tenant.apply(host);
@@ -211,7 +211,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('an Ingress that hangs in its deletion serves the holder of the host, and nobody who has lost it', async () => {
-    const [former, next] = [await newTenant(world(), 'hanging'), await newTenant(world(), 'next')];
+    const [former, next] = [await newDomainTenant(world(), 'hanging'), await newDomainTenant(world(), 'next')];
     const host = former.host('shop');
     await former.deployedProject({primary: host});
     await former.live(host);
@@ -236,7 +236,7 @@ export function removalRows(world: () => World): void {
   });
 
   test('a released host immediately moves to the account that proves it', async () => {
-    const [tenant, next] = [await newTenant(world(), 'former'), await newTenant(world(), 'next')];
+    const [tenant, next] = [await newDomainTenant(world(), 'former'), await newDomainTenant(world(), 'next')];
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
     await tenant.live(host);
@@ -252,21 +252,21 @@ export function removalRows(world: () => World): void {
 const FINALIZER = 'attacker.test/stay';
 const HOLD = 'test.nameplate.dev/hold';
 
-function holdDomain({world, namespace}: Tenant, host: string, finalizers: readonly string[]): Promise<unknown> {
+function holdDomain({world, namespace}: DomainTenant, host: string, finalizers: readonly string[]): Promise<unknown> {
   return world.client.patch(DOMAIN, {namespace, name: host}, {metadata: {finalizers}});
 }
 
-function ingressesOf(tenant: Tenant, host: string): Ingress[] {
+function ingressesOf(tenant: DomainTenant, host: string): Ingress[] {
   const name = routeName(tenant.namespace, host);
   return tenant.world.history.list(INGRESS, tenant.namespace).filter(({metadata}) => metadata.name.startsWith(name));
 }
 
-function versionsOf(tenant: Tenant, host: string): Version<Ingress>[] {
+function versionsOf(tenant: DomainTenant, host: string): Version<Ingress>[] {
   const prefix = `${tenant.namespace}/${routeName(tenant.namespace, host)}`;
   return tenant.world.history.versions(INGRESS).filter(({key}) => key.startsWith(prefix));
 }
 
-async function patchIngresses(tenant: Tenant, host: string, patch: Record<string, unknown>): Promise<void> {
+async function patchIngresses(tenant: DomainTenant, host: string, patch: Record<string, unknown>): Promise<void> {
   for (const {metadata} of ingressesOf(tenant, host)) {
     await tenant.world.client.patch(INGRESS, {namespace: tenant.namespace, name: metadata.name}, patch);
   }
@@ -276,13 +276,13 @@ function isServing({spec}: Ingress): boolean {
   return spec.rules.some(({http}) => http);
 }
 
-function releaseOf(tenant: Tenant, host: string): Promise<Version<DomainClaim>> {
+function releaseOf(tenant: DomainTenant, host: string): Promise<Version<DomainClaim>> {
   const isRelease = ({object}: Version<DomainClaim>) => object.spec.releasedAt !== undefined;
   return tenant.until('the claim is released', () => tenant.world.history.versions(DOMAIN_CLAIM, host).find(isRelease));
 }
 
 /** No Domain, no route, no certificate, and no claim that is in force. */
-function isGone(tenant: Tenant, host: string): boolean {
+function isGone(tenant: DomainTenant, host: string): boolean {
   const claim = tenant.claim(host);
   const kinds: ResourceType[] = [INGRESS, CERTIFICATE];
   const objects = kinds.flatMap(kind => tenant.world.history.list(kind, tenant.namespace));

@@ -1,7 +1,7 @@
 /** Who there is, what there is, and who may do what with it. */
 import {LABEL} from '../../../src/api/names.ts';
 
-export const TENANT = 'acme';
+export const ACME = 'acme';
 const HOST = 'shop.example.com';
 const API = 'nameplate.dev/v1alpha1';
 
@@ -42,26 +42,26 @@ const clusterRole = (name: string, rules: readonly object[]) => ({
 const project = {
   apiVersion: API,
   kind: 'Project',
-  metadata: {name: 'shop', namespace: TENANT},
+  metadata: {name: 'shop', namespace: ACME},
   spec: {service: {name: 'shop', port: 80}},
 };
 const domain = {
   apiVersion: API,
   kind: 'Domain',
-  metadata: {name: HOST, namespace: TENANT},
+  metadata: {name: HOST, namespace: ACME},
   spec: {host: HOST, projectRef: {name: 'shop'}},
 };
 const apiKey = {
   apiVersion: API,
   kind: 'APIKey',
-  metadata: {name: 'shop', namespace: TENANT},
+  metadata: {name: 'shop', namespace: ACME},
   spec: {scopes: ['messages:read']},
 };
 const claim = {
   apiVersion: API,
   kind: 'DomainClaim',
   metadata: {name: HOST},
-  spec: {account: TENANT, namespace: TENANT, since: '2026-01-01T00:00:00Z'},
+  spec: {account: ACME, namespace: ACME, since: '2026-01-01T00:00:00Z'},
 };
 
 const HASH = 'a'.repeat(64);
@@ -69,7 +69,7 @@ const keyClaim = {
   apiVersion: API,
   kind: 'KeyClaim',
   metadata: {name: HASH},
-  spec: {account: TENANT, namespace: TENANT, name: 'shop', uid: 'u', scopes: ['messages:read']},
+  spec: {account: ACME, namespace: ACME, name: 'shop', uid: 'u', scopes: ['messages:read']},
 };
 
 export const OBJECTS: readonly object[] = [
@@ -93,7 +93,7 @@ const rules = [
   },
 ];
 
-export interface Request {
+export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** What is changed is changed by a dry run. */
   readonly path: string;
@@ -101,13 +101,13 @@ export interface Request {
 }
 
 const DRY = '?dryRun=All';
-const ofTenant = (group: string, resource: string) => `/apis/${group}/namespaces/${TENANT}/${resource}`;
+const ofTenant = (group: string, resource: string) => `/apis/${group}/namespaces/${ACME}/${resource}`;
 
-export function creation(path: string, body: object): Request {
+export function creation(path: string, body: object): ApiRequest {
   return {method: 'POST', path: path + DRY, body};
 }
 
-function change(path: string, body: object): Request {
+function change(path: string, body: object): ApiRequest {
   return {method: 'PATCH', path: path + DRY, body};
 }
 
@@ -125,7 +125,7 @@ export const RBAC = ofTenant('rbac.authorization.k8s.io/v1', '');
 
 interface Deed {
   readonly deed: string;
-  readonly request: Request;
+  readonly request: ApiRequest;
   readonly may: readonly Identity[];
 }
 
@@ -184,7 +184,7 @@ export const deeds: readonly Deed[] = [
   {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
   ...[LABEL.plan, LABEL.account].map(label => ({
     deed: `set the label ${label}`,
-    request: change(`/api/v1/namespaces/${TENANT}`, {metadata: {labels: {[label]: 'pro'}}}),
+    request: change(`/api/v1/namespaces/${ACME}`, {metadata: {labels: {[label]: 'pro'}}}),
     may: ['platform', 'billing'] as const,
   })),
 ];

@@ -1,6 +1,7 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/base/clock.ts';
+import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {Reflector, type ReflectorOptions} from '../../../src/runtime/cache/reflector.ts';
 import type {Delta, Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
@@ -18,14 +19,6 @@ export const CONFIG_MAP: ResourceType<ConfigMap> = {
   plural: 'configmaps',
   kind: 'ConfigMap',
   namespaced: true,
-};
-
-export const NAMESPACE: ResourceType = {
-  group: '',
-  version: 'v1',
-  plural: 'namespaces',
-  kind: 'Namespace',
-  namespaced: false,
 };
 
 export const logger = pino({level: process.env.TEST_LOG_LEVEL ?? 'silent'});
@@ -59,7 +52,7 @@ export function record(store: Store<ConfigMap>): string[] {
 }
 
 /** Opens clients and caches, and closes them all at the end of a test. */
-export class World {
+export class RuntimeWorld {
   readonly #end = new AbortController();
   readonly #running: Promise<unknown>[] = [];
   readonly #clients: KubeClient[] = [];

@@ -1,9 +1,9 @@
 /** Names that show only addresses. */
-import {ALIAS, ALL, PROOF, type Row, TARGET_A, TARGET_AAAA, TOKEN} from './zone-row.ts';
+import {ALIAS, ALL, PROOF, TARGET_A, TARGET_AAAA, TOKEN, type ZoneRow} from './zone-row.ts';
 
-const apex = (row: Omit<Row, 'host'>): Row => ({...row, host: 'ZONE'});
+const apex = (row: Omit<ZoneRow, 'host'>): ZoneRow => ({...row, host: 'ZONE'});
 
-export const apexRows: readonly Row[] = [
+export const apexRows: readonly ZoneRow[] = [
   apex({
     case: 'an apex, right',
     zone: {at: ALL, records: `${ALIAS}\n${PROOF}`},

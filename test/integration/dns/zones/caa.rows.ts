@@ -1,11 +1,11 @@
 /** Whether the CA may issue (RFC 8659, RFC 8657). The record itself is right, but where a row says otherwise. */
 import type {CaaVerdict} from '../../../../src/dns/verdict/verdict.ts';
-import {ALL, CNAME, NO_EGRESS, RECURSIVE, type Row} from './zone-row.ts';
+import {ALL, CNAME, NO_EGRESS, RECURSIVE, type ZoneRow} from './zone-row.ts';
 
 const CA = 'ca.example';
 const ACCOUNT = 'https://ca.example/acct/1';
 
-function caa(what: string, records: string, want: Partial<CaaVerdict>, more: Partial<Row> = {}): Row {
+function caa(what: string, records: string, want: Partial<CaaVerdict>, more: Partial<ZoneRow> = {}): ZoneRow {
   return {
     case: what,
     zone: {at: ALL, records: `${CNAME}\n${records}`},
@@ -19,7 +19,7 @@ const FORBIDDEN = {outcome: 'forbidden'} as const;
 const ALLOWED = {outcome: 'allowed'} as const;
 const FAILED = {outcome: 'lookup-failed'} as const;
 
-export const caaRows: readonly Row[] = [
+export const caaRows: readonly ZoneRow[] = [
   caa('no CAA record', '', ALLOWED),
   caa('a CAA record at the parent that forbids', '@ CAA 0 issue "other.example"', {
     outcome: 'forbidden',

@@ -1,6 +1,6 @@
 /** What is in the zone. */
 import {SERVERS} from '../internet/plan.ts';
-import {ALL, CNAME, type Row, STRICT, TARGET} from './zone-row.ts';
+import {ALL, CNAME, STRICT, TARGET, type ZoneRow} from './zone-row.ts';
 
 const chain = (length: number) =>
   Array.from(
@@ -8,7 +8,7 @@ const chain = (length: number) =>
     (_, n) => `${n === 0 ? 'shop' : `c${n}`} CNAME ${n === length - 1 ? `${TARGET}.` : `c${n + 1}`}`,
   );
 
-export const recordRows: readonly Row[] = [
+export const recordRows: readonly ZoneRow[] = [
   {
     case: 'right',
     zone: {at: ALL, records: CNAME},

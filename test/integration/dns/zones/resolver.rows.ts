@@ -1,10 +1,10 @@
 /** With a recursive resolver: instead of the authoritative servers, or to confirm what they say. */
 import {SERVERS} from '../internet/plan.ts';
-import {ALIAS, ALL, CNAME, CONFIRMED, NO_EGRESS, PROOF, RECURSIVE, type Row} from './zone-row.ts';
+import {ALIAS, ALL, CNAME, CONFIRMED, NO_EGRESS, PROOF, RECURSIVE, type ZoneRow} from './zone-row.ts';
 
 const OLD = ['shop.ZONE. 300 IN A 192.0.2.7'];
 
-export const resolverRows: readonly Row[] = [
+export const resolverRows: readonly ZoneRow[] = [
   {
     case: 'a correct record, from a resolver',
     zone: {at: ALL, records: CNAME},

@@ -1,8 +1,8 @@
 /** Who answers, and how the zone is delegated. */
 import {SERVERS} from '../internet/plan.ts';
-import {ALL, CNAME, type Row, STRICT} from './zone-row.ts';
+import {ALL, CNAME, STRICT, type ZoneRow} from './zone-row.ts';
 
-const forbidden = (address: string): Row => ({
+const forbidden = (address: string): ZoneRow => ({
   case: `a name server at ${address}`,
   zone: {
     at: ['a'],
@@ -30,7 +30,7 @@ export const FORBIDDEN = [
   'fe80::1',
 ] as const;
 
-export const serverRows: readonly Row[] = [
+export const serverRows: readonly ZoneRow[] = [
   {
     case: 'one dead server of four',
     zone: {at: [...STRICT, 'silent'], records: CNAME},
@@ -50,7 +50,7 @@ export const serverRows: readonly Row[] = [
     says: ['stranger.ns-np.net', 'refuses'],
   },
   ...STRICT.map(
-    (server): Row => ({
+    (server): ZoneRow => ({
       case: `SERVFAIL of ${server} beside servers that are well`,
       zone: {at: ALL, records: CNAME, instead: {[server]: 'BROKEN'}},
       want: {reason: 'Verified', agreed: false},

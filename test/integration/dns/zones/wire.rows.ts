@@ -1,12 +1,12 @@
 /** What happens on the way: each zone is at one server, and its answers pass a proxy that spoils them. */
 import {FAULTS, type FaultName} from '../internet/plan.ts';
-import {CNAME, type Row, TARGET} from './zone-row.ts';
+import {CNAME, TARGET, type ZoneRow} from './zone-row.ts';
 
 const VERIFIED = {reason: 'Verified', agreed: true} as const;
 const UNREACHABLE = {reason: 'NameServersUnreachable', agreed: false} as const;
 
 /** What the verdict about a right record is, and what a message that is not content must name. */
-const expected: Record<FaultName, Pick<Row, 'want' | 'says'>> = {
+const expected: Record<FaultName, Pick<ZoneRow, 'want' | 'says'>> = {
   'drop-first': {want: VERIFIED},
   'drop-all': {want: UNREACHABLE, says: ['drop-all.ns-np.net', 'no answer']},
   delay: {want: VERIFIED},
@@ -28,16 +28,16 @@ const expected: Record<FaultName, Pick<Row, 'want' | 'says'>> = {
   'query-back': {want: VERIFIED},
 };
 
-export const wireRows: readonly Row[] = [
+export const wireRows: readonly ZoneRow[] = [
   ...FAULTS.map(
-    (fault): Row => ({
+    (fault): ZoneRow => ({
       case: `${fault} on the wire`,
       zone: {at: [fault], records: CNAME, instead: {c: 'shop AAAA 2001:db8::7'}},
       ...expected[fault],
     }),
   ),
   ...FAULTS.filter(fault => expected[fault].want.reason === 'NameServersUnreachable').map(
-    (fault): Row => ({
+    (fault): ZoneRow => ({
       case: `${fault} on the wire to one server of two`,
       zone: {at: ['a', fault], records: CNAME},
       want: {reason: 'Verified', agreed: false},

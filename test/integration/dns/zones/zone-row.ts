@@ -23,7 +23,7 @@ export const CONFIRMED = {recursives: [RESOLVER]} as const;
 export const NO_EGRESS = {rootServers: [SERVERS.closed[0]], recursives: [RESOLVER]} as const;
 
 /** In all texts ZONE stands for the row's own zone, in `says` HOST for the host asked about. */
-export interface Row {
+export interface ZoneRow {
   readonly case: string;
   readonly zone: Omit<ZoneSpec, 'name'> & {readonly name?: string};
   /** `shop.ZONE` by default. */
@@ -49,7 +49,7 @@ export const SHARED: readonly ZoneSpec[] = [
 ];
 
 /** The zone of a row, with its name put in. */
-export function zoneOfRow({zone}: Row, index: number): ZoneSpec {
+export function zoneOfRow({zone}: ZoneRow, index: number): ZoneSpec {
   const name = zone.name ?? `z${index}.com`;
   const named = (text: string) => text.replaceAll('ZONE', name);
   const {delegation, resolverSays, instead, parent} = zone;
@@ -64,7 +64,7 @@ export function zoneOfRow({zone}: Row, index: number): ZoneSpec {
   };
 }
 
-export function hostOfRow(row: Row, zone: string): string {
+export function hostOfRow(row: ZoneRow, zone: string): string {
   return (row.host ?? 'shop.ZONE').replaceAll('ZONE', zone);
 }
 

@@ -1,8 +1,8 @@
 /** Nothing of one account is seen, touched or even noticed by another. */
 import {describe, expect, test} from 'vitest';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
-export function accountTests(world: World): void {
+export function accountSuite(world: ConformanceWorld): void {
   describe('another account', () => {
     async function two() {
       const [mine, theirs] = [world.service.account(), world.service.account()];

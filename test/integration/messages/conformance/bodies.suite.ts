@@ -1,7 +1,7 @@
 /** What may be submitted, and that it comes back as it went in. */
 import {describe, expect, test} from 'vitest';
 import {exchange} from '../client.ts';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
 const LIMIT = 262_144;
 const WRAPPING = '{"message":""}'.length;
@@ -78,7 +78,7 @@ const ESCAPED = JSON.stringify('😀"\u0000é').replaceAll(
   unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
 );
 
-export function bodyTests(world: World): void {
+export function bodySuite(world: ConformanceWorld): void {
   const submit = (body: string | Buffer) =>
     world.client.request('/messages', {
       method: 'POST',

@@ -5,19 +5,19 @@
 import {afterAll, beforeAll, describe} from 'vitest';
 import {type Client, createClient} from '../client.ts';
 import {removeFolders, type Service, type ServiceOptions} from '../service.ts';
-import {accountTests} from './accounts.suite.ts';
-import {bodyTests} from './bodies.suite.ts';
-import {idempotencyTests} from './idempotency.suite.ts';
-import {leaseTests} from './leases.suite.ts';
-import {limitTests} from './limits.suite.ts';
-import {listTests} from './lists.suite.ts';
-import {orderTests} from './order.suite.ts';
+import {accountSuite} from './accounts.suite.ts';
+import {bodySuite} from './bodies.suite.ts';
+import {idempotencySuite} from './idempotency.suite.ts';
+import {leaseSuite} from './leases.suite.ts';
+import {limitSuite} from './limits.suite.ts';
+import {listSuite} from './lists.suite.ts';
+import {orderSuite} from './order.suite.ts';
 
 /** Starts a service over the engine; `config` is laid over the test's configuration. */
 export type StartService = (options?: Pick<ServiceOptions, 'config'>) => Promise<Service>;
 
 /** What the rows use; `service` and `client` stand once `beforeAll` has run. */
-export interface World {
+export interface ConformanceWorld {
   service: Service;
   client: Client;
   readonly start: StartService;
@@ -28,13 +28,13 @@ export interface World {
 export function conformanceSuite(engine: string, start: StartService): void {
   describe(engine, () => {
     const stops: (() => unknown)[] = [];
-    const another: World['another'] = async config => {
+    const another: ConformanceWorld['another'] = async config => {
       const service = await start({config});
       const client = await createClient(service.url);
       stops.push(() => client.close(), service.stop);
       return {service, client};
     };
-    const world = {start, another} as World;
+    const world = {start, another} as ConformanceWorld;
     beforeAll(async () => {
       Object.assign(world, await another({queue: {maxAttempts: 3}}));
     });
@@ -42,7 +42,7 @@ export function conformanceSuite(engine: string, start: StartService): void {
       await Promise.all(stops.map(stop => stop()));
       await removeFolders();
     });
-    for (const tests of [orderTests, bodyTests, idempotencyTests, listTests, leaseTests, accountTests, limitTests]) {
+    for (const tests of [orderSuite, bodySuite, idempotencySuite, listSuite, leaseSuite, accountSuite, limitSuite]) {
       tests(world);
     }
   });

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
-export function idempotencyTests(world: World): void {
+export function idempotencySuite(world: ConformanceWorld): void {
   const submit = (key: string, message: string, idempotencyKey: string) =>
     world.client.submit(key, message, {'idempotency-key': idempotencyKey});
   const count = async (key: string) => (await world.client.get(key, '/messages?limit=100')).body.messages.length;

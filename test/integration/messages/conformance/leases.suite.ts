@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
 interface Claimed {
   readonly id: string;
@@ -10,7 +10,7 @@ interface Claimed {
   readonly attempts: number;
 }
 
-export function leaseTests(world: World): void {
+export function leaseSuite(world: ConformanceWorld): void {
   const claim = async (key: string, body?: object): Promise<readonly Claimed[]> =>
     (await world.client.post(key, '/messages/claim', body)).body.messages;
   const settle = (key: string, verb: 'ack' | 'nack', {id}: {id: string}, body: object) =>

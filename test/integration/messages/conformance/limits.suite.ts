@@ -1,9 +1,9 @@
 /** What one account may send and store; each with a service whose limits are low. */
 import {describe, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
-export function limitTests(world: World): void {
+export function limitSuite(world: ConformanceWorld): void {
   describe('an account', () => {
     test('over its request rate learns when to retry; others are not affected', async () => {
       const account = {requestsPerSecond: 2, burstSeconds: 2};

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
-export function listTests(world: World): void {
+export function listSuite(world: ConformanceWorld): void {
   async function fill(count: number, text = (n: number) => `message ${n}`) {
     const account = world.service.account();
     const ids: string[] = [];

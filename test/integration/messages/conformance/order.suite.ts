@@ -1,10 +1,10 @@
 /** Who is refused, with what, and what is decided first. */
 import {describe, expect, test} from 'vitest';
-import {exchange, type RequestOptions} from '../client.ts';
+import {exchange, type MessagesRequestOptions} from '../client.ts';
 import type {Account} from '../service.ts';
-import type {World} from './conformance.suite.ts';
+import type {ConformanceWorld} from './conformance.suite.ts';
 
-type Headers = NonNullable<RequestOptions['headers']>;
+type Headers = NonNullable<MessagesRequestOptions['headers']>;
 const JSON_TYPE = {'content-type': 'application/json'};
 
 interface HeaderRow {
@@ -88,7 +88,7 @@ const orderRows = [
   {breaks: 'the idempotency key', body: BODY, idempotency: '"', status: 400, code: 'invalid_idempotency_key'},
 ];
 
-export function orderTests(world: World): void {
+export function orderSuite(world: ConformanceWorld): void {
   const submit = (headers: Headers, body: string | Buffer = BODY) =>
     world.client.request('/messages', {method: 'POST', headers, body});
 
