@@ -13,8 +13,8 @@ export function deadZone(round: number): ZoneSpec {
 }
 
 /** Without the record, and with it. */
-export function lateZone(index: number, mended: boolean): ZoneSpec {
-  return {name: `late${index}.com`, at: ALL, records: mended ? CNAME : '', negativeTtl: NEGATIVE_TTL};
+export function lateZone(index: number, fixed: boolean): ZoneSpec {
+  return {name: `late${index}.com`, at: ALL, records: fixed ? CNAME : '', negativeTtl: NEGATIVE_TTL};
 }
 
 export const manyZones: readonly ZoneSpec[] = Array.from({length: MANY_ZONES}, (_, n) => ({

@@ -1,4 +1,4 @@
-/** Tenants on one shared cluster. All rows run at the same time, each with its own namespace and zone. */
+/** Tenants on one shared cluster. All tests run at the same time, each with its own namespace and zone. */
 import {describe} from 'vitest';
 import {racing} from './accounts.suite.ts';
 import {changing} from './changes.suite.ts';

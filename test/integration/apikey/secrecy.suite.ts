@@ -1,4 +1,4 @@
-/** After all previous rows, no key is anywhere except in its Secret. */
+/** After all previous tests, no key is anywhere except in its Secret. */
 import {expect, test} from 'vitest';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/model/kinds.ts';
@@ -24,7 +24,7 @@ export function secrecySuite(world: () => KeyWorld): void {
 
   test('in no request about APIKeys and Events, and in no response', async () => {
     const lines = (await world().auditLog()).split('\n');
-    // The policy of one row quotes what it refuses, and the API server notes its words.
+    // The policy of one test quotes what it refuses, and the API server notes its words.
     const log = lines.filter(line => !/"resource":"secrets","namespace":"policy"/.test(line)).join('\n');
     expect(log).toMatch(/"verb":"patch"[^\n]*apikeys[^\n]*"subresource":"status"/);
     expect(log).toMatch(/"verb":"create"[^\n]*"resource":"events"/);

@@ -1,4 +1,4 @@
-/** How orders of the CA account are shared. Each row continues from the previous row's state. */
+/** How orders of the CA account are shared. Each test continues from the previous test's state. */
 import {beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
@@ -17,7 +17,7 @@ import type {OperatorWorld} from '../operator/operator-world.ts';
 import {signingRequest} from './signing-request.ts';
 
 const WINDOW_SECONDS = 3600;
-/** Orders for new hosts in addition to those of the previous rows. A single tenant gets three of the four. */
+/** Orders for new hosts in addition to those of the previous tests. A single tenant gets three of the four. */
 const FREE = 4;
 const RESERVE = 2;
 const WAITS = {state: 'Verified', CertificateReady: 'OrderBudget', Ready: 'OrderBudget'} as const;

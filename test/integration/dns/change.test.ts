@@ -8,17 +8,17 @@ const zone = (name: string, records: string): ZoneSpec => ({name, at: ALL, recor
 
 let internet: Internet;
 beforeAll(async () => {
-  internet = await startInternet([...SHARED, zone('mended.com', ''), zone('cached.com', ''), zone('lost.com', CNAME)]);
+  internet = await startInternet([...SHARED, zone('fixed.com', ''), zone('cached.com', ''), zone('lost.com', CNAME)]);
 });
 afterAll(() => internet?.stop());
 
 test('a fixed zone is verified immediately, whatever resolvers have cached', async () => {
-  const question = questionAbout('shop.mended.com');
-  expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
+  const question = questionAbout('shop.fixed.com');
+  expect(await internet.resolve('shop.fixed.com', 'CNAME')).toEqual([]);
   expect(await internet.verify(question, {})).toMatchObject({reason: 'RecordMissing', agreed: true});
-  await internet.change(zone('mended.com', CNAME));
+  await internet.change(zone('fixed.com', CNAME));
   expect(await internet.verify(question, {})).toMatchObject({reason: 'Verified', agreed: true});
-  expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
+  expect(await internet.resolve('shop.fixed.com', 'CNAME')).toEqual([]);
 });
 
 test('if a resolver must confirm it, the message says how long the old answer lasts', async () => {

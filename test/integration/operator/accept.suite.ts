@@ -19,7 +19,7 @@ interface Row {
   /** Problems that only a person can fix stall the Domain immediately. */
   readonly stalled: boolean;
   /** Absent: the host itself is invalid, so nothing can fix it. */
-  mend?(tenant: DomainTenant): Promise<void>;
+  fix?(tenant: DomainTenant): Promise<void>;
 }
 
 const rows: readonly Row[] = [
@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
     },
     says: ['There is no Project shop in namespace', 'Create it'],
     stalled: false,
-    mend: tenant => tenant.project(),
+    fix: tenant => tenant.project(),
   },
   {
     reason: 'HostInOtherProject',
@@ -65,7 +65,7 @@ const rows: readonly Row[] = [
     },
     says: ['Project elder, which is older, also lists', 'Remove the host from one of the two'],
     stalled: true,
-    mend: tenant => tenant.project(undefined, 'elder'),
+    fix: tenant => tenant.project(undefined, 'elder'),
   },
   {
     reason: 'PlanRequired',
@@ -74,7 +74,7 @@ const rows: readonly Row[] = [
     given: listed,
     says: ['Custom domains require a paid plan (starter, pro); this namespace is on plan free', `label ${LABEL.plan}`],
     stalled: true,
-    mend: tenant => tenant.label({[LABEL.plan]: 'pro'}),
+    fix: tenant => tenant.label({[LABEL.plan]: 'pro'}),
   },
   {
     reason: 'PlanRequired',
@@ -83,7 +83,7 @@ const rows: readonly Row[] = [
     given: listed,
     says: ["its label names the plan 'gold', which does not exist"],
     stalled: true,
-    mend: tenant => tenant.label({[LABEL.plan]: 'starter'}),
+    fix: tenant => tenant.label({[LABEL.plan]: 'starter'}),
   },
   {
     reason: 'PlanLimitReached',
@@ -97,7 +97,7 @@ const rows: readonly Row[] = [
     },
     says: ['Plan starter allows 1 custom domains per account'],
     stalled: true,
-    mend: tenant => tenant.delete(DOMAIN, tenant.host('first')),
+    fix: tenant => tenant.delete(DOMAIN, tenant.host('first')),
   },
   {
     reason: 'PlanLimitReached',
@@ -112,7 +112,7 @@ const rows: readonly Row[] = [
     },
     says: ['Plan starter allows 1 custom domains per account'],
     stalled: true,
-    mend: tenant => tenant.delete(DOMAIN, tenant.host('by-hand')),
+    fix: tenant => tenant.delete(DOMAIN, tenant.host('by-hand')),
   },
   {
     reason: 'NoSuccessfulDeploy',
@@ -124,7 +124,7 @@ const rows: readonly Row[] = [
     },
     says: ['Service shop has never had a ready endpoint', 'Deploy it'],
     stalled: false,
-    mend: tenant => tenant.deploy(),
+    fix: tenant => tenant.deploy(),
   },
   {
     reason: 'RedirectLoop',
@@ -141,7 +141,7 @@ const rows: readonly Row[] = [
     },
     says: ['These redirects form a loop: a.', 'Let one of these hosts serve the project'],
     stalled: true,
-    mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a')}]}),
+    fix: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a')}]}),
   },
   {
     reason: 'RedirectTargetNotOurs',
@@ -153,7 +153,7 @@ const rows: readonly Row[] = [
     },
     says: ['The redirect points to www.example.com, which is not a host of Project shop'],
     stalled: true,
-    mend: async tenant => {
+    fix: async tenant => {
       await tenant.project({primary: tenant.host('b')});
       await tenant.apply(tenant.host('a'), 'shop', {to: tenant.host('b')});
     },
@@ -168,7 +168,7 @@ const rows: readonly Row[] = [
     },
     says: ['Traefik', 'cannot respond to GET with 308. Use 301'],
     stalled: true,
-    mend: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a'), status: 301}]}),
+    fix: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a'), status: 301}]}),
   },
 ];
 
@@ -179,8 +179,8 @@ export function acceptSuite(world: () => OperatorWorld): void {
     const progress = row.stalled ? {Stalled: row.reason} : {Reconciling: row.reason};
     await tenant.becomes(host, {state: 'Blocked', Accepted: row.reason, Ready: row.reason, ...progress}, row.says);
     expect(tenant.trace(host)).toEqual([]);
-    if (!row.mend) return;
-    await row.mend(tenant);
+    if (!row.fix) return;
+    await row.fix(tenant);
     await tenant.becomes(host, {state: 'Unverified', Accepted: 'Accepted', DNSVerified: 'RecordMissing'});
   });
 

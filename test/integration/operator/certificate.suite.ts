@@ -17,7 +17,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.becomes(host, want, ['other.example', CA_IDENTITY]);
     expect(tenant.certificate(host)).toBeUndefined();
     await world().dns.set(tenant.zone, 'CAA', [`0 issue "${CA_IDENTITY}"`]);
-    await tenant.verify(host, 'mended');
+    await tenant.verify(host, 'fixed');
     await tenant.becomesLive(host);
   });
 
@@ -39,7 +39,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     expect(tenant.ingress(host)).toBeUndefined();
 
     await approvals.approve(host);
-    await tenant.verify(host, 'mended');
+    await tenant.verify(host, 'fixed');
     const live = await tenant.becomesLive(host);
     expect(tenant.certificateRequests(host).length).toBeGreaterThan(1);
     expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
@@ -70,7 +70,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     expect(tenant.certificateRequests(host)).toEqual(requests);
 
     await approvals.approve(host);
-    await tenant.verify(host, 'mended');
+    await tenant.verify(host, 'fixed');
     await tenant.becomesLive(host);
   });
 
@@ -129,7 +129,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     ]);
     await tenant.until('it is no longer routed', () => tenant.ingress(host) === undefined);
 
-    await tenant.verify(host, 'mended');
+    await tenant.verify(host, 'fixed');
     await certify(tenant, host, [`DNS:${host}`], () => tenant.domain(host)?.status?.state === 'Live');
     await tenant.becomesLive(host);
   });
@@ -158,7 +158,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
       `kubectl annotate --overwrite domain ${host}`,
     ]);
     await approvals.approve(host);
-    await tenant.verify(host, 'mended');
+    await tenant.verify(host, 'fixed');
     await tenant.becomesLive(host);
   });
 }

@@ -1,4 +1,4 @@
-/** What concerns the whole world, one row after another: silence of DNS, restarts, a dead operator, a wiped status. */
+/** What concerns the whole world, one test after another: silence of DNS, restarts, a dead operator, a wiped status. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';

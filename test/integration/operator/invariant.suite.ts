@@ -1,4 +1,4 @@
-/** What must never have been the case, judged from all that was recorded: last of all rows. */
+/** What must never have been the case, judged from all that was recorded: last of all tests. */
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';

@@ -8,14 +8,14 @@ import {TARGET_DOMAIN} from '../../cluster/state.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
-/** A record that does not prove the host; `mend`: what else is needed besides creating the shown records. */
+/** A record that does not prove the host; `fix`: what else is needed besides creating the shown records. */
 interface DnsRow {
   readonly reason: string;
   readonly case: string;
   readonly apex?: boolean;
   given(tenant: DomainTenant, host: string): Promise<void>;
   readonly says: readonly string[];
-  mend?(tenant: DomainTenant, host: string): Promise<void>;
+  fix?(tenant: DomainTenant, host: string): Promise<void>;
 }
 
 const dnsRows: readonly DnsRow[] = [
@@ -30,7 +30,7 @@ const dnsRows: readonly DnsRow[] = [
     case: 'an address instead of the CNAME',
     given: (tenant, host) => tenant.world.dns.set(host, 'A', ['192.0.2.99']),
     says: ['Delete the A record 192.0.2.99'],
-    mend: (tenant, host) => tenant.world.dns.set(host, 'A', []),
+    fix: (tenant, host) => tenant.world.dns.set(host, 'A', []),
   },
   {
     reason: 'Propagating',
@@ -91,7 +91,7 @@ export function lifeSuite(world: () => OperatorWorld): void {
     await row.given(tenant, host);
     await tenant.becomes(host, {state: 'Unverified', DNSVerified: row.reason, Claimed: 'Waiting'}, row.says);
     expect(tenant.trace(host)).toEqual([]);
-    await row.mend?.(tenant, host);
+    await row.fix?.(tenant, host);
     await tenant.live(host);
   });
 

@@ -1,6 +1,6 @@
 /**
- * The operator on a real API server. The rows are in the files next to this one, by theme; they share one world, since
- * it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
+ * The operator on a real API server. The tests are in the suites next to this file, by theme; they share one world,
+ * since it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
  * then what disturbs all, one after another.
  */
 import {afterAll, beforeAll, describe} from 'vitest';

@@ -4,7 +4,7 @@ import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/model/kinds.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, type OperatorWorld} from './operator-world.ts';
 
-/** Each row installs what the one before found missing; nobody touches the Domain. */
+/** Each test installs what the one before found missing; nobody touches the Domain. */
 export function platformSuite(world: () => OperatorWorld): void {
   let tenant: DomainTenant;
   let host: string;

@@ -1,4 +1,4 @@
-/** Compares the chart's rights with what the operator really requested in all previous rows. */
+/** Compares the chart's rights with what the operator really requested in all previous tests. */
 import {expect, test} from 'vitest';
 import {RELEASE} from '../../support/install.ts';
 import type {OperatorWorld} from './operator-world.ts';
@@ -9,7 +9,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** Rights that these rows do not use, and why they are needed. */
+/** Rights that these tests do not use, and why they are needed. */
 const UNUSED: readonly {readonly right: RegExp; readonly because: string}[] = [
   {right: /^list /, because: 'only where the API server cannot stream the first list of a cache (KEP-3157)'},
   {right: /^patch challenges/, because: 'a challenge is released only after its cleanup has hung for a minute'},
