@@ -46,6 +46,13 @@ export function service(inNamespace: string, name: string, ports: readonly {name
   return {apiVersion: 'v1', kind: 'Service', metadata: {name, namespace: inNamespace}, spec};
 }
 
+/** Of an Ingress for one path of a host. */
+export function ingressSpec(host: string, ingressClassName?: string) {
+  const backend = {service: {name: 'mine', port: {number: PORT.number}}};
+  const http = {paths: [{path: '/login', pathType: 'Prefix', backend}]};
+  return {...(ingressClassName !== undefined && {ingressClassName}), rules: [{host, http}]};
+}
+
 /** What the platform makes of a Service's pods: one endpoint, ready or not. */
 export function endpointSlice(
   inNamespace: string,

@@ -13,6 +13,7 @@ import {until} from '../../cluster/wait.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
+import {ingressSpec} from '../../support/objects.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
 import {admin, cluster} from '../world.ts';
 import {
@@ -27,7 +28,6 @@ import {
   REFUSED_BY_RBAC,
   type Victim,
 } from './attackers.ts';
-import {rulesFor} from './routes.suite.ts';
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
 
@@ -56,7 +56,7 @@ export async function askForCertificates(victim: Victim): Promise<void> {
     await expect(make(attacker, CERTIFICATE, name, content)).rejects.toThrow(NOT_LISTED);
     await makeAsBefore(attacker, CERTIFICATE, name, content);
   }
-  const shim = {...rulesFor(host, 'another'), tls: [{hosts: [host], secretName: 'by-shim'}]};
+  const shim = {...ingressSpec(host, 'another'), tls: [{hosts: [host], secretName: 'by-shim'}]};
   const annotations = {'cert-manager.io/cluster-issuer': fast};
   await expect(make(attacker, INGRESS, 'by-shim', {spec: shim}, {annotations})).rejects.toThrow(NOT_LISTED);
   const [mine = Buffer.of(), theirs = Buffer.of()] = await Promise.all(

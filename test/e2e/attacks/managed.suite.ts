@@ -17,9 +17,9 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
+import {ingressSpec} from '../../support/objects.ts';
 import {admin, visitor} from '../world.ts';
 import {EDGE_CLASS, make, newAttacker, REFUSED_AS_MANAGED, REFUSED_BY_RBAC, type Victim} from './attackers.ts';
-import {rulesFor} from './routes.suite.ts';
 
 export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const attacker = await newAttacker('attack-managed');
@@ -35,7 +35,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const elsewhere = [{addresses: ['192.0.2.1'], conditions: {ready: true}}];
   const issuing = [{type: 'Issuing', status: 'True', reason: 'Mine', lastTransitionTime: '2026-01-01T00:00:00Z'}];
   const changes: [ResourceType, string, object, string?][] = [
-    [INGRESS, name, {spec: rulesFor(victim.host, EDGE_CLASS)}],
+    [INGRESS, name, {spec: ingressSpec(victim.host, EDGE_CLASS)}],
     [INGRESS, name, {metadata: {finalizers: ['attacker.test/stay']}}],
     [INGRESS, name, {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.priority': '9999'}}}],
     [INGRESS, `${name}-http`, {metadata: {labels: {[LABEL.managedBy]: null}}}],

@@ -5,6 +5,7 @@ import {CERTIFICATE, CERTIFICATE_REQUEST, INGRESS, ISSUER} from '../../../src/op
 import {until} from '../../cluster/wait.ts';
 import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
+import {ingressSpec} from '../../support/objects.ts';
 import {type RogueAcme, startRogueAcme} from '../../support/rogue-acme.ts';
 import {kindOf} from '../../support/workload.ts';
 import {admin, visitor} from '../world.ts';
@@ -18,7 +19,6 @@ import {
   newAttacker,
   type Victim,
 } from './attackers.ts';
-import {rulesFor} from './routes.suite.ts';
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
 
@@ -54,7 +54,7 @@ async function relayBy(attacker: Attacker, own: string): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
   const relay = {spec: {secretName: 'relay', dnsNames: [own], issuerRef}};
   await expect(make(attacker, CERTIFICATE, 'relay', relay)).rejects.toThrow(NOT_LISTED);
-  const shim = {spec: {...rulesFor(own, 'another'), tls: [{hosts: [own], secretName: 'by-shim'}]}};
+  const shim = {spec: {...ingressSpec(own, 'another'), tls: [{hosts: [own], secretName: 'by-shim'}]}};
   const annotations = {'cert-manager.io/issuer': 'rogue'};
   await expect(make(attacker, INGRESS, 'by-shim', shim, {annotations})).rejects.toThrow(NOT_LISTED);
   await makeAsBefore(attacker, CERTIFICATE, 'relay', relay);
@@ -87,7 +87,9 @@ async function relayByAnnotation(attacker: Attacker, own: string): Promise<void>
     await expect(make(attacker, CERTIFICATE, 'moved', {spec}, {annotations})).rejects.toThrow(says);
   }
   const annotations = {'acme.cert-manager.io/http01-edit-in-place': 'true', 'cert-manager.io/issuer': TENANTS_ISSUER};
-  await expect(make(attacker, INGRESS, 'moved', {spec: rulesFor(own, 'another')}, {annotations})).rejects.toThrow(says);
+  await expect(make(attacker, INGRESS, 'moved', {spec: ingressSpec(own, 'another')}, {annotations})).rejects.toThrow(
+    says,
+  );
 }
 
 /** "Denied HostNotHeld: message", once the first request of the Certificate is decided. */

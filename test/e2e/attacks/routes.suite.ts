@@ -6,6 +6,7 @@ import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/oper
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';
+import {ingressSpec} from '../../support/objects.ts';
 import {kindOf} from '../../support/workload.ts';
 import {admin, cluster, visitor} from '../world.ts';
 import {
@@ -30,9 +31,9 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   const routes = [{kind: 'Rule', match, services: [{name: 'mine', port: 80}]}];
   const redirectRegex = {regex: '.*', replacement: 'https://evil.test/'};
   const attempts: [ResourceType, object, object?][] = [
-    [INGRESS, {spec: rulesFor(host, EDGE_CLASS)}],
-    [INGRESS, {spec: rulesFor(host)}],
-    [INGRESS, {spec: rulesFor(host)}, {annotations: {'kubernetes.io/ingress.class': EDGE_CLASS}}],
+    [INGRESS, {spec: ingressSpec(host, EDGE_CLASS)}],
+    [INGRESS, {spec: ingressSpec(host)}],
+    [INGRESS, {spec: ingressSpec(host)}, {annotations: {'kubernetes.io/ingress.class': EDGE_CLASS}}],
     [ofTraefik('IngressRoute'), {spec: {entryPoints: ['websecure'], routes, tls: {}}}],
     [ofTraefik('IngressRouteTCP'), {spec: {routes: [{match: `HostSNI(\`${host}\`)`}], tls: {passthrough: true}}}],
     [MIDDLEWARE, {spec: {redirectRegex}}],
@@ -41,23 +42,17 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   for (const [kind, content, metadata] of attempts) {
     await expect(make(attacker, kind, 'steal', content, metadata), kind.kind).rejects.toThrow(LIST_IT);
   }
-  await make(attacker, INGRESS, 'elsewhere', {spec: rulesFor(host, 'another')});
+  await make(attacker, INGRESS, 'elsewhere', {spec: ingressSpec(host, 'another')});
   const elsewhere = {namespace: attacker.self.namespace, name: 'elsewhere'};
   const change = {spec: {ingressClassName: EDGE_CLASS}};
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
     // The API server fills the class in, once it knows.
     const says = `Only Nameplate may write Ingresses of class ${EDGE_CLASS}`;
-    const refusal = () => make(attacker, INGRESS, 'steal', {spec: rulesFor(host)}).catch(String);
+    const refusal = () => make(attacker, INGRESS, 'steal', {spec: ingressSpec(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
   });
   expect(await ingressesFor(host, attacker.self.namespace)).toEqual([]);
-}
-
-export function rulesFor(host: string, ingressClassName?: string) {
-  const backend = {service: {name: 'mine', port: {number: 80}}};
-  const http = {paths: [{path: '/login', pathType: 'Prefix', backend}]};
-  return {...(ingressClassName && {ingressClassName}), rules: [{host, http}]};
 }
 
 async function whileEdgeIsDefault(attack: () => Promise<void>): Promise<void> {

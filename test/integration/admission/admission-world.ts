@@ -1,12 +1,13 @@
 /** The chart's admission policies on a real API server, and who writes there. */
 import {join} from 'node:path';
+import {expect} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {installCertManagerCrds} from '../operator/cert-manager.ts';
-import {manifest, TENANT} from './routes.rows.ts';
+import {manifest, type ObjectAttack, TENANT} from './manifests.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const RBAC = 'rbac.authorization.k8s.io';
@@ -70,6 +71,13 @@ export async function startAdmissionWorld(): Promise<AdmissionWorld> {
   const world = {api, kubectl, act, kubectlWith, install};
   await untilInForce(world);
   return world;
+}
+
+/** The tenant cannot create it. What stops the tenant does not stop the operator. */
+export async function expectRefused({act}: AdmissionWorld, {object, says}: ObjectAttack): Promise<void> {
+  await expect(act('tenant', 'create', object)).rejects.toThrow(says);
+  const said = await act('operator', 'create', object, '--dry-run=server').catch((error: Error) => error.message);
+  expect(said, 'the operator is not').not.toContain(says);
 }
 
 async function untilInForce({api, act}: AdmissionWorld): Promise<void> {

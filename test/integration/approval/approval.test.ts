@@ -16,7 +16,7 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
-import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
 import {budgetSuite} from './budget.suite.ts';
 import {challengeSuite} from './challenge.suite.ts';
@@ -238,10 +238,7 @@ test('an approval is withdrawn when the claim moves, and a denial stays', async 
 });
 
 test('an approval is withdrawn when the platform gives the namespace to another account', async () => {
-  const tenant = await newDomainTenant(world, 'sold');
-  const host = tenant.host('shop');
-  await tenant.deployedProject({primary: host});
-  await tenant.live(host);
+  const {tenant, host} = await newLiveTenant(world, 'sold');
   await makeCertificate(tenant, 'pending', {dnsNames: [host], issuerRef: UNHURRIED});
   expect(await decided(tenant, 'pending')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
   await tenant.label({[LABEL.account]: 'buyer'});

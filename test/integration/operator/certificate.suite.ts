@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/model/kinds.ts';
-import {newDomainTenant} from './domain-tenant.ts';
+import {newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify} from './lying-issuer.ts';
 import {CA_IDENTITY, type OperatorWorld} from './operator-world.ts';
 
@@ -116,10 +116,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
   });
 
   test("a certificate that names another tenant's host is not presented, however the host was served before", async () => {
-    const tenant = await newDomainTenant(world(), 'misnamed');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'misnamed');
     await askLiar(tenant, host);
     const readiness = () => findCondition(tenant.domain(host)?.status?.conditions, 'CertificateReady')?.reason;
     await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test'], () => readiness() === 'WrongNames');

@@ -8,7 +8,7 @@ import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
-import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify, refuse} from './lying-issuer.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -124,10 +124,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
   });
 
   test('status and claims wiped while the operator runs: nothing blinks either', async () => {
-    const tenant = await newDomainTenant(world(), 'wiped');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'wiped');
     const requests = tenant.certificateRequests(host);
     const wiped = await wipe(tenant, [host]);
     await tenant.until('the host is claimed again', () => tenant.claim(host));

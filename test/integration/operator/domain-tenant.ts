@@ -46,6 +46,14 @@ export async function newDomainTenant(
   return tenant;
 }
 
+/** A tenant with a Project whose one host, `shop`, is live. */
+export async function newLiveTenant(world: DomainTenantWorld, name: string) {
+  const tenant = await newDomainTenant(world, name);
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  return {tenant, host, domain: await tenant.live(host)};
+}
+
 export class DomainTenant {
   readonly world: DomainTenantWorld;
   readonly namespace: string;

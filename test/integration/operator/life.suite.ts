@@ -5,7 +5,7 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {TARGET_DOMAIN} from '../../cluster/state.ts';
-import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
 /** A record that does not prove the host; `fix`: what else is needed besides creating the shown records. */
@@ -114,10 +114,7 @@ export function lifeSuite(world: () => OperatorWorld): void {
   });
 
   test('agreed drift degrades, but stops no traffic; if servers disagree, nothing happens', async () => {
-    const tenant = await newDomainTenant(world(), 'drift');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    const live = await tenant.live(host);
+    const {tenant, host, domain: live} = await newLiveTenant(world(), 'drift');
 
     await world().dns.set(host, 'CNAME', [], 'one');
     await tenant.verify(host, 'while the servers disagree');
@@ -134,10 +131,7 @@ export function lifeSuite(world: () => OperatorWorld): void {
   });
 
   test('a verify request is echoed; an absent annotation requests nothing and revokes nothing', async () => {
-    const tenant = await newDomainTenant(world(), 'request');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'request');
     await tenant.verify(host, '1');
     await tenant.annotate(DOMAIN, host, {[ANNOTATION.verifyRequestedAt]: null});
     await tenant.verify(host, '2');
@@ -179,10 +173,7 @@ export function lifeSuite(world: () => OperatorWorld): void {
   });
 
   test('foreign changes to, and deletions of, a route or certificate are reverted', async () => {
-    const tenant = await newDomainTenant(world(), 'edited');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'edited');
     const name = routeName(tenant.namespace, host);
     const key = {namespace: tenant.namespace, name};
     const before = {ingress: tenant.ingress(host)?.spec, certificate: tenant.certificate(host)?.spec};

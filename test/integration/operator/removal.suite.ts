@@ -15,7 +15,7 @@ import {
 } from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
-import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {Version} from './history.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -88,10 +88,7 @@ export function removalSuite(world: () => OperatorWorld): void {
   });
 
   test('removed and added again: the Secret was kept, and nothing is ordered', async () => {
-    const tenant = await newDomainTenant(world(), 'again');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'again');
     const requests = tenant.certificateRequests(host);
     await tenant.project();
     await tenant.until('the claim is released', () => tenant.claim(host)?.spec.releasedAt);
@@ -137,10 +134,7 @@ export function removalSuite(world: () => OperatorWorld): void {
   });
 
   test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
-    const tenant = await newDomainTenant(world(), 'ending');
-    const host = tenant.host('shop');
-    await tenant.deployedProject({primary: host});
-    await tenant.live(host);
+    const {tenant, host} = await newLiveTenant(world(), 'ending');
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
     const resume = world().api.pauseControllers(); // otherwise it may end before the operator has seen it
     try {

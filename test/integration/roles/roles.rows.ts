@@ -1,9 +1,8 @@
 /** Who there is, what there is, and who may do what with it. */
-import {LABEL} from '../../../src/api/names.ts';
+import {API_VERSION, LABEL} from '../../../src/api/names.ts';
+import {ACME, type ApiRequest, change, creation, DRY_RUN, ofTenant} from './requests.ts';
 
-export const ACME = 'acme';
 const HOST = 'shop.example.com';
-const API = 'nameplate.dev/v1alpha1';
 
 export interface Binding {
   readonly role: string;
@@ -40,25 +39,25 @@ const clusterRole = (name: string, rules: readonly object[]) => ({
 });
 
 const project = {
-  apiVersion: API,
+  apiVersion: API_VERSION,
   kind: 'Project',
   metadata: {name: 'shop', namespace: ACME},
   spec: {service: {name: 'shop', port: 80}},
 };
 const domain = {
-  apiVersion: API,
+  apiVersion: API_VERSION,
   kind: 'Domain',
   metadata: {name: HOST, namespace: ACME},
   spec: {host: HOST, projectRef: {name: 'shop'}},
 };
 const apiKey = {
-  apiVersion: API,
+  apiVersion: API_VERSION,
   kind: 'APIKey',
   metadata: {name: 'shop', namespace: ACME},
   spec: {scopes: ['messages:read']},
 };
 const claim = {
-  apiVersion: API,
+  apiVersion: API_VERSION,
   kind: 'DomainClaim',
   metadata: {name: HOST},
   spec: {account: ACME, namespace: ACME, since: '2026-01-01T00:00:00Z'},
@@ -66,7 +65,7 @@ const claim = {
 
 const HASH = 'a'.repeat(64);
 const keyClaim = {
-  apiVersion: API,
+  apiVersion: API_VERSION,
   kind: 'KeyClaim',
   metadata: {name: HASH},
   spec: {account: ACME, namespace: ACME, name: 'shop', uid: 'u', scopes: ['messages:read']},
@@ -93,24 +92,6 @@ const rules = [
   },
 ];
 
-export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** What is changed is changed by a dry run. */
-  readonly path: string;
-  readonly body?: object;
-}
-
-const DRY = '?dryRun=All';
-const ofTenant = (group: string, resource: string) => `/apis/${group}/namespaces/${ACME}/${resource}`;
-
-export function creation(path: string, body: object): ApiRequest {
-  return {method: 'POST', path: path + DRY, body};
-}
-
-function change(path: string, body: object): ApiRequest {
-  return {method: 'PATCH', path: path + DRY, body};
-}
-
 export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses'), {
   apiVersion: 'networking.k8s.io/v1',
   kind: 'Ingress',
@@ -119,9 +100,7 @@ export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses
 });
 
 /** Through a role with every right in the namespace. */
-export const OWN_STATUS = change(`${ofTenant(API, 'apikeys')}/shop/status`, {status: {account: 'victim'}});
-
-export const RBAC = ofTenant('rbac.authorization.k8s.io/v1', '');
+export const OWN_STATUS = change(`${ofTenant(API_VERSION, 'apikeys')}/shop/status`, {status: {account: 'victim'}});
 
 interface Deed {
   readonly deed: string;
@@ -156,8 +135,8 @@ function withKind(
       request: change(`${path}/${name}`, {metadata: {labels: {team: 'a'}}}),
       may: writers,
     },
-    {deed: `delete one of the ${what}`, request: {method: 'DELETE', path: `${path}/${name}${DRY}`}, may: writers},
-    {deed: `delete all ${what}`, request: {method: 'DELETE', path: path + DRY}, may: writers},
+    {deed: `delete one of the ${what}`, request: {method: 'DELETE', path: `${path}/${name}${DRY_RUN}`}, may: writers},
+    {deed: `delete all ${what}`, request: {method: 'DELETE', path: path + DRY_RUN}, may: writers},
   ];
 }
 
@@ -167,7 +146,11 @@ const named = <T extends Subject>(name: string, object: T, spec: object = {}) =>
   metadata: {name},
   spec: {...object.spec, ...spec},
 });
-const [PROJECTS, DOMAINS, API_KEYS] = [ofTenant(API, 'projects'), ofTenant(API, 'domains'), ofTenant(API, 'apikeys')];
+const [PROJECTS, DOMAINS, API_KEYS] = [
+  ofTenant(API_VERSION, 'projects'),
+  ofTenant(API_VERSION, 'domains'),
+  ofTenant(API_VERSION, 'apikeys'),
+];
 
 export const deeds: readonly Deed[] = [
   ...withKind(PROJECTS, 'shop', named('other', project), READERS, WRITERS),
@@ -179,8 +162,8 @@ export const deeds: readonly Deed[] = [
     may: ['platform'] as const,
   })),
   // Claims are cluster-scoped, so no right in a namespace reaches them; a role that was written manually may.
-  ...withKind(`/apis/${API}/domainclaims`, HOST, named(OTHER_HOST, claim), CLAIM_READERS, ['platform']),
-  ...withKind(`/apis/${API}/keyclaims`, HASH, named('b'.repeat(64), keyClaim), CLAIM_READERS, ['platform']),
+  ...withKind(`/apis/${API_VERSION}/domainclaims`, HOST, named(OTHER_HOST, claim), CLAIM_READERS, ['platform']),
+  ...withKind(`/apis/${API_VERSION}/keyclaims`, HASH, named('b'.repeat(64), keyClaim), CLAIM_READERS, ['platform']),
   {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
   ...[LABEL.plan, LABEL.account].map(label => ({
     deed: `set the label ${label}`,

@@ -10,19 +10,8 @@ import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {renderRoles} from './chart.ts';
-import {
-  ACME,
-  type ApiRequest,
-  type Binding,
-  creation,
-  deeds,
-  EDGE_INGRESS,
-  type Identity,
-  identities,
-  OBJECTS,
-  OWN_STATUS,
-  RBAC,
-} from './roles.rows.ts';
+import {ACME, type ApiRequest, creation, RBAC} from './requests.ts';
+import {type Binding, deeds, EDGE_INGRESS, type Identity, identities, OBJECTS, OWN_STATUS} from './roles.rows.ts';
 
 const ROOT = new URL('../../..', import.meta.url).pathname;
 const NAMES = Object.keys(identities) as Identity[];
