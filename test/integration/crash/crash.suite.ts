@@ -7,11 +7,12 @@ import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
+import {bundleOperator} from '../../support/operator-process.ts';
 import {type DomainTenant, type DomainTenantWorld, newDomainTenant} from '../operator/domain-tenant.ts';
 import {issuances, liveThrough, type State, type Traces} from './life.ts';
 import {type DeathMoment, MortalOperator, type MortalOperatorWorld, type Plan} from './mortal-operator.ts';
 
-/** An operator takes a core for a second when it starts. */
+/** What two cores carry: an operator takes one of them for a moment when it starts. */
 const LIVES_AT_ONCE = 6;
 
 export interface CrashOptions {
@@ -34,9 +35,11 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
   const {prepare, patienceMs, timeoutMs} = options;
   /** A life in which nobody dies. */
   let undisturbed: Life;
+  let program: string;
 
   beforeAll(async () => {
-    // Node keeps what it has compiled: an operator then starts in half the time.
+    // Bundled as it ships, with V8's compiled code kept, it starts in a fifth of the time: it starts some 250 times.
+    program = await bundleOperator(world().folder);
     process.env.NODE_COMPILE_CACHE = join(world().folder, 'compiled');
     undisturbed = await live(() => undefined);
   }, patienceMs);
@@ -45,7 +48,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
   async function live(plan: Plan, want?: Traces): Promise<Life> {
     const tenant = await newDomainTenant(world(), `crash-${randomBytes(2).toString('hex')}`, {timeoutMs: patienceMs});
     await prepare?.(tenant);
-    const operator = await MortalOperator.start(world(), tenant.namespace, plan);
+    const operator = await MortalOperator.start(world(), tenant.namespace, plan, program);
     try {
       const traces = await liveThrough(tenant, (name, state) => settled(operator, state, want?.[name]));
       const {writes, deaths} = operator;

@@ -31,6 +31,7 @@ export class MortalOperator {
   readonly #world: MortalOperatorWorld;
   readonly #namespace: string;
   readonly #plan: Plan;
+  readonly #program: string;
   readonly #proxy: FaultProxy;
   /** "PATCH domains/status", in the order in which they reached the proxy. */
   readonly writes: string[] = [];
@@ -40,18 +41,25 @@ export class MortalOperator {
   #running: Promise<Process>;
   #stopped = false;
 
-  static async start(world: MortalOperatorWorld, namespace: string, plan: Plan): Promise<MortalOperator> {
+  /** `program`: what `bundleOperator` has written. */
+  static async start(
+    world: MortalOperatorWorld,
+    namespace: string,
+    plan: Plan,
+    program: string,
+  ): Promise<MortalOperator> {
     const rewrite = (method: string, url: URL): void => {
       if (method === 'GET') narrow(url, namespace);
     };
     const proxy = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig, rewrite});
-    return new MortalOperator(world, namespace, plan, proxy);
+    return new MortalOperator(world, namespace, plan, program, proxy);
   }
 
-  private constructor(world: MortalOperatorWorld, namespace: string, plan: Plan, proxy: FaultProxy) {
+  private constructor(world: MortalOperatorWorld, namespace: string, plan: Plan, program: string, proxy: FaultProxy) {
     this.#world = world;
     this.#namespace = namespace;
     this.#plan = plan;
+    this.#program = program;
     this.#proxy = proxy;
     proxy.intercept = seen => this.#decide(seen);
     this.#running = this.#spawn();
@@ -90,8 +98,15 @@ export class MortalOperator {
       controller: {leaderElection: {...leaderElection, enabled: false}},
       log: {level: 'info'},
     };
-    const {folder} = world;
-    return await spawnOperator({folder, name, config, kubeconfig: this.#proxy.kubeconfig, port: 0});
+    const program = [this.#program];
+    return await spawnOperator({
+      folder: world.folder,
+      name,
+      config,
+      kubeconfig: this.#proxy.kubeconfig,
+      port: 0,
+      program,
+    });
   }
 
   /** For the message of a test that fails. */
