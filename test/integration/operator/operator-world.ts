@@ -33,6 +33,7 @@ import {LIAR} from './lying-issuer.ts';
 import {type NameServers, startNameServers} from './name-servers.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
+
 export const INGRESS_CLASS_NAME = 'integration';
 /** What every account's target resolves to. */
 export const INGRESS_ADDRESS = '192.0.2.10';
