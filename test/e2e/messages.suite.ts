@@ -39,7 +39,10 @@ export function sendingMessages(): void {
   });
 }
 
-async function newKey(tenantName: string) {
+export type TenantKey = Awaited<ReturnType<typeof newKey>>;
+
+/** A key with all scopes, of a tenant of its own. */
+export async function newKey(tenantName: string) {
   const {namespace} = await newClusterTenant(tenantName, {deployed: false});
   const name = {namespace, name: 'shop'};
   const scopes: ['messages:write', 'messages:read', 'messages:process'] = [
@@ -55,6 +58,11 @@ async function newKey(tenantName: string) {
   const authorization = `Bearer ${Buffer.from(data.key, 'base64')}`;
   return {
     name,
+    authorization,
+    post: (path: string, body: object) => {
+      const options = post(body);
+      return visitor.request(`${URL}${path}`, {...options, headers: {...options.headers, authorization}});
+    },
     /** Repeats the request while something on the way is not ready: the certificate, the pod, the watch of the keys. */
     until: (path: string, {status}: Pick<Answer, 'status'>, options: RequestOptions = {}) => {
       const headers = {...options.headers, authorization};

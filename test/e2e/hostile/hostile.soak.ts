@@ -129,10 +129,10 @@ async function attackBy(attacker: Attacker, relay: Relay, round: number, seed: s
   mustGoLive.set(victims.roaming, victims.takeOver(victims.roaming));
   await Promise.all(mustGoLive.values());
   await attack.rest();
-  const rate = await judgeWork(restarts);
+  const {rate, most} = await judgeWork(restarts);
   const {orders, approved} = oracle.countOrders();
   note(`${orders} orders for ${approved} approved requests; ${relay.tokens.length} at the attacker's own server`);
-  note(`at rest, in ${REST_MS / 1000} s: ${JSON.stringify(rate)}`);
+  note(`at rest, in ${REST_MS / 1000} s: ${JSON.stringify(rate)} ${most}`);
   report(plan.length);
 }
 
@@ -174,7 +174,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
   };
 }
 
-async function judgeWork(restartsBefore: string): Promise<Rate> {
+async function judgeWork(restartsBefore: string): Promise<{rate: Rate; most: string}> {
   await pause(REST_MS / 2); // what was begun comes to its end
   const first = await measureWork();
   await pause(REST_MS); // a rate, not a wait
@@ -182,10 +182,10 @@ async function judgeWork(restartsBefore: string): Promise<Rate> {
   if (last.restarts !== restartsBefore) oracle.complain('work', `the operator restarted: ${last.restarts}`);
   const writes = frequentWrites(first, last);
   const rate: Rate = {operator: last.operator - first.operator, writes: sum(writes.map(([, count]) => count))};
-  const most = writes.slice(0, 5).map(([what, count]) => `${count} ${what}`);
+  const most = writes.map(([what, count]) => `${count} ${what}`).join(', ');
   for (const what of ['operator', 'writes'] as const) {
     if (rate[what] <= AT_REST[what]) continue;
-    oracle.complain('work', `${what}: ${rate[what]} in ${REST_MS / 1000} s at rest (writes: ${most.join(', ')})`);
+    oracle.complain('work', `${what}: ${rate[what]} in ${REST_MS / 1000} s at rest (writes: ${most})`);
   }
-  return rate;
+  return {rate, most};
 }
