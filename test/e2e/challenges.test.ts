@@ -8,7 +8,7 @@ import {kindOf} from '../support/workload.ts';
 import {type Attacker, newAttacker} from './attacks/attackers.ts';
 import {makeTenantsIssuer, orderFromTenantsIssuer} from './attacks/tenants-issuer.ts';
 import {settings} from './setup.ts';
-import {client as admin, cluster} from './world.ts';
+import {admin, cluster} from './world.ts';
 
 /** Enough to take every slot of cert-manager, if they were not limited. */
 const HOSTS = process.env.SOAK ? 100 : 3;

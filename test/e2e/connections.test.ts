@@ -4,7 +4,7 @@ import {connect, type TLSSocket} from 'node:tls';
 import {afterAll, expect, it} from 'vitest';
 import {until} from '../cluster/wait.ts';
 import {MESSAGES_HOST} from '../support/install.ts';
-import {newKey, type TenantKey} from './messages.ts';
+import {newKey, type TenantKey} from './tenant-key.ts';
 import {cluster} from './world.ts';
 
 const CONNECTIONS = 4096;

@@ -8,27 +8,27 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
 import {tail} from '../../cluster/children.ts';
 import {spawnOperator} from '../../support/operator-process.ts';
-import type {World} from '../operator/world.ts';
+import type {OperatorWorld} from '../operator/operator-world.ts';
 import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 
 /** Before: the write does not reach the API server. After: it takes effect, and its answer reaches nobody. */
-export type Moment = 'before' | 'after';
+export type DeathMoment = 'before' | 'after';
 
 /** What to do at the nth write (1, 2, …), counted over all lives of the operator. */
-export type Plan = (n: number) => Moment | undefined;
+export type Plan = (n: number) => DeathMoment | undefined;
 
 /** Kinds without a namespace that every operator may see. */
 const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers']);
 
 /** Of a world, what an operator needs. */
-export interface OperatorWorld extends Pick<World, 'kubeconfig' | 'config' | 'folder'> {
-  readonly api: Pick<World['api'], 'url' | 'ca' | 'kubeconfig'>;
+export interface MortalOperatorWorld extends Pick<OperatorWorld, 'kubeconfig' | 'config' | 'folder'> {
+  readonly api: Pick<OperatorWorld['api'], 'url' | 'ca' | 'kubeconfig'>;
 }
 
 type Process = Awaited<ReturnType<typeof spawnOperator>>;
 
 export class MortalOperator {
-  readonly #world: OperatorWorld;
+  readonly #world: MortalOperatorWorld;
   readonly #namespace: string;
   readonly #plan: Plan;
   readonly #program: string;
@@ -42,7 +42,12 @@ export class MortalOperator {
   #stopped = false;
 
   /** `program`: what `bundleOperator` has written. */
-  static async start(world: OperatorWorld, namespace: string, plan: Plan, program: string): Promise<MortalOperator> {
+  static async start(
+    world: MortalOperatorWorld,
+    namespace: string,
+    plan: Plan,
+    program: string,
+  ): Promise<MortalOperator> {
     const rewrite = (method: string, url: URL): void => {
       if (method === 'GET') narrow(url, namespace);
     };
@@ -50,7 +55,7 @@ export class MortalOperator {
     return new MortalOperator(world, namespace, plan, program, proxy);
   }
 
-  private constructor(world: OperatorWorld, namespace: string, plan: Plan, program: string, proxy: FaultProxy) {
+  private constructor(world: MortalOperatorWorld, namespace: string, plan: Plan, program: string, proxy: FaultProxy) {
     this.#world = world;
     this.#namespace = namespace;
     this.#plan = plan;
