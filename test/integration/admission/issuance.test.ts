@@ -74,6 +74,9 @@ describe('what cert-manager creates', () => {
     ...flags,
   ];
 
+  const resource = {apiGroup: 'any.example', kind: 'Any', name: 'any'};
+  const resourcePath = {path: '/any', pathType: 'Exact', backend: {resource}};
+
   test.each(unheld)('$deed is refused while the namespace holds nothing', async ({object}) => {
     await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
   });
@@ -128,6 +131,20 @@ describe('what cert-manager creates', () => {
       "The host of a challenge, and of its solver's route, cannot be changed",
     );
   });
+
+  test.each([
+    {edit: 'a rule without a path', spec: {rules: [{host: HELD}]}},
+    {edit: 'a backend that is no Service', spec: {rules: [{host: HELD, http: {paths: [resourcePath]}}]}},
+    {edit: 'no label', metadata: {labels: {'acme.cert-manager.io/http01-solver': null}}},
+  ])(
+    'a tenant cannot change the route of a challenge, which cert-manager reads unchecked: $edit, with another class',
+    async ({spec, metadata = {}}) => {
+      const edit = {metadata, spec: {...spec, ingressClassName: 'internal'}};
+      await expect(asTenant(...patched('ingress', 'held', edit))).rejects.toThrow(
+        'Only cert-manager may change the route of a challenge',
+      );
+    },
+  );
 
   test.each([
     {kind: 'challenge', name: 'held'},
