@@ -6,6 +6,8 @@ import {type Attack, type Deed, type Manifest, manifest} from './rows.ts';
 /** The one server that the platform lists for Issuers of tenants. */
 export const LISTED_SERVER = 'https://ca.example/directory';
 export const HELD = 'shop.example.com';
+/** On its requests, another approver decides. */
+export const OTHER_GROUP = 'issuers.example.net';
 const EDGE = 'traefik';
 const VICTIM = 'login.victim.example';
 
@@ -154,6 +156,13 @@ export const issuanceAttacks: readonly Attack[] = [
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt',
   })),
   {
+    attack: 'a Certificate for an issuer of a group on whose requests Nameplate does not decide',
+    object: manifest('Certificate', 'other-kind', {
+      spec: {...certificate, issuerRef: {name: 'pca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}},
+    }),
+    says: 'Or ask the platform team to list awspca.cert-manager.io in admission.issuance.otherIssuerGroups',
+  },
+  {
     attack: 'a Certificate whose key takes cert-manager half a minute',
     object: manifest('Certificate', 'slow', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 8192}}}),
     says: 'cert-manager would take too long to generate this key',
@@ -185,9 +194,9 @@ export const issuanceDeeds: readonly Deed[] = [
     object: manifest('Certificate', 'listed', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 4096}}}),
   },
   {
-    deed: 'create a Certificate from an issuer of a kind that Nameplate does not approve',
-    object: manifest('Certificate', 'other-kind', {
-      spec: {...certificate, issuerRef: {name: 'pca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}},
+    deed: 'create a Certificate from an issuer of a group on whose requests another approver decides',
+    object: manifest('Certificate', 'other-approver', {
+      spec: {...certificate, issuerRef: {name: 'any', kind: 'AnyIssuer', group: OTHER_GROUP}},
     }),
   },
   {

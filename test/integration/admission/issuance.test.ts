@@ -12,6 +12,7 @@ import {
   issuanceAttacks,
   issuanceDeeds,
   LISTED_SERVER,
+  OTHER_GROUP,
   shimCertificate,
   solverIngress,
   solverPod,
@@ -24,7 +25,8 @@ let world: AdmissionWorld;
 
 beforeAll(async () => {
   world = await startAdmissionWorld();
-  await world.install('--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`);
+  const listedServer = ['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`];
+  await world.install(...listedServer, '--set', `admission.issuance.otherIssuerGroups[0]=${OTHER_GROUP}`);
   const [listed] = issuanceDeeds;
   const passes = () =>
     world.act('tenant', 'create', listed?.object, '--dry-run=server').then(
