@@ -4,10 +4,15 @@
 import {type Attack, type Deed, type Manifest, manifest} from './rows.ts';
 
 /** The one server that the platform lists for Issuers of tenants. */
-export const LISTED_SERVER = 'https://ca.example/directory';
+const LISTED_SERVER = 'https://ca.example/directory';
 export const HELD = 'shop.example.com';
 /** On its requests, another approver decides. */
-export const OTHER_GROUP = 'issuers.example.net';
+const OTHER_GROUP = 'issuers.example.net';
+/** The flags of Helm that list both. */
+export const LISTED = [
+  ...['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`],
+  ...['--set', `admission.issuance.otherIssuerGroups[0]=${OTHER_GROUP}`],
+];
 const EDGE = 'traefik';
 const VICTIM = 'login.victim.example';
 

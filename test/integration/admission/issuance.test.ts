@@ -11,8 +11,7 @@ import {
   HELD,
   issuanceAttacks,
   issuanceDeeds,
-  LISTED_SERVER,
-  OTHER_GROUP,
+  LISTED,
   shimCertificate,
   solverIngress,
   solverPod,
@@ -25,8 +24,7 @@ let world: AdmissionWorld;
 
 beforeAll(async () => {
   world = await startAdmissionWorld();
-  const listedServer = ['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`];
-  await world.install(...listedServer, '--set', `admission.issuance.otherIssuerGroups[0]=${OTHER_GROUP}`);
+  await world.install(...LISTED);
   const [listed] = issuanceDeeds;
   const passes = () =>
     world.act('tenant', 'create', listed?.object, '--dry-run=server').then(

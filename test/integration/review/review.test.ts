@@ -10,21 +10,13 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Finding} from '../../../src/review/finding.ts';
 import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
-import {
-  challenge,
-  HELD,
-  issuanceAttacks,
-  issuanceDeeds,
-  LISTED_SERVER,
-  solverIngress,
-} from '../admission/issuance.rows.ts';
+import {challenge, HELD, issuanceAttacks, issuanceDeeds, LISTED, solverIngress} from '../admission/issuance.rows.ts';
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
 import {allowed, attacks, type Manifest, manifest, rules, TENANT} from '../admission/rows.ts';
 import {type AdmissionWorld, startAdmissionWorld} from '../admission/world.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
-const LISTED = ['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`] as const;
 const AUDIT = ['--set', 'admission.mode=audit'] as const;
 /** Only programs write these, so the review does not judge them as a tenant's. */
 const OF_PROGRAMS = ['Order', 'Challenge', 'HeldHosts'];
