@@ -385,7 +385,7 @@ export const operatorConfigSchema: Schema = {
       lingerSeconds: seconds(
         day,
         0,
-        'Minimum time for which Nameplate keeps the record of a released host or key. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. The record of a key prevents other accounts from taking the key.',
+        'Minimum time for which Nameplate keeps the record of a released host or key. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. Without either, it is kept for ten minutes at most. The record of a key prevents other accounts from taking the key.',
       ),
     }),
     admission: section("The chart's admission policies, as installed.", {

@@ -13,6 +13,7 @@ import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
 import {reconcileChallenge} from './approval/challenge.ts';
 import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
+import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/reconcile.ts';
 import {accountId, waitsForPlan} from './model/account.ts';
@@ -44,7 +45,7 @@ function addProjectController(manager: Manager, operator: Operator): void {
   const {stores, places} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
-  const ofService = (key: string) => stores.projects.byIndex(INDEX.service, key).map(keyOf);
+  const ofService = (key: string) => projectsOfService(stores, key);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
     .watch(stores.projects, delta => [...self(delta), ...queue.behind(delta)])
@@ -81,7 +82,6 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 function addDomainController(manager: Manager, operator: Operator): void {
   const {stores, scheduler, orderSchedule, config} = operator;
   const {workers} = config.controller;
-  const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const queue = planQueue(stores, stores.domains);
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
@@ -90,7 +90,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...queue.behind(delta),
     ])
     .watch(stores.projects, delta =>
-      isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
+      isOwnSummary(delta) ? [] : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(delta)]),
     )
     .watch(stores.namespaces, delta => [
       ...stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf),
@@ -101,9 +101,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
       ...(freesSlot(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
-    .watch(stores.services, ({object}) =>
-      stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
-    )
+    .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)))
     .watch(stores.ingressClasses, ({object}) =>
       ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
     );
