@@ -21,7 +21,7 @@ export interface DomainClaimSpec {
    */
   accountSince?: string;
   /**
-   * When the Domain was removed. A released claim blocks nobody. It is deleted after a day, or later, once its orders no longer count.
+   * When the Domain was removed. A released claim blocks nobody. It is deleted after a day, or later, once its orders no longer count; without failed attempts and orders, after at most ten minutes.
    */
   releasedAt?: string;
   /**
