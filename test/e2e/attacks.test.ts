@@ -14,6 +14,9 @@ import {leadElsewhere, writeRoutes} from './attacks/routes.suite.ts';
 import {misleadVerifier, squat, takeNodePorts} from './attacks/shared-resources.suite.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
+  // Takes longest, and therefore begins first.
+  'name servers within the cluster are not queried, and rotating answers are reported only now and then':
+    misleadVerifier,
   'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,
   "a certificate for another tenant's host: every request is denied, and nothing is ordered": askForCertificates,
   'its own ACME server: no path on the edge, and no order, however its Issuer was created': relayChallenges,
@@ -25,8 +28,6 @@ const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a key that is copied into another account works only for its owner': copyKey,
   'hosts that nobody has proved yet cannot be kept from their owner, however many there are': squat,
   'all node ports: other tenants still get certificates': takeNodePorts,
-  'name servers within the cluster are not queried, and rotating answers are reported only now and then':
-    misleadVerifier,
 };
 
 describe.concurrent('attacks', () => {

@@ -140,7 +140,7 @@ function conditionsOf({status}: Issuer | CertificateRequest, types: readonly str
   }));
 }
 
-export function slimIssuer(issuer: Issuer): Issuer {
+function slimIssuer(issuer: Issuer): Issuer {
   const {apiVersion, kind, metadata} = slimMetadata(issuer);
   return {apiVersion, kind, metadata, status: {conditions: conditionsOf(issuer, ['Ready'])}};
 }
@@ -149,6 +149,13 @@ export function slimChallenge(challenge: Challenge): Challenge {
   const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
   const dnsName = cut(spec.dnsName);
   return {apiVersion, kind, metadata, spec: {dnsName}, status: {processing: status?.processing ?? false}};
+}
+
+/** Without a serviceType, cert-manager uses NodePort. */
+export function slimClusterIssuer(issuer: Issuer): Issuer {
+  const http01 = (issuer.spec?.acme?.solvers ?? []).flatMap(solver => (solver.http01 ? [solver.http01] : []));
+  const types = http01.map(({ingress, gatewayHTTPRoute}) => (ingress ?? gatewayHTTPRoute)?.serviceType || 'NodePort');
+  return {...slimIssuer(issuer), ...(types.includes('NodePort') && {takesNodePorts: true})};
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */

@@ -18,8 +18,8 @@ import {
   judgedIssuer,
   slimCertificate,
   slimChallenge,
+  slimClusterIssuer,
   slimEndpointSlice,
-  slimIssuer,
   slimMetadata,
   slimRoute,
   slimSecret,
@@ -139,7 +139,7 @@ export function createStores(
       : undefined,
     challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
-    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
     routes: routeKinds.map(resource => ({
       resource,
