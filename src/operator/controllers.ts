@@ -231,8 +231,8 @@ function self({object}: Delta<KubeObject>): string[] {
 }
 
 /**
- * The status of a Project summarizes its Domains. If each change of it triggered them, n Domains would trigger n² times.
- * But when a Project gets or loses its place in the plan, it also gets or loses its hosts.
+ * The status of a Project summarizes its Domains. If each change to that status triggered all its Domains, n Domains
+ * would cause n² reconciles. But a Project that gets or loses its place in the plan also gets or loses its hosts.
  */
 function isOwnSummary({object, old}: Delta<Project>): boolean {
   return (
@@ -289,7 +289,7 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** A change of the class that routes use affects all of them; a change of another class affects none. */
+/** A change to the class that routes use affects all of them; a change to another class affects none. */
 function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
   return object.metadata.name === config.routing.ingressClassName ? all() : [];
 }

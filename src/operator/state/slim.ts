@@ -23,13 +23,13 @@ import type {
 /** Finds the EndpointSlices of a Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const LABELS: ReadonlySet<string> = new Set<string>([...Object.values(LABEL), SERVICE_NAME]);
-/** Ours, those of routes that the edge reads, and those in which cert-manager records the names in a Secret. */
+/** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
   ...['entrypoints', 'tls', 'middlewares'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
   ...['alt-names', 'common-name', 'ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`),
 ]);
-/** In characters. The names and values that we read are shorter, so one that is cut equals none of them. */
+/** In characters. The names and values that we read are shorter, so a truncated one never equals any of them. */
 const MAX_VALUE = 256;
 const MAX_MESSAGE = 1024;
 /** In characters of JSON. */
