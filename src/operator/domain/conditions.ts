@@ -73,7 +73,11 @@ export const DOMAIN_REASONS = {
     'ServiceWithoutSelector',
     'PortNotFound',
     'IngressClassNotFound',
+    'GatewayNotFound',
+    'GatewayUnsuitable',
     'TargetNotLive',
+    'Pending',
+    'NotAccepted',
     'Refused',
     'Waiting',
   ],
@@ -354,6 +358,18 @@ export const Routed = {
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
   refused: (message: string) => routed('False', 'Refused', refusal('the route', message)),
+  pending: (what: string) =>
+    routed(
+      'Unknown',
+      'Pending',
+      `Waiting for the Gateway to accept ${what}. This usually takes a second. No action needed.`,
+    ),
+  notAccepted: (what: string, why: string) =>
+    routed(
+      'False',
+      'NotAccepted',
+      `The Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
+    ),
   targetNotLive: (target: string, kept: boolean) =>
     routed(
       'False',

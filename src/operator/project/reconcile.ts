@@ -85,8 +85,17 @@ async function publishDefaultHost(
   const missing = ownCertificate && (await certificateMissing(context, route));
   if (missing) return missing;
   const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  await publishRoute(context, `${namespace}/${name}`, objects);
-  return ProjectReady.yes(host);
+  const publication = await publishRoute(context, `${namespace}/${name}`, objects);
+  switch (publication.kind) {
+    case 'accepted':
+      return ProjectReady.yes(host);
+    case 'waiting':
+      return ProjectReady.routePending(host, publication.on);
+    case 'pending':
+      return ProjectReady.routePending(host, `the Gateway to accept ${publication.what}`);
+    case 'rejected':
+      return ProjectReady.routeNotAccepted(host, publication.what, publication.why);
+  }
 }
 
 /** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */
