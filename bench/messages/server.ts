@@ -106,12 +106,23 @@ function noStore(wait: () => Promise<void>): MessageStore {
 async function serveStore(store: MessageStore): Promise<number> {
   const entry = {account: 'bench', keyId: 'bench', sha256: keyHash(KEY), scopes: ['messages:write']} as const;
   const limiter = new AccountLimiter(unlimited);
-  const handlers = createHandlers({store, limiter, clock: systemClock, bodyBytes: config.limits.bodyBytes});
+  const {bodyBytes} = config.limits;
+  const handlers = createHandlers({store, bodyBytes});
   const authenticator = createKeyTable({keys: [entry]});
   const holdings = new Holdings(holdLimits(config.limits));
   const metrics = requestMetrics(registry, holdings);
-  const monotonic = () => systemClock.monotonic();
-  const app = createApp({authenticator, handlers, holdings, limiter, monotonic, description: {}, metrics, logger});
+  const clock = systemClock;
+  const app = createApp({
+    authenticator,
+    handlers,
+    holdings,
+    limiter,
+    clock,
+    bodyBytes,
+    description: {},
+    metrics,
+    logger,
+  });
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 
