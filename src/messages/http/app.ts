@@ -66,7 +66,7 @@ export function createApp(options: AppOptions): App {
       request,
       sendContinue,
       requestId: requestIdOf(request),
-      startMs: performance.now(),
+      startMs: options.clock.monotonic(),
       operation: undefined,
       principal: undefined,
       hold: undefined,
@@ -80,12 +80,16 @@ export function createApp(options: AppOptions): App {
     } catch (error) {
       answer = failed(error, exchange, options);
     }
+    const now = options.clock.monotonic();
     if (answer !== undefined) {
       const bytes = send(response, answer, exchange.requestId);
-      account(response, bytes, exchange, publicAnswers, options);
+      exchange.hold?.keep(bytes);
+      if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
+      // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
+      if (exchange.hold === undefined) publicAnswers.add(response, bytes);
       discardBody(request);
     }
-    record(answer, exchange, options);
+    record(answer, now, exchange, options);
     exchange.isDone = true;
     if (exchange.hasLeft) exchange.hold?.release();
   };
@@ -97,19 +101,6 @@ export function createApp(options: AppOptions): App {
     if (exchange.isDone) exchange.hold?.release();
   };
   return {handle, left};
-}
-
-/** A response is charged to its account until it is sent, or to a shared budget if there is no valid key. */
-function account(
-  response: ServerResponse,
-  bytes: number,
-  {hold, principal}: Exchange,
-  publicAnswers: PublicAnswers,
-  {limiter, clock}: AppOptions,
-): void {
-  hold?.keep(bytes);
-  if (principal) limiter.answered(principal.account, bytes, clock.monotonic());
-  if (hold === undefined) publicAnswers.add(response, bytes);
 }
 
 function answerTo(
@@ -153,7 +144,7 @@ async function perform(
   const input = {query: operation.query && decodeQuery(query), body: body.value, headers: request.headers};
   const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
   // Inputs says what the schemas let through.
-  return refused ?? options.handlers[operation.name]({account, hold, id, raw: body.raw}, input as never);
+  return refused ?? (await options.handlers[operation.name]({account, hold, id, raw: body.raw}, input as never));
 }
 
 /** RFC 6750, section 3. */
@@ -220,10 +211,11 @@ function send(response: ServerResponse, answer: Answer, requestId: string): numb
 
 function record(
   answer: Answer | undefined,
+  now: number,
   {request, requestId, startMs, operation, principal}: Exchange,
   {metrics, logger}: AppOptions,
 ): void {
-  const ms = performance.now() - startMs;
+  const ms = now - startMs;
   const status = answer?.status ?? 499; // nginx's status for a client that closed the connection.
   const route = operation?.name;
   metrics.observe(route ?? 'none', status, ms);

@@ -32,19 +32,21 @@ const DISCARD_MS = 2000;
 const LINGER_MS = 1000;
 const FIRST_BYTES = 4096;
 
-/** With `orNone`, an absent body counts as an empty object. Checks in the order of the contract: content type, size, limits, JSON. Undefined: the client is gone. */
-export async function readJsonBody(
+/**
+ * Checks in the order of the contract: content type, size, limits, JSON. With `orNone`, an absent body counts as an
+ * empty object. Undefined: the client is gone.
+ */
+export function readJsonBody(
   request: IncomingMessage,
   limitBytes: number,
   admission: Admission,
   {orNone = false}: {readonly orNone?: boolean},
-): Promise<JsonBody | Answer | undefined> {
+): Answer | Promise<JsonBody | Answer | undefined> | JsonBody {
   if (orNone && !hasBody(request)) return admission.begin(0) ?? {value: {}, raw: EMPTY};
   if (!isJson(request)) return wrongType();
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) return tooLarge(limitBytes);
-  const raw = admission.begin(length) ?? (await readBytes(request, length, limitBytes, admission));
-  return Buffer.isBuffer(raw) ? parse(raw) : raw;
+  return admission.begin(length) ?? readBytes(request, length, limitBytes, admission);
 }
 
 function hasBody({headers}: IncomingMessage): boolean {
@@ -85,13 +87,12 @@ function isJson({headers}: IncomingMessage): boolean {
   return JSON_TYPE.test(type.trim()) && charset.every(parameter => CHARSET.test(parameter));
 }
 
-/** The bytes, or a response, or undefined if the client is gone. */
 function readBytes(
   request: IncomingMessage,
   length: number | undefined,
   limitBytes: number,
   admission: Admission,
-): Promise<Buffer | Answer | undefined> {
+): Promise<JsonBody | Answer | undefined> {
   const body = new BodyBuffer(length);
   let [counted, charged] = [0, 0];
   const charge = (memory: number): Answer | undefined => {
@@ -100,23 +101,24 @@ function readBytes(
     charged = counted;
     return refused;
   };
+  const take = (chunk: Buffer): Answer | undefined => {
+    counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
+    if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
+    const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
+    if (refused === undefined) body.add(chunk);
+    return refused;
+  };
   return new Promise(resolve => {
-    const take = (chunk: Buffer): Answer | undefined => {
-      counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
-      if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
-      const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
-      if (refused === undefined) body.add(chunk);
-      return refused;
-    };
+    request.read(0); // Node then passes chunks on as it parses them, and has nothing to discard after the response.
     request.on('data', (chunk: Buffer) => {
       const refused = take(chunk);
       if (refused === undefined) return;
       request.removeAllListeners('data');
       resolve(refused);
     });
-    onTooFine(request, () => resolve(tooFine()));
-    request.on('end', () => resolve(body.bytes));
-    request.on('close', () => resolve(undefined)); // Without a listener for errors, Node emits none.
+    if (length === undefined) onTooFine(request, () => resolve(tooFine()));
+    request.on('end', () => resolve(parse(body.bytes)));
+    request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
   });
 }
 

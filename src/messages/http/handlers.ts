@@ -144,6 +144,10 @@ function represent({id, message, status, createdAt, attempts, reason}: StoredMes
   return {id, message, status, createdAt: timestamp(createdAt), attempts, ...(reason !== undefined && {reason})};
 }
 
+let last = {ms: 0, text: ''};
+
+/** Many responses have the time of the same millisecond. */
 function timestamp(ms: number): string {
-  return new Date(ms).toISOString();
+  if (ms !== last.ms || last.text === '') last = {ms, text: new Date(ms).toISOString()};
+  return last.text;
 }
