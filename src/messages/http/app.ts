@@ -4,8 +4,8 @@ import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
-import {StoreError} from '../store/store.ts';
-import {type Answer, isProblem, json, problem} from './answer.ts';
+import {StoreError, type StoreRefusal} from '../store/store.ts';
+import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
 import {discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit} from './limits.ts';
@@ -53,7 +53,6 @@ export interface App {
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
-
 const NONE = {value: undefined, raw: Buffer.alloc(0)};
 
 export function createApp(options: AppOptions): App {
@@ -174,34 +173,28 @@ function outOfScope(scope: Scope): Answer {
 }
 
 function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppOptions): Answer {
-  if (error instanceof StoreError) return storeProblem(error);
+  if (error instanceof StoreError) {
+    const [code, detail, retryAfter] = STORE_PROBLEMS[error.refusal];
+    return problem(503, code, detail, {headers: {'retry-after': retryAfter}});
+  }
   logger.error({err: error, requestId, route: operation?.name}, 'request failed');
   return problem(500, 'internal_error', 'Internal error. The details are in the log under the request id.');
 }
 
-/** Details about the store's disk go to the log, not to clients. */
-function storeProblem({refusal}: StoreError): Answer {
-  switch (refusal) {
-    case 'full':
-      return problem(503, 'store_full', 'The store is full. Retry later.', {headers: {'retry-after': '30'}});
-    case 'busy':
-      return problem(503, 'store_busy', 'Too many operations are waiting to be stored. Retry later.', {
-        headers: {'retry-after': '1'},
-      });
-    case 'down':
-      return problem(503, 'unavailable', 'Messages cannot be stored or read now. Retry later.', {
-        headers: {'retry-after': '5'},
-      });
-  }
-}
+/** Code, detail, and Retry-After. Details about the store's disk go to the log, not to clients. */
+const STORE_PROBLEMS: Readonly<Record<StoreRefusal, readonly [ProblemCode, string, string]>> = {
+  full: ['store_full', 'The store is full. Retry later.', '30'],
+  busy: ['store_busy', 'Too many operations are waiting to be stored. Retry later.', '1'],
+  down: ['unavailable', 'Messages cannot be stored or read now. Retry later.', '5'],
+};
 
 /** Returns the length of the body in bytes. */
 function send(response: ServerResponse, answer: Answer, requestId: string): number {
   const {status, headers, contentType, body} = answer;
   const text = answer.text ?? JSON.stringify(isProblem(answer) ? {...body, requestId} : body);
   const bytes = Buffer.byteLength(text);
-  const lines = ['content-type', contentType, 'content-length', bytes, 'cache-control', 'no-store'];
-  lines.push('x-request-id', requestId);
+  const lines = ['content-type', contentType, 'content-length', bytes];
+  lines.push('cache-control', 'no-store', 'x-request-id', requestId);
   for (const name in headers) lines.push(name, headers[name] ?? '');
   response.writeHead(status, lines);
   // A string, not a buffer: Node writes a string together with the headers. As Latin-1, Node need not look for its end.

@@ -64,12 +64,8 @@ export function createHandlers({store, bodyBytes}: HandlerOptions): Handlers {
     },
     list: async ({account, hold}, {query: {limit, cursor, status}}) => {
       await hold.room(answerBytes(limit, bodyBytes));
-      const {messages, more} = await store.list({
-        account,
-        limit,
-        ...(cursor !== undefined && {after: cursor}),
-        ...(status && {status}),
-      });
+      const filter = {...(cursor !== undefined && {after: cursor}), ...(status && {status})};
+      const {messages, more} = await store.list({account, limit, ...filter});
       return json(200, {messages: messages.map(represent), nextCursor: (more && messages.at(-1)?.id) || null});
     },
     get: async ({account, id, hold}) => {
@@ -90,17 +86,10 @@ export function createHandlers({store, bodyBytes}: HandlerOptions): Handlers {
       });
     },
     ack: async ({account, id}, {body: {lease}}) => settled(id, await store.ack({account, id, lease})),
-    nack: async ({account, id}, {body: {lease, delaySeconds, reason}}) =>
-      settled(
-        id,
-        await store.nack({
-          account,
-          id,
-          lease,
-          delayMs: delaySeconds * 1000,
-          ...(reason !== undefined && {reason: shortened(reason)}),
-        }),
-      ),
+    nack: async ({account, id}, {body: {lease, delaySeconds, reason}}) => {
+      const kept = reason !== undefined && {reason: shortened(reason)};
+      return settled(id, await store.nack({account, id, lease, delayMs: delaySeconds * 1000, ...kept}));
+    },
   };
 }
 

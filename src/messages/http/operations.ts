@@ -55,13 +55,8 @@ export interface DescribedLimits {
 
 /** What the schemas let through. Names of headers are in lower case, as Node's are. */
 export interface Inputs {
-  readonly submit: {
-    readonly headers: {readonly 'idempotency-key'?: string};
-    readonly body: {readonly message: string};
-  };
-  readonly list: {
-    readonly query: {readonly limit: number; readonly cursor?: string; readonly status?: MessageStatus};
-  };
+  readonly submit: {readonly headers: {readonly 'idempotency-key'?: string}; readonly body: {readonly message: string}};
+  readonly list: {readonly query: {readonly limit: number; readonly cursor?: string; readonly status?: MessageStatus}};
   readonly get: object;
   readonly claim: {readonly body: {readonly limit: number; readonly leaseSeconds: number}};
   readonly ack: {readonly body: {readonly lease: string}};
@@ -131,10 +126,7 @@ export const OPERATIONS: readonly Operation[] = [
     description: ({maxAttempts}) =>
       'Each message is exclusively yours until you ack or nack it, or the lease expires; then it waits again. ' +
       `After ${maxAttempts} claims without an ack, it is dead. You may get fewer than \`limit\` messages, or none.`,
-    body: {
-      properties: {limit: integer(1, CLAIM_MAX, 1), leaseSeconds: integer(1, 43_200, 30)},
-      orNone: true,
-    },
+    body: {properties: {limit: integer(1, CLAIM_MAX, 1), leaseSeconds: integer(1, 43_200, 30)}, orNone: true},
     success: {status: 200, description: 'The claimed messages.', schema: 'Claimed'},
     problems: ['413'],
   },

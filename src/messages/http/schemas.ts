@@ -1,19 +1,9 @@
 /** The JSON schemas of what the API accepts and returns. `title` completes the sentence "NAME must be …". */
+import type {SchemaObject} from 'ajv';
 import {MESSAGE_STATUSES} from '../store/store.ts';
 import {PROBLEM_CODES} from './answer.ts';
 
-export interface Schema {
-  readonly type?: string | readonly string[];
-  readonly title?: string;
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly [keyword: string]: unknown;
-}
-
-export type Schemas = Readonly<Record<string, Schema>>;
+export type Schemas = Readonly<Record<string, SchemaObject>>;
 
 export const CLAIM_MAX = 100;
 export const LIST_MAX = 100;
@@ -64,16 +54,11 @@ export const IDEMPOTENCY_KEY = {
   pattern: '^([!#-+\\--\\[\\]-~]{1,255}|"[!#-\\[\\]-~ ]{1,255}")$',
 };
 
-export function integer(minimum: number, maximum: number, byDefault: number): Schema {
+export function integer(minimum: number, maximum: number, byDefault: number): SchemaObject {
   return {type: 'integer', minimum, maximum, default: byDefault};
 }
 
-const queued = {
-  id: MESSAGE_ID,
-  message: TEXT,
-  status: {type: 'string', const: 'queued'},
-  createdAt: TIMESTAMP,
-};
+const queued = {id: MESSAGE_ID, message: TEXT, status: {type: 'string', const: 'queued'}, createdAt: TIMESTAMP};
 const stored = {
   ...queued,
   status: STATUS,
@@ -127,6 +112,6 @@ export const COMPONENTS = {
 };
 
 /** An object without other members. */
-function object(properties: Schemas, required: readonly string[]): Schema {
+function object(properties: Schemas, required: readonly string[]): SchemaObject {
   return {type: 'object', properties, required, additionalProperties: false};
 }

@@ -1,23 +1,16 @@
 /** Checks requests against the schemas of their operation. Every fault that a schema finds becomes a response here. */
-import {Ajv, type ErrorObject} from 'ajv';
-import {type Answer, type Fault, type ProblemCode, problem} from './answer.ts';
+import {Ajv, type AnySchemaObject, type ErrorObject} from 'ajv';
+import {type Answer, type ProblemCode, problem} from './answer.ts';
 import type {Operation} from './operations.ts';
-import {IDEMPOTENCY_KEY, type Schema, type Schemas} from './schemas.ts';
+import {IDEMPOTENCY_KEY, type Schemas} from './schemas.ts';
 
-/** What a schema judges: parsed, and limited in size. */
-export interface Input {
-  /** Strings, but whole numbers as such; an array if the parameter was repeated. */
-  readonly query: object | undefined;
-  readonly body: unknown;
-  readonly headers: object;
-}
-
-/** Fills in defaults. Returns the response to a request with a fault; of several, to the first in schema order. */
-export type Validate = (input: Input) => Answer | undefined;
+/** What a schema judges: parsed, and limited in size. Headers are in lower case; a repeated parameter is an array. */
+export type Input = Readonly<Record<'query' | 'body' | 'headers', unknown>>;
 
 const ajv = new Ajv({useDefaults: true, verbose: true});
 
-export function validatorOf({query, body, headers}: Operation): Validate {
+/** Fills in defaults. Returns the response to a request with a fault; of several, to the first in schema order. */
+export function validatorOf({query, body, headers}: Operation): (input: Input) => Answer | undefined {
   const lowerCase = Object.entries(headers ?? {}).map(([name, schema]) => [name.toLowerCase(), schema]);
   const validate = ajv.compile({
     type: 'object',
@@ -71,7 +64,7 @@ function faultAnswer(error: ErrorObject, headers: readonly string[]): Answer {
   }
 }
 
-function sentence(name: string, schema: Schema = {}): string {
+function sentence(name: string, schema: AnySchemaObject = {}): string {
   if (schema.type === 'integer') return `${name} must be a whole number from ${schema.minimum} to ${schema.maximum}.`;
   if (schema.enum) return `${name} must be one of ${schema.enum.join(', ')}.`;
   return `${name} must be ${schema.title}.`;
@@ -79,11 +72,10 @@ function sentence(name: string, schema: Schema = {}): string {
 
 function fault(place: string, name: string, detail: string): Answer {
   const code = CODES[name === '' ? place : `${place}/${name}`] ?? 'invalid_parameter';
-  return problem(400, code, detail, {errors: [{detail, ...location(place, name)}]});
-}
-
-function location(place: string, name: string): Partial<Fault> {
-  if (place === 'query') return {parameter: name};
-  if (place === 'body') return {pointer: name === '' ? '#' : `#/${name}`};
-  return {detail: `must be ${IDEMPOTENCY_KEY.title}, quoted or not`, header: name};
+  const errors = {
+    query: {detail, parameter: name},
+    headers: {detail: `must be ${IDEMPOTENCY_KEY.title}, quoted or not`, header: name},
+    body: {detail, pointer: name === '' ? '#' : `#/${name}`},
+  };
+  return problem(400, code, detail, {errors: [errors[place as keyof Input]]});
 }
