@@ -35,6 +35,22 @@ test.each([
   {case: 'all is well', now: steps(), published: true, state: 'Live', reason: 'Live', status: 'True'},
   {case: 'DNS drifted', now: steps(drifted), published: true, state: 'Degraded', reason: 'Drifted', status: 'True'},
   {
+    case: 'the edge has not judged the route yet',
+    now: steps(Routed.pending('HTTPRoute np-a')),
+    published: true,
+    state: 'Verified',
+    reason: 'Pending',
+    status: 'False',
+  },
+  {
+    case: 'the edge no longer accepts the route',
+    now: steps(Routed.notAccepted('HTTPRoute np-a', 'Accepted is False')),
+    published: true,
+    state: 'Degraded',
+    reason: 'NotAccepted',
+    status: 'False',
+  },
+  {
     case: 'the record is missing',
     now: steps(missing, Claimed.waiting(), waitingCertificate, waitingRoute),
     published: false,
