@@ -383,7 +383,7 @@ export const operatorConfigSchema: Schema = {
       tls: choice(
         ['ingress-default', 'certificate'],
         'ingress-default',
-        "ingress-default uses the ingress controller's default certificate, a wildcard for *.baseDomain. certificate requests one certificate per project.",
+        "ingress-default uses the ingress controller's default certificate, or that of the Gateway's listener: a wildcard for *.baseDomain. certificate requests one certificate per project.",
       ),
     }),
     plans: {

@@ -2,9 +2,11 @@
 import {describe, expect, test} from 'vitest';
 import {GATEWAY} from '../../src/operator/edge/gateway.ts';
 import {racing} from '../e2e/accounts.suite.ts';
-import {admin, newClusterTenant, visitor} from '../e2e/world.ts';
+import {settings} from '../e2e/setup.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';
-import {failuresOf} from '../support/http.ts';
+import {type Answer, failuresOf} from '../support/http.ts';
+import {installOperator} from '../support/install.ts';
 
 const PLATFORM = {namespace: 'gateway', name: 'platform'};
 const CODES = [301, 302, 303, 307, 308] as const;
@@ -82,6 +84,16 @@ test('a Gateway that no longer allows the ListenerSet: the condition says so, an
   await allow('All');
   await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
   await visitor.untilServed(host);
+});
+
+test('a default host with its own certificate gets a ListenerSet, and its shared route serves until then', async () => {
+  const host = await tenant.defaultHost();
+  const observed = visitor.observe(`https://${host}/`);
+  await installOperator(cluster, [...(await settings(cluster)), 'config.defaultHost.tls=certificate']);
+  const isOwn = ({status, certificate}: Answer) => status === 200 && certificate?.names === `DNS:${host}`;
+  await visitor.untilAnswer(`https://${host}/`, isOwn);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+  await tenant.seesProject('shop', {Ready: 'Published'});
 });
 
 test('a removed host is gone from the Gateway', async () => {

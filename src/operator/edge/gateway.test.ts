@@ -74,9 +74,9 @@ const toHttps = (hostname: string, statusCode: number) => [
   {filters: [{type: 'RequestRedirect', requestRedirect: {scheme: 'https', hostname, statusCode}}]},
 ];
 
-test('a host that serves: what the routes name comes first', () => {
+test('a host that serves: the listener that takes it comes last', () => {
   const {kinds, service, set, https, http} = built(route);
-  expect(kinds).toEqual([SERVICE, LISTENER_SET, HTTP_ROUTE, HTTP_ROUTE]);
+  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
   expect(service).toMatchObject({spec: {clusterIP: 'None', selector: {app: 'shop'}}});
   expect(set?.spec).toEqual({
     parentRef: PLATFORM,
@@ -100,7 +100,7 @@ test('a host that serves: what the routes name comes first', () => {
 
 test('a host that redirects takes one hop from http and from https, and needs no Service', () => {
   const {kinds, https, http} = built(redirecting);
-  expect(kinds).toEqual([LISTENER_SET, HTTP_ROUTE, HTTP_ROUTE]);
+  expect(kinds).toEqual([HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
   expect(https.spec.rules).toEqual(toHttps('b.test', 308));
   expect(http.spec.rules).toEqual(toHttps('b.test', 308));
 });
@@ -110,6 +110,11 @@ test('a default host without its own certificate attaches to the https listener 
   const {kinds, https} = built({...shared, project: 'shop'});
   expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE]);
   expect(https.spec.parentRefs).toEqual([{...PLATFORM, sectionName: 'https'}]);
+});
+
+test('a default host with its own certificate also stays attached to the https listener of the Gateway', () => {
+  const {parentRefs} = built({...route, project: 'shop'}).https.spec;
+  expect(parentRefs).toEqual([...(built(route).https.spec.parentRefs ?? []), {...PLATFORM, sectionName: 'https'}]);
 });
 
 test('what is emptied matches no request, counts as not published, and is not changed again', () => {
@@ -123,7 +128,7 @@ test('what is emptied matches no request, counts as not published, and is not ch
   });
   expect(emptied.map(object => edge.emptied(object))).toEqual([undefined, undefined, undefined, undefined]);
   expect(publishedRoute(edge, emptied)).toBeUndefined();
-  expect(emptied[1]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
+  expect(emptied[3]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
   expect(emptied[2]).not.toHaveProperty('spec.parentRefs');
 });
 
@@ -255,8 +260,8 @@ describe('the verdict', () => {
   test('what no controller, or only another one, has seen is pending', () => {
     const unseen = edge.build(route).map(({intent}) => intent);
     expect(verdicts(unseen)).toEqual({kind: 'pending', what: 'ListenerSet np-a'});
-    expect(verdicts(reported({}, {}, 'example.com/former'))).toEqual({kind: 'pending', what: 'HTTPRoute np-a'});
-    expect(edge.verdict(reported(), NOTHING)).toEqual({kind: 'pending', what: 'HTTPRoute np-a'});
+    expect(verdicts(reported({}, {}, 'example.com/former'))).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
+    expect(edge.verdict(reported(), NOTHING)).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
   });
 
   test('a rejection comes before what is pending', () => {

@@ -118,24 +118,19 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
 
   return {
     name: 'gateway',
-    resources: [SERVICE, LISTENER_SET, HTTP_ROUTE],
+    resources: [SERVICE, HTTP_ROUTE, LISTENER_SET],
     platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}],
     reads: object => object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown,
     exclusive: LISTENER_SET,
     settleMs: 2000,
     problem,
     unsupportedStatus,
+    // The ListenerSet comes last: from then on, no other listener serves the host.
     build: route => [
       ...(route.redirect ? [] : [backendService(route)]),
+      httpRoute(route, route.name, httpsParents(route)),
+      httpRoute(route, `${route.name}-http`, [{...platformGateway, sectionName: httpListener}]),
       ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
-      httpRoute(
-        route,
-        route.name,
-        route.tlsSecret === undefined
-          ? {...platformGateway, sectionName: httpsListener}
-          : {group: GROUP, kind: LISTENER_SET.kind, name: route.name, sectionName: LISTENER},
-      ),
-      httpRoute(route, `${route.name}-http`, {...platformGateway, sectionName: httpListener}),
     ],
     emptied,
     statusOf,
@@ -174,6 +169,14 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     return `The cluster's Gateway is not known to support redirects with ${status}. Use ${status === 308 ? 301 : 302}, or ask the platform team to add ${feature} to config.routing.gateway.supportedFeatures if the Gateway does support it.`;
   }
 
+  /** The first one must accept the route. A default host whose certificate is new stays on the shared listener meanwhile. */
+  function httpsParents({name: own, tlsSecret, project}: HostRoute): ParentRef[] {
+    const shared = {...platformGateway, sectionName: httpsListener};
+    if (tlsSecret === undefined) return [shared];
+    const set = {group: GROUP, kind: LISTENER_SET.kind, name: own, sectionName: LISTENER};
+    return project === undefined ? [set] : [set, shared];
+  }
+
   function listenerSet(route: HostRoute, tlsSecret: string): RouteObject {
     const intent: ListenerSet = {
       apiVersion: `${GROUP}/v1`,
@@ -199,7 +202,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Verdict {
     const controller = classOf(platform)?.spec.controllerName;
     let pending: Verdict | undefined;
-    for (const object of objects) {
+    for (const object of objects.toReversed()) {
       const found = verdictOn(object, controller);
       if (found.kind === 'rejected') return found;
       if (found.kind === 'pending') pending ??= found;
@@ -208,7 +211,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   }
 }
 
-function httpRoute(route: HostRoute, name: string, parentRef: ParentRef): RouteObject {
+function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): RouteObject {
   const {host, redirect, backend} = route;
   const serves = name === route.name && !redirect;
   const requestRedirect = {
@@ -221,7 +224,7 @@ function httpRoute(route: HostRoute, name: string, parentRef: ParentRef): RouteO
     kind: HTTP_ROUTE.kind,
     metadata: routeMetadata(route, name),
     spec: {
-      parentRefs: [parentRef],
+      parentRefs,
       hostnames: [host],
       rules: [
         serves

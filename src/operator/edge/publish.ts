@@ -20,13 +20,11 @@ export async function publishRoute(
   routeKey: string,
   wanted: readonly RouteObject[],
 ): Promise<Publication> {
+  const on = await obstacle(context, routeKey, wanted);
+  if (on !== undefined) return {kind: 'waiting', on};
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    if (resource === context.edge.exclusive && !store.get(keyOf(intent))) {
-      const on = await obstacleTo(context, routeKey, resource, intent);
-      if (on !== undefined) return {kind: 'waiting', on};
-    }
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
       signal: context.signal,
@@ -39,13 +37,16 @@ export async function publishRoute(
 }
 
 /** What must come before the first object of an exclusive kind. Reads the former holder's from the API server. */
-async function obstacleTo(
+async function obstacle(
   {client, signal, stores, edge}: Context,
   routeKey: string,
-  resource: ResourceType,
-  {metadata}: RouteObject['intent'],
+  wanted: readonly RouteObject[],
 ): Promise<string | undefined> {
+  const found = wanted.find(({resource}) => resource === edge.exclusive);
+  if (!found || storeOf(stores, found.resource.kind).store.get(keyOf(found.intent))) return undefined;
   if (!stores.secrets.get(routeKey)) return 'the certificate';
+  const {resource, intent} = found;
+  const {metadata} = intent;
   const labelSelector = `${LABEL.managedBy}=nameplate,${LABEL.host}=${metadata.labels?.[LABEL.host]}`;
   for await (const {items} of client.list(resource, {labelSelector, signal})) {
     const others = items.filter(item => item.metadata.namespace !== metadata.namespace && edge.emptied(item));
