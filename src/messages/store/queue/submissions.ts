@@ -1,6 +1,6 @@
-import type {Chunk, Operation, OperationKind, OperationResult, Operations} from '../sqlite/operations.ts';
 import {StoreError} from '../store.ts';
 import {Lanes} from './lanes.ts';
+import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
 
 export interface SubmissionLimits {
   /** How many operations and bytes may be unanswered. */
