@@ -169,6 +169,13 @@ function storeProblem({refusal}: StoreError): Answer {
       return problem(503, 'unavailable', 'Messages cannot be stored or read now. Retry later.', {
         headers: {'retry-after': '5'},
       });
+    case 'unknown':
+      return problem(
+        503,
+        'outcome_unknown',
+        'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',
+        {headers: {'retry-after': '1'}},
+      );
   }
 }
 

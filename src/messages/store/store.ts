@@ -146,8 +146,9 @@ export interface StoreHealth {
  * - full: no room, as in the state.
  * - busy: too much is waiting to be written; nothing was done.
  * - down: it could not be written (or read).
+ * - unknown: whether it was done cannot be known now. An append with an idempotency key, or an ack, can be repeated.
  */
-export type StoreRefusal = 'full' | 'busy' | 'down';
+export type StoreRefusal = 'full' | 'busy' | 'down' | 'unknown';
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';
