@@ -1,6 +1,6 @@
 /** PostgreSQL as a process of the test: a primary, and standbys of it. */
 import {randomBytes} from 'node:crypto';
-import {appendFile, mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {appendFile, mkdtemp, readdir, readlink, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
@@ -18,9 +18,12 @@ export interface Postgres {
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
   /** Changes settings by a reload, and waits until new sessions have them. */
   configure(settings: PostgresSettings): Promise<void>;
+  /** Sessions of the pods that wait for a standby. */
+  waiting(): Promise<readonly number[]>;
   /** A new, empty database of an unprivileged role; returns its name. */
   createDatabase(): Promise<string>;
   uri(database: string): string;
+  /** Does nothing if it runs. */
   start(): Promise<void>;
   /** SIGKILL for the server and its sessions. */
   kill(): Promise<void>;
@@ -89,6 +92,7 @@ class Server implements Postgres {
   }
 
   async start(): Promise<void> {
+    if (this.#child !== undefined) return;
     const {bin, env, data} = this.#options;
     const log = `${data}.log`;
     const child = startChild('postgres', unprivileged([join(bin, 'postgres'), '-D', data]), {log, env});
@@ -122,6 +126,13 @@ class Server implements Postgres {
     });
   }
 
+  async waiting(): Promise<readonly number[]> {
+    const rows = await this.query(
+      `SELECT pid FROM pg_stat_activity WHERE application_name = 'nameplate-messages' AND wait_event = 'SyncRep'`,
+    );
+    return rows.map(({pid}) => Number(pid));
+  }
+
   async createDatabase(): Promise<string> {
     const name = `messages_${++this.#databases}`;
     await this.query(`CREATE DATABASE ${name} OWNER ${ROLE}`);
@@ -134,14 +145,23 @@ class Server implements Postgres {
 
   async kill(): Promise<void> {
     await this.#child?.kill();
-    // Sessions end when they notice; a new server waits for them.
-    await rm(join(this.#options.data, 'postmaster.pid'), {force: true});
+    this.#child = undefined;
+    // Its sessions end once they notice, and until then no new server starts.
+    await until('all sessions have ended', async () => (await this.#processes()).length === 0, {intervalMs: 20});
+  }
+
+  /** They run in the folder of the data. */
+  async #processes(): Promise<readonly string[]> {
+    const running = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
+    const folders = await Promise.all(running.map(pid => readlink(`/proc/${pid}/cwd`).catch(() => '')));
+    return running.filter((_, index) => folders[index] === this.#options.data);
   }
 
   async stop(): Promise<void> {
     if (this.#child === undefined) return;
     process.kill(this.#child.pid, 'SIGINT');
     await this.#child.exited;
+    this.#child = undefined;
   }
 
   async standby(name: string): Promise<Postgres> {
