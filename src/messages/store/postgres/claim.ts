@@ -20,20 +20,20 @@ const backToQueue = (rows: string) => `
     WHERE ctid = ANY(ARRAY(${rows} FOR UPDATE SKIP LOCKED))
     RETURNING 1)
   SELECT count(*) AS count FROM back`;
-const REVEAL = {
+export const REVEAL = {
   name: 'reveal',
   text: backToQueue(
     'SELECT ctid FROM messages WHERE account = $3 AND available_at <= $2::bigint ORDER BY available_at LIMIT $4',
   ),
 };
-const LAPSE = {
+export const LAPSE = {
   name: 'lapse',
   text: backToQueue(`
     SELECT ctid FROM messages WHERE lease_until <= $2::bigint - ${CLOCK_SKEW_MS}
     ORDER BY lease_until LIMIT ${LAPSE_ROWS}`),
 };
 // Messages beyond the page stay locked until the transaction ends, and other claims skip them.
-const TAKE = {
+export const TAKE = {
   name: 'take',
   text: `
     WITH next AS MATERIALIZED (

@@ -31,9 +31,12 @@ const ofStatus = (status: string) => `
   WHERE account = $1 AND (status || id::text) > ${status} || $2 AND (status || id::text) < ${status} || 'g'
   ORDER BY (status || id::text) LIMIT $3`;
 
-const ALL = page('list', `SELECT ${COLUMNS} FROM messages WHERE account = $1 AND id > $2::uuid ORDER BY id LIMIT $3`);
-const SOME = page('list-status', ofStatus('$4::text'));
-const QUEUED = page(
+export const ALL = page(
+  'list',
+  `SELECT ${COLUMNS} FROM messages WHERE account = $1 AND id > $2::uuid ORDER BY id LIMIT $3`,
+);
+export const SOME = page('list-status', ofStatus('$4::text'));
+export const QUEUED = page(
   'list-queued',
   `SELECT * FROM ((${ofStatus(`'waiting'`)}) UNION ALL (${ofStatus(`'delayed'`)})) AS queued ORDER BY id LIMIT $3`,
 );

@@ -13,13 +13,13 @@ const SWEEP_BYTES = 4 << 20;
 
 // One pod at a time; the lock is held until the transaction is durable.
 const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_xact_lock(${LOCKS.sweep}) AS mine`};
-const FINISHED = {
+export const FINISHED = {
   name: 'finished',
   text: `
     SELECT account, id, bytes FROM messages
     WHERE status = $1 AND finished_at <= $2 AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ${SWEEP_ROWS}`,
 };
-const OLD_KEYS = {
+export const OLD_KEYS = {
   name: 'old-keys',
   text: `SELECT account, key FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT ${SWEEP_ROWS}`,
 };

@@ -79,11 +79,16 @@ export async function migrate(session: Session, to = SCHEMA_VERSION): Promise<vo
   );
 }
 
-/** 0: there are no tables. */
+/**
+ * 0: there are no tables. Reads the catalog itself: to_regclass may still remember, after the wait for the lock, that
+ * there were none.
+ */
 async function versionOf(session: Session): Promise<number> {
   const [server] = await session.query(`
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_encoding') AS encoding,
-      to_regclass('nameplate.schema_version') IS NOT NULL AS migrated`);
+      EXISTS (
+        SELECT FROM pg_class WHERE relname = 'schema_version'
+          AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'nameplate')) AS migrated`);
   if (Number(server?.number) < 150_000) throw new StoreError('down', 'PostgreSQL must be version 15 or later');
   if (server?.encoding !== 'UTF8')
     throw new StoreError('down', `the database's encoding is ${server?.encoding}, not UTF8`);
@@ -99,8 +104,8 @@ async function versionOf(session: Session): Promise<number> {
 
 /** The role may lack the right to create schemas; then the platform has created an empty one for it. */
 async function create(session: Session): Promise<void> {
-  const [{missing} = {}] = await session.query(`SELECT to_regnamespace('nameplate') IS NULL AS missing`);
-  if (missing) await session.query('CREATE SCHEMA nameplate');
+  const [found] = await session.query(`SELECT FROM pg_namespace WHERE nspname = 'nameplate'`);
+  if (found === undefined) await session.query('CREATE SCHEMA nameplate');
   await session.query('CREATE TABLE schema_version (version integer NOT NULL)');
   await session.query('INSERT INTO schema_version VALUES (0)');
 }

@@ -5,7 +5,7 @@ import {until} from '../../../cluster/wait.ts';
 import {type Answer, type Client, createClient} from '../client.ts';
 import {accountOf, removeFolders, type Service} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
-import {startReadyPod} from './service.ts';
+import {startPod, startReadyPod} from './service.ts';
 
 const {key} = accountOf(0);
 const NAMES = `'ANY 1 (standby)'`;
@@ -94,6 +94,20 @@ test('without a standby, nothing is acknowledged until it is back', async () => 
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
 });
 
+test('a commit that no standby confirms in time has an unknown outcome, and can be repeated', async () => {
+  const client = await pod();
+  const submitted = await submitWithoutStandby(client, 'same');
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+  await expect(submit(client, 'hello', 'same')).resolves.toMatchObject(unavailable);
+  await until('a new connection waits, too', async () => (await primary.waiting()).length === 2);
+  await standby.start();
+  const repeated = await until('it is stored', async () => {
+    const answer = await submit(client, 'hello', 'same');
+    return answer.status === 202 ? answer : undefined;
+  });
+  expect(repeated.headers['idempotency-replayed']).toBe('true');
+});
+
 test.each(['pg_cancel_backend', 'pg_terminate_backend'])('a wait ended by %s is no success', async how => {
   await primary.query('ALTER ROLE app SET client_min_messages = error');
   const client = await pod();
@@ -173,6 +187,14 @@ test('a configuration that was loaded during the wait does not matter, if the na
   await primary.configure({work_mem: `'8MB'`});
   await standby.start();
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
+});
+
+test('a pod that is led to the standby is not ready', async () => {
+  const service = await startPod(standby, {database, postgres: {writers: 1}});
+  const client = await createClient(service.url);
+  pods.push({service, client});
+  await until('it says why', async () => (await readyz())?.includes('the server is a standby'));
+  await expect(client.get(key, '/messages')).resolves.toMatchObject(unavailable);
 });
 
 test('a connection lost before COMMIT: nothing was stored, and the answer says so', async () => {
