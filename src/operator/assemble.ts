@@ -71,7 +71,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
-  const promises = checkPromises({config, client, registry, logger});
+  const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
   const warning = () => [foreign(), promises()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
 }

@@ -1,7 +1,7 @@
 import {afterAll} from 'vitest';
 import {type Postgres, startPostgres} from '../postgres/server.ts';
 import {startReadyPod} from '../postgres/service.ts';
-import {conformanceSuite} from './suite.ts';
+import {conformanceSuite} from './conformance.suite.ts';
 
 let server: Promise<Postgres> | undefined;
 

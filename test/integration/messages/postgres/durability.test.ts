@@ -2,7 +2,7 @@
 import {randomUUID} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
-import {type Answer, type Client, createClient} from '../client.ts';
+import {type Client, createClient, type MessagesAnswer} from '../client.ts';
 import {accountOf, removeFolders, type Service} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
@@ -48,12 +48,12 @@ const submit = (client: Client, message: string, idempotencyKey: string) =>
   client.submit(key, message, {'idempotency-key': idempotencyKey});
 
 interface Pending {
-  readonly answer: Promise<Answer>;
-  readonly answered: () => Answer | undefined;
+  readonly answer: Promise<MessagesAnswer>;
+  readonly answered: () => MessagesAnswer | undefined;
 }
 
-function pending(answer: Promise<Answer>): Pending {
-  let got: Answer | undefined;
+function pending(answer: Promise<MessagesAnswer>): Pending {
+  let got: MessagesAnswer | undefined;
   void answer.then(each => {
     got = each;
   });

@@ -2,7 +2,7 @@
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
-import {Ledger, listAll, startLoad, submit} from '../load.ts';
+import {Ledger, listAllMessages, startLoad, submit} from '../load.ts';
 import {accountOf, removeFolders, type Service, type ServiceOptions} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
@@ -118,11 +118,11 @@ test('a pod killed under load: none lost, none twice, and another pod continues'
   await first.service.kill();
   await ledger.more(200);
   await Promise.all(loads.map(load => load.stop()));
-  const before = new Map((await listAll(second.client, key)).map(stored => [stored.id, stored]));
+  const before = new Map((await listAllMessages(second.client, key)).map(stored => [stored.id, stored]));
   const acknowledged = ledger.submissions.filter(({id}) => id !== undefined);
   expect(acknowledged.filter(({id = '', message}) => before.get(id)?.message !== message)).toEqual([]);
   for (const id of ledger.done) expect(before.get(id)?.status, 'an answered ack holds').toBe('done');
   for (const submission of ledger.unanswered) await submit(second.client, key, ledger, submission);
-  const after = await listAll(second.client, key);
+  const after = await listAllMessages(second.client, key);
   expect(after.map(({message}) => message).sort()).toEqual(ledger.submissions.map(({message}) => message).sort());
 });
