@@ -72,7 +72,7 @@ const store = section('Where messages are stored.', {
     uriFile: {
       ...file,
       description:
-        'A file, usually from a Secret, that contains postgresql://USER:PASSWORD@HOST:PORT/DATABASE. It must lead to the primary, without a pooler.',
+        'A file, usually from a Secret, that contains postgresql://USER:PASSWORD@HOST:PORT/DATABASE. The host must be that of the primary, without a pooler.',
     },
     tls: {
       type: 'string',
@@ -89,7 +89,7 @@ const store = section('Where messages are stored.', {
         "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
     },
     writers: integer(
-      8,
+      4,
       1,
       64,
       'Connections of each pod that write. Each pod has three more, to read and to delete what is too old.',

@@ -94,6 +94,7 @@ export class Channel {
         });
         if (signal.aborted) return;
         this.#problem = undefined;
+        if (failures > 0) logger.info('PostgreSQL can be used again');
         failures = 0;
         await this.#serve(session);
       } catch (error) {

@@ -35,8 +35,13 @@ const FIRST_ANSWER_MS = 600_000;
 /** How often a COMMIT is confirmed again because the configuration was loaded meanwhile. */
 const CONFIRMATIONS = 5;
 
-/** Has an effect in the WAL, so that its COMMIT waits for it and for all earlier ones. A message that is not transactional would not wait. */
-const WRITE = `SELECT pg_logical_emit_message(true, 'nameplate', '')`;
+/**
+ * Writes to the WAL and to nothing else, so that COMMIT waits for it and for all that is before it. With a message that
+ * is not transactional, COMMIT would not wait.
+ */
+const WRITE = {name: 'write', text: `SELECT pg_logical_emit_message(true, 'nameplate', '')`};
+const BEGIN = {text: 'BEGIN'};
+const COMMIT = {text: 'COMMIT'};
 
 /** One connection. Statements are sent without waiting for earlier ones, and are executed in order. */
 export class Session implements Disposable {
@@ -98,7 +103,7 @@ export class Session implements Disposable {
    * a commit may have ended its wait without a standby.
    */
   async read<T>(statements: () => Promise<T>): Promise<T> {
-    const [value, settings] = await Promise.all([statements(), this.#run({text: READ_SETTINGS})]);
+    const [value, settings] = await Promise.all([statements(), this.#run(READ_SETTINGS)]);
     if (settingsOf(settings).loaded === this.#confirmed) return value;
     await this.#commitWrite().catch((cause: Error) => {
       throw new StoreError('down', cause.message, {cause}); // A read has no outcome that could be unknown.
@@ -122,9 +127,9 @@ export class Session implements Disposable {
   ): Promise<T> {
     const {settings, done} = await this.#work(read, write);
     const sent = [
-      ...(done.promises ? [this.#run({text: WRITE})] : []),
-      this.#run({text: 'COMMIT'}, answerMs),
-      this.#run({text: READ_SETTINGS}, answerMs),
+      ...(done.promises ? [this.#run(WRITE)] : []),
+      this.#run(COMMIT, answerMs),
+      this.#run(READ_SETTINGS, answerMs),
     ];
     const [after, commit, written] = (await Promise.allSettled(sent)).reverse();
     try {
@@ -157,11 +162,7 @@ export class Session implements Disposable {
 
   async #work<R, T>(read: () => Promise<R>, write: (found: R) => Promise<Done<T>>) {
     this.#warnings = [];
-    const [began, settings, found] = await Promise.allSettled([
-      this.#run({text: 'BEGIN'}),
-      this.#run({text: READ_SETTINGS}),
-      read(),
-    ]);
+    const [began, settings, found] = await Promise.allSettled([this.#run(BEGIN), this.#run(READ_SETTINGS), read()]);
     try {
       for (const each of [began, settings, found]) if (each.status === 'rejected') throw each.reason;
       if (settings.status !== 'fulfilled' || found.status !== 'fulfilled') throw new Error('unreachable');
@@ -190,7 +191,7 @@ export class Session implements Disposable {
     if (left === 0) throw unknown(new Error('the configuration is being loaded again and again'));
     try {
       const [, , , , again] = await Promise.all(
-        ['BEGIN', READ_SETTINGS, WRITE, 'COMMIT', READ_SETTINGS].map(text => this.#run({text})),
+        [BEGIN, READ_SETTINGS, WRITE, COMMIT, READ_SETTINGS].map(each => this.#run(each)),
       );
       const [warning] = this.#warnings;
       if (warning) throw warning;

@@ -18,10 +18,13 @@ export interface Settings {
   readonly loaded: string;
 }
 
-export const READ_SETTINGS = `
-  SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
-    current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
-    pg_conf_load_time()::text AS loaded`;
+export const READ_SETTINGS = {
+  name: 'read-settings',
+  text: `
+    SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
+      current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
+      pg_conf_load_time()::text AS loaded`,
+};
 
 /** With these values, the standby's disk has the commit, not only its memory. */
 const FLUSHED = ['on', 'remote_apply'];

@@ -189,7 +189,7 @@ test('a configuration that was loaded during the wait does not matter, if the na
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
 });
 
-test('a pod that is led to the standby is not ready', async () => {
+test('a pod whose URI names the standby is not ready', async () => {
   const service = await startPod(standby, {database, postgres: {writers: 1}});
   const client = await createClient(service.url);
   pods.push({service, client});
