@@ -36,6 +36,7 @@ export interface Postgres {
 }
 
 const ROLE = 'app';
+const FAST = {intervalMs: 20};
 const COMMON: PostgresSettings = {
   shared_buffers: '32MB',
   max_connections: 100,
@@ -100,7 +101,7 @@ class Server implements Postgres {
     const ended = child.exited.then(code => {
       throw new Error(`postgres ended (${code}):\n${tail(log)}`);
     });
-    await Promise.race([until('PostgreSQL answers', () => this.query('SELECT 1'), {intervalMs: 20}), ended]);
+    await Promise.race([until('PostgreSQL answers', () => this.query('SELECT 1'), FAST), ended]);
     ended.catch(() => {});
   }
 
@@ -120,10 +121,14 @@ class Server implements Postgres {
     await this.write(settings);
     const [{loaded} = {}] = await this.query('SELECT pg_conf_load_time()::text AS loaded');
     await this.query('SELECT pg_reload_conf()');
-    await until('the configuration is loaded', async () => {
-      const [row] = await this.query('SELECT pg_conf_load_time()::text AS loaded');
-      return row?.loaded !== loaded;
-    });
+    await until(
+      'the configuration is loaded',
+      async () => {
+        const [row] = await this.query('SELECT pg_conf_load_time()::text AS loaded');
+        return row?.loaded !== loaded;
+      },
+      FAST,
+    );
   }
 
   async waiting(): Promise<readonly number[]> {
@@ -147,7 +152,7 @@ class Server implements Postgres {
     await this.#child?.kill();
     this.#child = undefined;
     // Its sessions end once they notice, and until then no new server starts.
-    await until('all sessions have ended', async () => (await this.#processes()).length === 0, {intervalMs: 20});
+    await until('all sessions have ended', async () => (await this.#processes()).length === 0, FAST);
   }
 
   /** They run in the folder of the data. */
