@@ -5,7 +5,7 @@ import type {Clock} from '../base/clock.ts';
 import {createDns} from '../dns/dns.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import {watchForeignApprovals} from './approval/foreign.ts';
+import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';

@@ -3,8 +3,8 @@
  * tenant may create any number, and a pod that becomes ready and unready changes its EndpointSlice endlessly. Those
  * that are refused for another reason are requeued when that reason changes.
  */
-import {keyOf} from '../runtime/kube/object.ts';
-import {INDEX, type Stores} from './state/stores.ts';
+import {keyOf} from '../../runtime/kube/object.ts';
+import {INDEX, type Stores} from './stores.ts';
 
 type Sources = Pick<Stores, 'projects' | 'domains'>;
 

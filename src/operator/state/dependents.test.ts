@@ -1,13 +1,13 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {API_VERSION} from '../api/names.ts';
-import {parseConfig} from '../process/load-config.ts';
-import {Store} from '../runtime/cache/store.ts';
-import type {Manager} from '../runtime/controller/manager.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
-import {operatorConfigDefinition} from './config-schema.ts';
+import {API_VERSION} from '../../api/names.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
+import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
-import type {OperatorConfig} from './model/config.ts';
-import {createStores, type Stores} from './state/stores.ts';
+import {createStores, type Stores} from './stores.ts';
 
 const config = parseConfig<OperatorConfig>(
   `
