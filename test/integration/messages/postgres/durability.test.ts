@@ -114,6 +114,7 @@ test('without a standby, nothing is acknowledged until it is back', async () => 
 
 test('a commit that no standby confirms in time has an unknown outcome, and can be repeated', async () => {
   const submitted = await submitWithoutStandby('same');
+  await until('it is answered', submitted.answered);
   await expect(submitted.answer).resolves.toMatchObject(unknown);
   await expect(submit(client, 'hello', 'same')).resolves.toMatchObject(unavailable);
   await until('a new connection waits, too', async () => (await primary.waiting()).length === 2);
