@@ -26,6 +26,8 @@ export interface ManagerOptions {
   readonly shutdownGraceMs?: number;
   /** A leader that gets no response for this long, except about its lease, ends. Default 120 000 ms. */
   readonly maxSilenceMs?: number;
+  /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
+  readonly reportFailuresAfterMs?: number;
   /** In [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -86,6 +88,7 @@ export interface Manager {
 const MAX_SILENCE_MS = 120_000;
 /** How often the silence is measured before it is too long. */
 const SILENCE_CHECKS = 20;
+const REPORT_FAILURES_AFTER_MS = 300_000;
 const SHUTDOWN_GRACE_MS = 10_000;
 /** How long aborted reconciles may take to end. */
 const ABANDON_GRACE_MS = 2_000;
@@ -144,7 +147,9 @@ class ProcessManager implements Manager {
       const name = resourceName(resource);
       return this.#caches.filter(cache => resourceName(cache.resource) === name).map(cache => cache.reflector.store);
     };
-    const controller = new ReconcileLoop(options, {client, clock, logger, registry, random: this.#random, storesOf});
+    const {reportFailuresAfterMs = REPORT_FAILURES_AFTER_MS} = this.#options;
+    const environment = {client, clock, logger, registry, random: this.#random, reportFailuresAfterMs, storesOf};
+    const controller = new ReconcileLoop(options, environment);
     this.#controllers.push(controller);
     return controller;
   }

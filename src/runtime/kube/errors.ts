@@ -1,3 +1,5 @@
+import {DeadlineError} from '../../base/deadline.ts';
+
 /** What the API server says is wrong with one field. */
 export interface StatusCause {
   readonly reason?: string;
@@ -61,6 +63,33 @@ export class FencedError extends Error {
   }
 }
 
+/**
+ * Whom a failure concerns, and so what to do about it:
+ * - `refusal`: the object. Report it there, and retry; somebody has to change something.
+ * - `outage`: the API server, our token, or the way there. Retry; the object has no part in it.
+ * - `race`: somebody else wrote first. Decide again from what the server has now.
+ * - `fenced`: the write was not sent.
+ * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
+ */
+export type FailureKind = 'refusal' | 'outage' | 'race' | 'fenced' | 'unknown';
+
+/** Admission may answer with any code: a webhook chooses its own, a policy can say 401, a webhook that is down is a 500. */
+const ADMISSION =
+  /admission webhook "[^"]*" denied|failed calling webhook "|ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied/;
+/** Of the client errors, those that the next attempt may not meet. */
+const TEMPORARY: ReadonlySet<number> = new Set([401, 408, 429]);
+
+/** Every decision between reporting a failure and only retrying it is made here. */
+export function classifyFailure(error: unknown): FailureKind {
+  if (error instanceof FencedError) return 'fenced';
+  if (error instanceof TransportError || error instanceof DeadlineError) return 'outage';
+  if (!(error instanceof ApiError)) return 'unknown';
+  if (ADMISSION.test(error.message)) return 'refusal';
+  if (error.status === 409) return 'race';
+  const isRefusal = error.status >= 400 && error.status < 500 && !TEMPORARY.has(error.status);
+  return isRefusal ? 'refusal' : 'outage';
+}
+
 /** The object does not exist, or for a list, the kind. */
 export function isNotFound(error: unknown): error is ApiError & {readonly status: 404} {
   return error instanceof ApiError && error.status === 404;
@@ -84,17 +113,9 @@ export function isForbidden(error: unknown): error is ApiError & {readonly statu
   return error instanceof ApiError && error.status === 403;
 }
 
-export function isUnauthorized(error: unknown): error is ApiError & {readonly status: 401} {
-  return error instanceof ApiError && error.status === 401;
-}
-
 /** The resourceVersion or continue token is too old: list again. */
 export function isExpired(error: unknown): error is ApiError & {readonly reason: 'Expired' | 'Gone'} {
   return error instanceof ApiError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone');
-}
-
-export function isTooManyRequests(error: unknown): error is ApiError & {readonly status: 429} {
-  return error instanceof ApiError && error.status === 429;
 }
 
 export function isFenced(error: unknown): error is FencedError {
