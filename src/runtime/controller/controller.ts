@@ -22,8 +22,8 @@ export interface ReconcileContext {
    * (read-your-writes).
    */
   readonly client: KubeClient;
-  /** For how long every attempt for this key has failed; 0 if the last one did not. */
-  readonly failingForMs: number;
+  /** Every attempt for this key has failed for five minutes (`reportFailuresAfterMs`). */
+  readonly keepsFailing: boolean;
 }
 
 export type Reconcile = (key: string, context: ReconcileContext) => Promise<Outcome>;
@@ -166,7 +166,6 @@ export class ReconcileLoop implements Controller {
   async #reconcile(key: string, abandon: AbortSignal): Promise<Outcome> {
     const {client, logger, reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = {...this.#environment, ...this.#options};
     const observe = this.#metrics.reconcileSeconds.startTimer({controller: this.name});
-    const now = this.#environment.clock.monotonic();
     using deadline = new Deadline(reconcileTimeoutMs, abandon);
     try {
       await this.#ownWrites.visible(key, VISIBLE_TIMEOUT_MS, deadline.signal);
@@ -174,7 +173,7 @@ export class ReconcileLoop implements Controller {
         signal: deadline.signal,
         logger: logger.child({controller: this.name, key}),
         client: client.recording(write => this.#ownWrites.record(key, write)),
-        failingForMs: now - (this.#failing.get(key)?.sinceMs ?? now),
+        keepsFailing: this.#keepsFailing(this.#failing.get(key)),
       });
     } catch (error) {
       // These types mean a mistake in the program. All other errors come from what we call.
@@ -225,18 +224,20 @@ export class ReconcileLoop implements Controller {
   }
 
   #failed(key: string, kind: FailureKind, error: unknown): Failing {
-    const {clock, reportFailuresAfterMs} = this.#environment;
-    const now = clock.monotonic();
-    const failing = this.#failing.get(key) ?? {sinceMs: now, failures: 0};
+    const failing = this.#failing.get(key) ?? {sinceMs: this.#environment.clock.monotonic(), failures: 0};
     this.#failing.set(key, failing);
     failing.failures += 1;
-    if (failing.reported === undefined && now - failing.sinceMs >= reportFailuresAfterMs) {
+    if (failing.reported === undefined && this.#keepsFailing(failing)) {
       failing.reported = kind;
-      const minutes = Math.round((now - failing.sinceMs) / 60_000);
       const isFirst = this.#report(kind, 1) === 1;
-      if (isFirst) this.#logger.error({key, err: error, kind, minutes}, 'reconciles keep failing; trying further');
+      if (isFirst) this.#logger.error({key, err: error, kind}, 'reconciles keep failing; trying further');
     }
     return failing;
+  }
+
+  #keepsFailing(failing: Failing | undefined): boolean {
+    const {clock, reportFailuresAfterMs} = this.#environment;
+    return failing !== undefined && clock.monotonic() - failing.sinceMs >= reportFailuresAfterMs;
   }
 
   #forgetFailures(key: string): void {

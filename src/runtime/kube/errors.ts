@@ -43,6 +43,13 @@ export class ApiError extends Error {
     const asked = retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
     this.retryAfterMs = asked === undefined ? undefined : Math.min(asked, MAX_RETRY_AFTER_MS);
   }
+
+  /** The same error for logs, if the server may have quoted a secret. */
+  redacted(redact: (message: string) => string): ApiError {
+    const copy = new ApiError('', this.status, {reason: this.reason}, this.retryAfterMs);
+    copy.message = redact(this.message);
+    return copy;
+  }
 }
 
 /** There was no usable response: refused, reset, timed out, cut short. Whether a write took effect is unknown. */
