@@ -35,7 +35,7 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(call: string, status: number, body: ApiStatus, retryAfterMs?: number) {
-    super(`${call}: ${status} ${body.reason ?? ''}: ${body.message ?? 'no message'}`);
+    super(`${call}: ${[status, body.reason].filter(Boolean).join(' ')}: ${body.message ?? 'no message'}`);
     this.status = status;
     this.reason = body.reason ?? '';
     this.causes = body.details?.causes ?? [];
