@@ -1,7 +1,24 @@
 import {defineConfig} from 'vitest/config';
+import {BaseSequencer, type TestSpecification} from 'vitest/node';
+
+/** The files that take minutes. Without what vitest remembers of earlier runs, it begins with the largest files instead. */
+const LONGEST = ['crash/crash.test.ts', 'operator/operator.test.ts', 'approval/approval.test.ts'];
+
+/** The files that take minutes begin first, so that no worker ends with one of them while the other has nothing left. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
+  }
+}
+
+function isLong({moduleId}: TestSpecification): boolean {
+  return LONGEST.some(file => moduleId.endsWith(`/integration/${file}`));
+}
 
 export default defineConfig({
   test: {
+    sequence: {sequencer: LongestFirst},
     projects: [
       {
         test: {

@@ -25,6 +25,8 @@ export const ONE_FILE = {
   logLevel: 'warn',
   // Its generated models, a megabyte, are evaluated when they are there, and nobody uses them.
   treeshake: {moduleSideEffects: [{test: /@kubernetes\/client-node\//, sideEffects: false}]},
+  // A dependency means the package of this name, and would get Node's deprecated module, with a warning at each start.
+  resolve: {alias: {punycode: 'punycode/punycode.js'}},
   plugins: [ascii],
 } satisfies RolldownOptions;
 
@@ -35,8 +37,6 @@ function program(name: string, source = `src/bin/${name}.ts`): RolldownOptions {
     checks: {pluginTimings: false},
     // The plugin looks for all bundlers that it knows.
     onLog: (level, log, print) => log.message.includes('registration of tool "rollup"') || print(level, log),
-    // A dependency means the package of this name, and would get Node's deprecated module, with a warning at each start.
-    resolve: {alias: {punycode: 'punycode/punycode.js'}},
     plugins: [sbom({...SBOM, outFilename: `${name}.cdx`}), ...ONE_FILE.plugins],
     output: {file: `${root}dist/${name}.mjs`, format: 'esm', codeSplitting: false, minify: false},
   };

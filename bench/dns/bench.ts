@@ -16,7 +16,7 @@ import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';
 import {type Internet, startInternet} from '../../test/integration/dns/internet.ts';
-import {questionAbout, SHARED} from '../../test/integration/dns/rows/row.ts';
+import {questionAbout, SHARED} from '../../test/integration/dns/zones/zone-row.ts';
 import {cases, zones} from './cases.ts';
 import type {Cost} from './many.ts';
 import type {Wait} from './pending.ts';
@@ -27,7 +27,7 @@ import {deadZone, lateZone, manyZones, NEGATIVE_TTL} from './zones.ts';
 const ROUNDS = Number(process.argv[2] ?? 5);
 const NAMES = Number(process.argv[3] ?? 10_000);
 /** The time that a tenant takes to create the record, once the domain is added. */
-const MENDED_AFTER_MS = 20_000;
+const FIXED_AFTER_MS = 20_000;
 const LATE = 5;
 
 const VERIFIERS = {
@@ -54,7 +54,7 @@ try {
   // Both wait for minutes and do next to nothing, so they run beside the scoreboard.
   const late = Array.from({length: LATE}, (_, n) => lateZone(n, false));
   const waiting = withInternet([...SHARED, ...late, ...rounds.map(deadZone)], internet =>
-    Promise.all([oneDead(internet, rounds), mend(internet)]),
+    Promise.all([oneDead(internet, rounds), afterFix(internet)]),
   );
   waiting.catch(() => undefined);
   console.log((await scoreboard()).format());
@@ -135,21 +135,21 @@ async function many(internet: Internet, rounds: readonly number[]): Promise<stri
 }
 
 /** From the moment at which all name servers have the record to the verdict, by ours and by a resolver alone. */
-async function mend(internet: Internet): Promise<string> {
+async function afterFix(internet: Internet): Promise<string> {
   const hosts = Array.from({length: LATE}, (_, n) => `shop.${lateZone(n, true).name}`);
   const watch = (kind: string) =>
     runInside<readonly Wait[]>(internet, [join(import.meta.dirname, 'pending.ts'), kind, ...hosts]);
   const waits = Promise.all([watch('ours'), watch('recursive')]);
-  await Promise.race([delay(MENDED_AFTER_MS), waits]);
-  const mendedAt: number[] = [];
+  await Promise.race([delay(FIXED_AFTER_MS), waits]);
+  const fixedAt: number[] = [];
   for (let n = 0; n < LATE; n++) {
     await internet.change(lateZone(n, true));
-    mendedAt.push(Date.now());
+    fixedAt.push(Date.now());
   }
   const [ours, recursive] = (await waits).map(each => {
-    if (each.some(({missedAt}, n) => !(missedAt < (mendedAt[n] ?? 0)))) throw new Error('mended before it was missed');
-    return median(each.map(({verifiedAt}, n) => Math.max(0, verifiedAt - (mendedAt[n] ?? 0)) / 1000));
+    if (each.some(({missedAt}, n) => !(missedAt < (fixedAt[n] ?? 0)))) throw new Error('fixed before it was missed');
+    return median(each.map(({verifiedAt}, n) => Math.max(0, verifiedAt - (fixedAt[n] ?? 0)) / 1000));
   });
   if (ours === undefined || recursive === undefined) throw new Error('not measured');
-  return `mended, with a negative TTL of ${NEGATIVE_TTL} s: ours ${ours.toFixed(1)} s, a resolver alone ${recursive.toFixed(1)} s, ratio ${(recursive / ours).toFixed(1)} (goal 10)`;
+  return `fixed, with a negative TTL of ${NEGATIVE_TTL} s: ours ${ours.toFixed(1)} s, a resolver alone ${recursive.toFixed(1)} s, ratio ${(recursive / ours).toFixed(1)} (goal 10)`;
 }

@@ -1,12 +1,19 @@
 /** The fault zones of the tests as questions, each with the answers that are right. */
 import type {DnsReason, ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
-import {apexRows} from '../../test/integration/dns/rows/apex.ts';
-import {recordRows} from '../../test/integration/dns/rows/records.ts';
-import {resolverRows} from '../../test/integration/dns/rows/resolver.ts';
-import {CONFIRMED, hostOfRow, questionAbout, type Row, SHARED, zoneOfRow} from '../../test/integration/dns/rows/row.ts';
-import {serverRows} from '../../test/integration/dns/rows/servers.ts';
-import {wireRows} from '../../test/integration/dns/rows/wire.ts';
+import {apexRows} from '../../test/integration/dns/zones/apex.rows.ts';
+import {recordRows} from '../../test/integration/dns/zones/records.rows.ts';
+import {resolverRows} from '../../test/integration/dns/zones/resolver.rows.ts';
+import {serverRows} from '../../test/integration/dns/zones/servers.rows.ts';
+import {wireRows} from '../../test/integration/dns/zones/wire.rows.ts';
+import {
+  CONFIRMED,
+  hostOfRow,
+  questionAbout,
+  SHARED,
+  type ZoneRow,
+  zoneOfRow,
+} from '../../test/integration/dns/zones/zone-row.ts';
 
 /** Whether the host is proved. `unknown`: it cannot be told now. */
 export type Answer = 'yes' | 'no' | 'unknown';
@@ -53,7 +60,7 @@ export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(zoneOfRow)];
  * Rows whose answer depends on the zone alone: not on how our verifier is configured, nor on what a resolver remembers.
  * CAA is left out, because the others do not look at it.
  */
-function isComparable({config, question, zone}: Row): boolean {
+function isComparable({config, question, zone}: ZoneRow): boolean {
   return (config === undefined || config === CONFIRMED) && question === undefined && zone.resolverSays === undefined;
 }
 
@@ -64,7 +71,7 @@ export const cases: readonly Case[] = rows.flatMap((row, index): Case[] => {
   return [{name: row.case, kind, question, right: rightAnswers(row)}];
 });
 
-function rightAnswers({case: name, want: {reason}}: Row): readonly Answer[] {
+function rightAnswers({case: name, want: {reason}}: ZoneRow): readonly Answer[] {
   if (FORGIVEN.includes(name)) return ['yes', 'no', 'unknown'];
   return reason === undefined || EITHER.includes(reason) ? ['no', 'unknown'] : [ANSWER[reason]];
 }

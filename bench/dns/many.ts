@@ -13,7 +13,7 @@ import {defaultDnsConfig} from '../../src/dns/config.ts';
 import {createDns} from '../../src/dns/dns.ts';
 import type {WatchedHost} from '../../src/dns/schedule/scheduler.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {questionAbout} from '../../test/integration/dns/rows/row.ts';
+import {questionAbout} from '../../test/integration/dns/zones/zone-row.ts';
 import {manyHosts} from './zones.ts';
 
 export interface Cost {

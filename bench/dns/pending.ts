@@ -11,7 +11,7 @@ import {systemClock} from '../../src/base/clock.ts';
 import {type DnsConfig, defaultDnsConfig} from '../../src/dns/config.ts';
 import {createDns} from '../../src/dns/dns.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {questionAbout, RECURSIVE} from '../../test/integration/dns/rows/row.ts';
+import {questionAbout, RECURSIVE} from '../../test/integration/dns/zones/zone-row.ts';
 
 export interface Wait {
   readonly host: string;

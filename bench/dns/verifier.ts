@@ -16,7 +16,7 @@ import {createDns} from '../../src/dns/dns.ts';
 import {selfAndAncestors} from '../../src/dns/names/wire-names.ts';
 import type {ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';
-import {CONFIRMED, RECURSIVE} from '../../test/integration/dns/rows/row.ts';
+import {CONFIRMED, RECURSIVE} from '../../test/integration/dns/zones/zone-row.ts';
 import {ANSWER, type Answer} from './cases.ts';
 import {orNone, plainVerify} from './plain.ts';
 

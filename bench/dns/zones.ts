@@ -1,6 +1,6 @@
 /** The zones of the measurements that are no fault zones of the tests. */
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
-import {ALL, CNAME, STRICT, TARGET, TOKEN} from '../../test/integration/dns/rows/row.ts';
+import {ALL, CNAME, STRICT, TARGET, TOKEN} from '../../test/integration/dns/zones/zone-row.ts';
 
 /** Seconds that a resolver remembers that there was no record. */
 export const NEGATIVE_TTL = 300;
@@ -13,8 +13,8 @@ export function deadZone(round: number): ZoneSpec {
 }
 
 /** Without the record, and with it. */
-export function lateZone(index: number, mended: boolean): ZoneSpec {
-  return {name: `late${index}.com`, at: ALL, records: mended ? CNAME : '', negativeTtl: NEGATIVE_TTL};
+export function lateZone(index: number, fixed: boolean): ZoneSpec {
+  return {name: `late${index}.com`, at: ALL, records: fixed ? CNAME : '', negativeTtl: NEGATIVE_TTL};
 }
 
 export const manyZones: readonly ZoneSpec[] = Array.from({length: MANY_ZONES}, (_, n) => ({

@@ -5,6 +5,7 @@
  *
  * The rounds are interleaved; shown are medians over the rounds, and in brackets their ratio to ours.
  */
+
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -12,12 +13,13 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {build} from 'rolldown';
+import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {run} from '../../test/cluster/children.ts';
 import {goBuild} from '../../test/cluster/go.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {CONFIG_MAP, configMap, NAMESPACE} from '../../test/integration/runtime/world.ts';
+import {CONFIG_MAP, configMap} from '../../test/integration/runtime/runtime-world.ts';
 import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';

@@ -18,11 +18,10 @@ import {until} from '../../test/cluster/wait.ts';
 import type {AuditEvent} from '../../test/integration/operator/audit.ts';
 import {
   installIngressClass,
-  LEASE_NAME,
-  NAMESPACE as OPERATOR_NAMESPACE,
-  startWorld,
-  type World,
-} from '../../test/integration/operator/world.ts';
+  type OperatorWorld,
+  startOperatorWorld,
+} from '../../test/integration/operator/operator-world.ts';
+import {RELEASE} from '../../test/support/install.ts';
 import * as objects from '../../test/support/objects.ts';
 import {shippedFlags} from './shipped-flags.ts';
 
@@ -42,7 +41,7 @@ const ROOT = join(import.meta.dirname, '../..');
 await run([join(ROOT, 'node_modules/.bin/rolldown'), '--config', join(ROOT, 'tools/bundle.config.ts')]);
 // With the heap that V8 allows itself in a container of 512 MiB, the chart's limit: half of it.
 const program = [...(await shippedFlags()), '--max-old-space-size=256', join(ROOT, 'dist/operator.mjs')];
-const world = await startWorld({operatorApproves: true, atScale: true, program});
+const world = await startOperatorWorld({operatorApproves: true, atScale: true, program});
 try {
   await world.certManager.installCrds();
   await world.certManager.start();
@@ -56,7 +55,7 @@ try {
       orderBudget: {orders: 2 * DOMAINS, renewalReserve: 0, newHostsPerDomain: 2 * DOMAINS},
     },
     dns: {...dns, checks: {...dns.checks, steadySeconds: STEADY_SECONDS}},
-    controller: {leaderElection: {leaseName: LEASE_NAME, namespace: OPERATOR_NAMESPACE}}, // of the default length
+    controller: {leaderElection: {leaseName: RELEASE.name, namespace: RELEASE.namespace}}, // of the default length
     log: {level: 'info'},
   };
   await world.startOperator('bench', config);
@@ -77,7 +76,7 @@ try {
   await world.stop();
 }
 
-async function becomeLive(world: World): Promise<void> {
+async function becomeLive(world: OperatorWorld): Promise<void> {
   const startedAt = performance.now();
   const domains = await makeTenants(world);
   const isLive = (key: string) => world.history.get(DOMAIN, key)?.status?.state === 'Live';
@@ -98,13 +97,13 @@ async function becomeLive(world: World): Promise<void> {
 }
 
 /** Each with its records, one after another; the keys of the Domains. */
-async function makeTenants({client, dns, history}: World): Promise<string[]> {
+async function makeTenants({client, dns, history}: OperatorWorld): Promise<string[]> {
   const domains: string[] = [];
   await dns.addZone(ZONE);
   for (let index = 0; index < TENANTS; index++) {
     const [namespace, zone] = [`tenant-${index}`, `tenant-${index}.${ZONE}`];
     const hosts = Array.from({length: HOSTS}, (_, host) => `host-${host}.${zone}`);
-    await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
+    await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
     const {name: port, number} = objects.PORT;
     await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
     await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
@@ -119,7 +118,7 @@ async function makeTenants({client, dns, history}: World): Promise<string[]> {
 }
 
 /** The writes so far, once there are no more: events are told after the fact, one after another. */
-async function quiet(world: World): Promise<AuditEvent[]> {
+async function quiet(world: OperatorWorld): Promise<AuditEvent[]> {
   let before = -1;
   return until(
     'nothing is written any more',
@@ -133,7 +132,7 @@ async function quiet(world: World): Promise<AuditEvent[]> {
   );
 }
 
-async function idle(world: World, when: string): Promise<void> {
+async function idle(world: OperatorWorld, when: string): Promise<void> {
   const operator = world.operator();
   const before = (await world.audit.writes()).length;
   const cpu = await operator.metric('process_cpu_seconds_total');
@@ -147,7 +146,7 @@ async function idle(world: World, when: string): Promise<void> {
 }
 
 /** The time between the deletion of an owned route, as the API server answered it, and the sight of its successor. */
-async function notice({client, history}: World): Promise<void> {
+async function notice({client, history}: OperatorWorld): Promise<void> {
   const routes = history.list(INGRESS).filter(({metadata}) => metadata.annotations?.[ANNOTATION.host]?.endsWith(ZONE));
   const times: number[] = [];
   for (let sample = 0; sample < SAMPLES; sample++) {

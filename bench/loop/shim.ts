@@ -16,8 +16,12 @@ import {
   SERVICE,
 } from '../../src/operator/model/kinds.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
-import {INGRESS_CLASS_NAME, installIngressClass, startWorld} from '../../test/integration/operator/world.ts';
+import {CLUSTER_ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
+import {
+  INGRESS_CLASS_NAME,
+  installIngressClass,
+  startOperatorWorld,
+} from '../../test/integration/operator/operator-world.ts';
 import * as objects from '../../test/support/objects.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 1_000);
@@ -32,7 +36,7 @@ interface Times {
   readonly ready: number;
 }
 
-const world = await startWorld();
+const world = await startOperatorWorld();
 const {client, dns, history} = world;
 try {
   await world.certManager.install();
@@ -77,7 +81,7 @@ async function byDomains(namespace: string): Promise<Times> {
 async function deploy(namespace: string): Promise<string> {
   const zone = `${namespace}.test`;
   await dns.addZone(zone);
-  await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
+  await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
   const {name: port, number} = objects.PORT;
   await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
   await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
@@ -94,7 +98,7 @@ function certificatesOf(namespace: string) {
 }
 
 async function byIngresses(namespace: string): Promise<Times> {
-  await client.apply(NAMESPACE, objects.namespace(namespace, {plan: 'pro'}));
+  await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
   const hosts = Array.from({length: OBJECTS}, (_, index) => `host-${index}.${namespace}.test`);
   return await timed(namespace, hosts, host => client.apply(INGRESS, ingress(namespace, host)));
 }
@@ -118,7 +122,7 @@ async function timed(namespace: string, hosts: readonly string[], apply: (host: 
 }
 
 function ingress(namespace: string, host: string): Ingress {
-  const annotations = {'cert-manager.io/cluster-issuer': ISSUER_NAME};
+  const annotations = {'cert-manager.io/cluster-issuer': CLUSTER_ISSUER_NAME};
   const backend = {service: {name: 'shop', port: {number: objects.PORT.number}}};
   return {
     apiVersion: 'networking.k8s.io/v1',

@@ -99,7 +99,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
     .watch(stores.claims, delta => [
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
-      ...(isLetGo(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
+      ...(freesSlot(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
     .watch(stores.services, ({object}) =>
       stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
@@ -262,7 +262,7 @@ function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
 }
 
 /** The holder has lost or released the host, which frees a slot in its plan. */
-function isLetGo({type, object, old = object}: Delta<DomainClaim>): boolean {
+function freesSlot({type, object, old = object}: Delta<DomainClaim>): boolean {
   if (old.spec.releasedAt !== undefined) return false;
   return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
 }

@@ -11,14 +11,14 @@ import {
   waitForCondition,
   waitForReason,
 } from './commands.ts';
-import {domain, shop} from './manifests.ts';
+import {domainManifest, shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 const APEX = 'example.net';
 
 export async function apex(terminal: Terminal, {info}: Cluster): Promise<void> {
   terminal.heading('An apex, which cannot have a CNAME');
-  await terminal.type(apply(domain('globex', APEX, 'campaign')), {shows: 'added'});
+  await terminal.type(apply(domainManifest('globex', APEX, 'campaign')), {shows: 'added'});
   terminal.say('The provider makes addresses of an ALIAS record; they show where the host leads, not whose it is.');
   await terminal.type(dns('set', APEX, 'A', info.ingress.address), {shows: 'the ALIAS record, as the world sees it'});
   await terminal.type(waitForReason('globex', APEX, 'ProofMissing'), {shows: 'ProofMissing'});
@@ -76,7 +76,7 @@ export function neighbour(terminal: Terminal, observation: Observation): void {
   );
 }
 
-export async function describe(terminal: Terminal): Promise<void> {
+export async function description(terminal: Terminal): Promise<void> {
   terminal.heading('What a person reads');
   await terminal.type('kubectl -n acme describe domain shop.example.com', {
     shows: 'all of it in one place',

@@ -2,10 +2,10 @@
 
 /** The Project shop, and in `domains` the lines of its spec.domains. */
 export function shop(...domains: readonly string[]): string {
-  return project('acme', 'shop', domains);
+  return projectManifest('acme', 'shop', domains);
 }
 
-export function project(namespace: string, name: string, domains: readonly string[]): string {
+export function projectManifest(namespace: string, name: string, domains: readonly string[]): string {
   const lines = domains.length > 0 ? ['  domains:', ...domains.map(line => `    ${line}`)] : [];
   return [
     'apiVersion: nameplate.dev/v1alpha1',
@@ -26,7 +26,7 @@ export function apiKey(namespace: string, name: string): string {
   ].join('\n');
 }
 
-export function domain(namespace: string, host: string, projectName: string): string {
+export function domainManifest(namespace: string, host: string, projectName: string): string {
   return [
     'apiVersion: nameplate.dev/v1alpha1',
     'kind: Domain',

@@ -10,7 +10,7 @@ import {
   waitForDomain,
   waitForReason,
 } from './commands.ts';
-import {project, shop} from './manifests.ts';
+import {projectManifest, shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 export async function install(terminal: Terminal): Promise<void> {
@@ -89,7 +89,9 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
   await terminal.type('kubectl -n acme create service clusterip blog --tcp=80:8080', {
     shows: 'a second project has a Service, and no pod behind it',
   });
-  await terminal.type(apply(project('acme', 'blog', ['primary: blog.example.com'])), {shows: 'and lists a domain'});
+  await terminal.type(apply(projectManifest('acme', 'blog', ['primary: blog.example.com'])), {
+    shows: 'and lists a domain',
+  });
   await terminal.type(
     [waitForDomain('acme', 'blog.example.com'), waitForReason('acme', 'blog.example.com', 'NoSuccessfulDeploy')],
     {shows: 'NoSuccessfulDeploy'},

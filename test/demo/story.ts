@@ -3,7 +3,7 @@ import {connect} from '../cluster/cluster.ts';
 import {createVisitor} from '../support/http.ts';
 import {apiWrites, writesBetween} from './api-writes.ts';
 import {diagnose} from './diagnose.ts';
-import {apex, describe, neighbour, removal, removalFromProject} from './ending.ts';
+import {apex, description, neighbour, removal, removalFromProject} from './ending.ts';
 import {type Figures, formatFigures} from './figures.ts';
 import {addressInTheWay, https, recordRight, redirects, showRecord, wrongValue} from './first-domain.ts';
 import {installMessages, messageProcessed} from './messages.ts';
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
   await removalFromProject(terminal);
   await installMessages(terminal);
   neighbour(terminal, await watched.stop());
-  await describe(terminal);
+  await description(terminal);
   await messageProcessed(terminal);
 
   const figures: Figures = {lifetimes, removed, writes, story: terminal.seconds};

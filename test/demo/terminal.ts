@@ -17,7 +17,7 @@ export interface Expectation {
   readonly lines?: number;
 }
 
-export interface Answer {
+export interface Output {
   readonly text: string;
   readonly seconds: number;
 }
@@ -41,7 +41,7 @@ export class Terminal {
   }
 
   /** Runs command lines in a shell, in the repository's folder. Throws where one fails or answers something else. */
-  async type(commands: string | readonly string[], expected: Expectation): Promise<Answer> {
+  async type(commands: string | readonly string[], expected: Expectation): Promise<Output> {
     const {shows, matching = [], lines = SHOWN_LINES} = expected;
     const all = [commands].flat();
     for (const command of all) print(paint('cyan', `$ ${command}`));

@@ -10,7 +10,7 @@ import {
   waitForDomain,
   waitForReason,
 } from './commands.ts';
-import {domain, project} from './manifests.ts';
+import {domainManifest, projectManifest} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
 const SECURE = 'secure.example.org';
@@ -22,7 +22,9 @@ export async function forbiddenByCaa(terminal: Terminal, target: string): Promis
     [dns('set', 'example.org', 'CAA', `'0 issue "another-ca.example"'`), dns('set', SECURE, 'CNAME', target)],
     {shows: 'the zone allows another CA alone'},
   );
-  await terminal.type(apply(domain('acme', SECURE, 'shop')), {shows: 'a Domain by itself, not listed in the project'});
+  await terminal.type(apply(domainManifest('acme', SECURE, 'shop')), {
+    shows: 'a Domain by itself, not listed in the project',
+  });
   await terminal.type(waitForReason('acme', SECURE, 'Forbidden', 'CAAAllowed'), {
     shows: 'CAAAllowed is False: Forbidden',
   });
@@ -72,7 +74,9 @@ export async function heldHost(terminal: Terminal): Promise<string> {
     ],
     {shows: 'another tenant'},
   );
-  await terminal.type(apply(project('globex', 'campaign', [`primary: ${PROMO}`])), {shows: `it wants ${PROMO}`});
+  await terminal.type(apply(projectManifest('globex', 'campaign', [`primary: ${PROMO}`])), {
+    shows: `it wants ${PROMO}`,
+  });
   await terminal.type([waitForDomain('globex', PROMO), waitForReason('globex', PROMO, 'HeldByAnotherAccount')], {
     shows: 'HeldByAnotherAccount',
   });

@@ -4,14 +4,14 @@
  */
 import {afterAll, beforeAll, describe, expect, it} from 'vitest';
 import {liveVictim, type Victim} from './attacks/attackers.ts';
-import {askForCertificates} from './attacks/certificates.ts';
-import {losingHosts} from './attacks/former-holder.ts';
-import {changeWhatIsManaged, takeRights} from './attacks/managed.ts';
-import {moving} from './attacks/moves.ts';
-import {collide, copyKey, redirectAway} from './attacks/names.ts';
-import {relayChallenges} from './attacks/rogue-issuer.ts';
-import {leadElsewhere, writeRoutes} from './attacks/routes.ts';
-import {misleadVerifier, squat} from './attacks/shared.ts';
+import {askForCertificates} from './attacks/certificates.suite.ts';
+import {losingHosts} from './attacks/former-holder.suite.ts';
+import {changeWhatIsManaged, takeRights} from './attacks/managed.suite.ts';
+import {moving} from './attacks/moves.suite.ts';
+import {collide, copyKey, redirectAway} from './attacks/names.suite.ts';
+import {relayChallenges} from './attacks/rogue-issuer.suite.ts';
+import {leadElsewhere, writeRoutes} from './attacks/routes.suite.ts';
+import {misleadVerifier, squat} from './attacks/shared-resources.suite.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,

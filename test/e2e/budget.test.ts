@@ -14,7 +14,7 @@ import {ISSUER_NAME} from '../support/issuers.ts';
 import {listAll} from '../support/kube.ts';
 import {liveVictim, make, newAttacker, type Victim} from './attacks/attackers.ts';
 import {settings} from './setup.ts';
-import {client as admin, cluster, newTenant} from './world.ts';
+import {admin, cluster, newClusterTenant} from './world.ts';
 
 const ISSUER = {kind: 'ClusterIssuer', name: cluster.info.issuers.acme, group: 'cert-manager.io'};
 /** Orders for new hosts in addition to earlier ones. A single tenant gets three of the four. */
@@ -50,7 +50,7 @@ afterAll(async () => {
 it("a tenant that orders for many hosts, manually as well, gets its share and leaves room for the next tenant's first host", async () => {
   const [greedy, modest] = await Promise.all([
     newAttacker('attack-orders', {issuer: 'none'}),
-    newTenant('modest', {issuer: 'none'}),
+    newClusterTenant('modest', {issuer: 'none'}),
   ]);
   const {self} = greedy;
   const hosts = Array.from({length: 6}, (_, n) => self.host(`h${n}`));

@@ -9,45 +9,45 @@ import {afterAll, beforeAll} from 'vitest';
 import {parse} from 'yaml';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
 import * as kinds from '../../src/operator/model/kinds.ts';
-import type {OperatorWorld} from '../integration/crash/mortal-operator.ts';
-import {crashRows} from '../integration/crash/rows.ts';
+import {crashSuite} from '../integration/crash/crash.suite.ts';
+import type {MortalOperatorWorld} from '../integration/crash/mortal-operator.ts';
+import type {DomainTenant, DomainTenantWorld} from '../integration/operator/domain-tenant.ts';
 import {History} from '../integration/operator/history.ts';
-import type {Tenant, TenantWorld} from '../integration/operator/tenant.ts';
 import {RELEASE} from '../support/install.ts';
 import {issuerObjects} from '../support/issuers.ts';
 import {scale} from '../support/pods.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
-import {client, cluster} from './world.ts';
+import {admin, cluster} from './world.ts';
 
 const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
 const MINUTE_MS = 60_000;
 
 let folder: string;
 let history: History;
-let world: TenantWorld & OperatorWorld;
+let world: DomainTenantWorld & MortalOperatorWorld;
 
 beforeAll(async () => {
-  await scale(client, OPERATOR, 0); // those that die take its place
+  await scale(admin, OPERATOR, 0); // those that die take its place
   folder = await mkdtemp(join(tmpdir(), 'nameplate-crash-'));
-  history = new History(client);
+  history = new History(admin);
   const followed = [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE];
   for (const kind of [...followed, kinds.CERTIFICATE_REQUEST, kinds.NAMESPACE]) await history.follow(kind);
   await history.follow(kinds.SECRET, {metadataOnly: true});
   const {addZone, set} = cluster.zones;
-  const dns: TenantWorld['dns'] = {addZone, set: (name, type, values) => set(name, type, values)}; // at both servers
-  world = {client, history, dns, folder, ...(await access()), config: await installedConfig()};
+  const dns: DomainTenantWorld['dns'] = {addZone, set: (name, type, values) => set(name, type, values)}; // at both servers
+  world = {client: admin, history, dns, folder, ...(await access()), config: await installedConfig()};
 });
 
 afterAll(async () => {
   await history?.stop();
-  await scale(client, OPERATOR, 2);
+  await scale(admin, OPERATOR, 2);
   await rm(folder, {recursive: true, force: true});
 });
 
-crashRows(() => world, {prepare, patienceMs: 10 * MINUTE_MS, timeoutMs: 60 * MINUTE_MS});
+crashSuite(() => world, {prepare, patienceMs: 10 * MINUTE_MS, timeoutMs: 60 * MINUTE_MS});
 
 /** The way to the API server, and a kubeconfig of the chart's service account. */
-async function access(): Promise<Pick<OperatorWorld, 'api' | 'kubeconfig'>> {
+async function access(): Promise<Pick<MortalOperatorWorld, 'api' | 'kubeconfig'>> {
   const config = JSON.parse(await cluster.kubectl('config', 'view', '--raw', '--minify', '--output', 'json'));
   const {server, 'certificate-authority-data': ca = ''} = config.clusters[0].cluster;
   const token = ['create', 'token', OPERATOR.name, '--namespace', OPERATOR.namespace, '--duration', '24h'];
@@ -59,7 +59,7 @@ async function access(): Promise<Pick<OperatorWorld, 'api' | 'kubeconfig'>> {
 }
 
 /** As the chart has configured the operator; the key of the platform becomes a file. */
-async function installedConfig(): Promise<OperatorWorld['config']> {
+async function installedConfig(): Promise<MortalOperatorWorld['config']> {
   const get = async (...what: string[]) =>
     JSON.parse(await cluster.kubectl('get', ...what, '--namespace', OPERATOR.namespace, '--output', 'json')).data;
   const {'nameplate.yaml': text} = await get('configmap', OPERATOR.name);
@@ -74,9 +74,9 @@ async function installedConfig(): Promise<OperatorWorld['config']> {
   return {...config, claims, certificates, platform: {...config.platform, keyFile}};
 }
 
-async function prepare({namespace}: Tenant): Promise<void> {
-  await client.patch(kinds.NAMESPACE, {name: namespace}, {metadata: {labels: {[TENANT_LABEL]: 'true'}}});
-  for (const {resource, object} of await issuerObjects(client, cluster.info, namespace, 'acme')) {
-    await client.apply(resource, object);
+async function prepare({namespace}: DomainTenant): Promise<void> {
+  await admin.patch(kinds.NAMESPACE, {name: namespace}, {metadata: {labels: {[TENANT_LABEL]: 'true'}}});
+  for (const {resource, object} of await issuerObjects(admin, cluster.info, namespace, 'acme')) {
+    await admin.apply(resource, object);
   }
 }

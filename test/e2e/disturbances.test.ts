@@ -6,29 +6,29 @@ import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
 import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
+import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
 import {kill, scale} from '../support/pods.ts';
-import type {Tenant} from '../support/tenant.ts';
 import {POD} from '../support/workload.ts';
-import {client, cluster, newTenant, visitor} from './world.ts';
+import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 
 const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
 const DNS = ['ns1', 'ns2', 'resolver'].map(name => ({namespace: 'dns', name}));
 const WAIT = {timeoutMs: 90_000};
 
 afterEach(async () => {
-  await Promise.all([scale(client, OPERATOR, 2), ...DNS.map(server => scale(client, server, 1))]);
+  await Promise.all([scale(admin, OPERATOR, 2), ...DNS.map(server => scale(admin, server, 1))]);
 });
 
 it('operators are killed while domains go live: all become live, and nothing is created twice', async () => {
   const tenants = await Promise.all([
-    newTenant('kill-a', {issuer: 'acme'}),
-    ...['kill-b', 'kill-c', 'kill-d'].map(name => newTenant(name)),
+    newClusterTenant('kill-a', {issuer: 'acme'}),
+    ...['kill-b', 'kill-c', 'kill-d'].map(name => newClusterTenant(name)),
   ]);
   const attempts = tenants.map(tenant => tenant.recordAttempts());
-  const hostsOf = (tenant: Tenant) => ['one', 'two', 'old'].map(label => tenant.host(label));
+  const hostsOf = (tenant: ClusterTenant) => ['one', 'two', 'old'].map(label => tenant.host(label));
   const allLive = Promise.all(
     tenants.map(async tenant => {
       const [primary = '', alias = '', from = ''] = hostsOf(tenant);
@@ -49,7 +49,7 @@ it('operators are killed while domains go live: all become live, and nothing is 
 });
 
 /** A leader as soon as a host is proved, any replica and a leader again when a part of the hosts is live. */
-async function killAsTheyGo(all: readonly {tenant: Tenant; hosts: readonly string[]}[]): Promise<void> {
+async function killAsTheyGo(all: readonly {tenant: ClusterTenant; hosts: readonly string[]}[]): Promise<void> {
   const statesOf = async () => {
     const domains = await Promise.all(all.flatMap(({tenant, hosts}) => hosts.map(host => tenant.domain(host))));
     return domains.map(domain => domain?.status?.state);
@@ -67,37 +67,37 @@ async function killAsTheyGo(all: readonly {tenant: Tenant; hosts: readonly strin
 async function killOperator(which: 'leader' | 'any'): Promise<void> {
   const labelSelector = `app.kubernetes.io/name=${RELEASE.name}`;
   const pod = await until(`there is an operator to kill: ${which}`, async () => {
-    const pods = await listAll(client, POD, {namespace: OPERATOR.namespace, labelSelector});
+    const pods = await listAll(admin, POD, {namespace: OPERATOR.namespace, labelSelector});
     const running = pods.filter(({status, metadata}) => status?.phase === 'Running' && !metadata.deletionTimestamp);
     if (which === 'any') return running[Math.floor(Math.random() * running.length)];
     const leader = await leaderPod(cluster);
     return running.find(({metadata}) => leader.startsWith(metadata.name));
   });
-  await kill(client, pod);
+  await kill(admin, pod);
 }
 
 it('a namespace can be deleted while the operator is down; once it is back, it catches up', async () => {
   const [gone, wiped, orphaned, kept] = await Promise.all([
-    newTenant('down-gone'),
-    newTenant('down-wiped', {issuer: 'acme'}),
-    newTenant('down-orphan'),
-    newTenant('down-kept'),
+    newClusterTenant('down-gone'),
+    newClusterTenant('down-wiped', {issuer: 'acme'}),
+    newClusterTenant('down-orphan'),
+    newClusterTenant('down-kept'),
   ]);
-  const hostOf = (tenant: Tenant) => tenant.host('shop');
+  const hostOf = (tenant: ClusterTenant) => tenant.host('shop');
   const attempts = wiped.recordAttempts();
   await Promise.all([gone, wiped, orphaned, kept].map(tenant => tenant.goLive({primary: hostOf(tenant)})));
   const before = attempts.names();
   const uids = await wiped.routeUids(hostOf(wiped));
   const observed = visitor.observe(`https://${hostOf(wiped)}/`, `https://${hostOf(kept)}/`);
 
-  await scale(client, OPERATOR, 0);
-  await client.delete(NAMESPACE, {name: gone.namespace});
+  await scale(admin, OPERATOR, 0);
+  await admin.delete(NAMESPACE, {name: gone.namespace});
   await wiped.wipe(hostOf(wiped));
   await orphaned.deleteProject();
-  const isGone = async () => (await client.get(NAMESPACE, {name: gone.namespace})) === undefined;
+  const isGone = async () => (await admin.get(NAMESPACE, {name: gone.namespace})) === undefined;
   await until(`namespace ${gone.namespace} is gone`, isGone, WAIT);
 
-  await scale(client, OPERATOR, 2);
+  await scale(admin, OPERATOR, 2);
   await Promise.all([gone, orphaned].map(tenant => tenant.seesNothingOf(hostOf(tenant))));
   await Promise.all([wiped, kept].map(tenant => tenant.sees(hostOf(tenant), {state: 'Live', Claimed: 'Claimed'})));
   for (const tenant of [gone, orphaned]) {
@@ -112,7 +112,7 @@ it('a namespace can be deleted while the operator is down; once it is back, it c
 });
 
 it('DNS is down for longer than drift takes: no live domain is demoted, and new ones wait and continue automatically', async () => {
-  const tenant = await newTenant('outage');
+  const tenant = await newClusterTenant('outage');
   const [host, young] = [tenant.host('shop'), tenant.host('young')];
   await tenant.goLive({primary: host});
   await tenant.applyProject({primary: host, aliases: [young]});
@@ -123,7 +123,7 @@ it('DNS is down for longer than drift takes: no live domain is demoted, and new 
   };
   const before = await transitions();
 
-  await Promise.all(DNS.map(server => scale(client, server, 0)));
+  await Promise.all(DNS.map(server => scale(admin, server, 0)));
   await tenant.sees(young, {state: 'Unverified', DNSVerified: 'NameServersUnreachable'});
   await tenant.reverify(host);
   await tenant.reverify(host);
@@ -131,7 +131,7 @@ it('DNS is down for longer than drift takes: no live domain is demoted, and new 
   expect(await transitions()).toEqual(before);
   expect(await visitor.request(`https://${host}/`)).toMatchObject({status: 200});
 
-  await Promise.all(DNS.map(server => scale(client, server, 1)));
+  await Promise.all(DNS.map(server => scale(admin, server, 1)));
   await tenant.createRecords(young);
   await tenant.sees(young, {state: 'Live'});
 });

@@ -1,12 +1,12 @@
-/** Tenants on one shared cluster. All rows run at the same time, each with its own namespace and zone. */
+/** Tenants on one shared cluster. All tests run at the same time, each with its own namespace and zone. */
 import {describe} from 'vitest';
-import {racing} from './accounts.ts';
-import {changing} from './changes.ts';
-import {solvingByDns} from './dns01.ts';
-import * as failures from './failures.ts';
-import {sendingMessages} from './messages.ts';
-import {repairing} from './repairs.ts';
-import * as states from './states.ts';
+import {racing} from './accounts.suite.ts';
+import {changing} from './changes.suite.ts';
+import {solvingByDns} from './dns01.suite.ts';
+import * as failures from './failures.suite.ts';
+import {sendingMessages} from './messages.suite.ts';
+import {repairing} from './repairs.suite.ts';
+import * as states from './states.suite.ts';
 
 describe.concurrent('the life of a Domain', () => {
   describe('(none) -> added', states.adding);

@@ -1,12 +1,12 @@
 /** What every e2e test reaches: the cluster, its API, its ingress; and new tenants in it. */
 
 import {connect} from '../cluster/cluster.ts';
+import {type ClusterTenant, type ClusterTenantOptions, createClusterTenant} from '../support/cluster-tenant.ts';
 import {createVisitor} from '../support/http.ts';
 import {createTestClient} from '../support/kube.ts';
-import {createTenant, type Tenant, type TenantOptions} from '../support/tenant.ts';
 
 export const cluster = await connect();
-export const client = createTestClient(cluster.info.kubeconfig);
+export const admin = createTestClient(cluster.info.kubeconfig);
 export const visitor = await createVisitor(cluster.info);
 
 /** The CA finds no address for the host, whatever the authoritative servers say: its attempts fail immediately. */
@@ -19,6 +19,6 @@ export function showToCa(host: string): Promise<void> {
 }
 
 /** `name` begins the names of its namespace and of its zone. */
-export function newTenant(name: string, options: TenantOptions = {}): Promise<Tenant> {
-  return createTenant({cluster, client, visitor}, name, options);
+export function newClusterTenant(name: string, options: ClusterTenantOptions = {}): Promise<ClusterTenant> {
+  return createClusterTenant({cluster, client: admin, visitor}, name, options);
 }

@@ -1,4 +1,4 @@
-/** The operator in the test cluster: image, namespace, and the chart's release. */
+/** The release of the chart: its names in every test, and its installation in the test cluster. */
 import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
 
@@ -11,6 +11,9 @@ export const RELEASE = {
   chart: 'charts/nameplate',
   values: 'test/support/values.yaml',
 } as const;
+
+/** The operator's service account, as the API server names it. */
+export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEASE.name}`;
 
 /** Of the messages API, if it is installed. */
 export const MESSAGES_HOST = 'api.nameplate.test';

@@ -13,7 +13,7 @@ export interface NamespaceOptions {
   readonly account?: string | undefined;
 }
 
-export function namespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
+export function tenantNamespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
   const labels = {...(plan && {[LABEL.plan]: plan}), ...(account && {[LABEL.account]: account})};
   return {apiVersion: 'v1', kind: 'Namespace', metadata: {name, labels}};
 }
@@ -44,6 +44,13 @@ export function domain(
 export function service(inNamespace: string, name: string, ports: readonly {name: string; port: number}[]): Service {
   const spec = {selector: {app: name}, ports: ports.map(port => ({...port}))};
   return {apiVersion: 'v1', kind: 'Service', metadata: {name, namespace: inNamespace}, spec};
+}
+
+/** Of an Ingress for one path of a host. */
+export function ingressSpec(host: string, ingressClassName?: string) {
+  const backend = {service: {name: 'mine', port: {number: PORT.number}}};
+  const http = {paths: [{path: '/login', pathType: 'Prefix', backend}]};
+  return {...(ingressClassName !== undefined && {ingressClassName}), rules: [{host, http}]};
 }
 
 /** What the platform makes of a Service's pods: one endpoint, ready or not. */

@@ -1,11 +1,13 @@
 /** The operator as users run it: a separate process, started from the source with a configuration file. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {build} from 'rolldown';
+import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {type Child, failOnExit, startChild} from '../cluster/children.ts';
 import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
 
-const SOURCE = [join(import.meta.dirname, '../../src/bin/operator.ts')];
+const SOURCE = join(import.meta.dirname, '../../src/bin/operator.ts');
 
 export interface OperatorOptions {
   /** For its configuration file and its log. */
@@ -43,6 +45,13 @@ export interface OperatorProcess {
   readonly logFile: string;
 }
 
+/** Makes it one file, as it ships, and returns the file: as `program` it starts several times as fast as the source. */
+export async function bundleOperator(folder: string): Promise<string> {
+  const file = join(folder, 'operator.mjs');
+  await build({...ONE_FILE, input: SOURCE, output: {file, format: 'esm', codeSplitting: false}});
+  return file;
+}
+
 /** Starts it and waits until its caches are synced. */
 export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
   const {child, ...operator} = await spawnOperator(options);
@@ -53,7 +62,7 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
 
 /** Starts it and waits for nothing: for one that is to fail. */
 export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
-  const {folder, name, config, kubeconfig, program = SOURCE} = options;
+  const {folder, name, config, kubeconfig, program = [SOURCE]} = options;
   const {port = (await freePorts(1))[0]} = options;
   const configFile = join(folder, `${name}.json`);
   const logFile = join(folder, `${name}.log`);

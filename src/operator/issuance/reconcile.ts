@@ -60,7 +60,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const passEnds = clock.monotonic() + PASS_MS;
     for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
       // A refusal by the API server must not delay the others.
-      await letThrough(context, next).catch(error => errors.push(error));
+      await recordAndDecide(context, next).catch(error => errors.push(error));
     }
     for (const {request} of due) operator.reservations.release(request);
     const later = waiting.filter(it => startMs(it) > nowMs);
@@ -123,7 +123,7 @@ function orderOf(
 /**
  * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
  */
-async function letThrough(context: Context, {request, order}: Waiting): Promise<void> {
+async function recordAndDecide(context: Context, {request, order}: Waiting): Promise<void> {
   await context.reservations.releaseUnless(request, async () => {
     const {decision, claim} = await decideFreshly(context, request);
     if (decision.host === undefined) return false; // the claim is gone, and its change triggers this again

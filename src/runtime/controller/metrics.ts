@@ -45,7 +45,7 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
     errors: counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed.', 'controller'),
     terminalErrors: counter(
       'controller_runtime_terminal_reconcile_errors_total',
-      'Reconciles that failed in a way that trying again cannot fix.',
+      'Reconciles that failed in a way that a retry cannot fix.',
       'controller',
     ),
     panics: counter(

@@ -57,7 +57,7 @@ test.each([
   {status: 403, message: 'exceeded quota: small, requested: count/services=1', want: 'refusal'},
   ...[400, 401, 403, 409, 418, 429, 500, 503].map(status => ({status, message: DENIED, want: 'refusal'})),
   ...[500, 503, 504].map(status => ({status, message: DOWN, want: 'refusal'})),
-  ...[401, 403, 413, 422].map(status => ({status, message: POLICY, want: 'refusal'})),
+  ...[403, 413, 422].map(status => ({status, message: POLICY, want: 'refusal'})),
   {status: 504, message: 'Timeout: request did not complete within requested timeout', want: 'outage'},
   {status: 500, message: 'conversion webhook for cert-manager.io/v1 failed: connection refused', want: 'outage'},
 ])('$status "$message" is of the kind $want', ({status, message, want}) => {

@@ -80,9 +80,8 @@ export class FencedError extends Error {
  */
 export type FailureKind = 'refusal' | 'outage' | 'race' | 'fenced' | 'unknown';
 
-/** Admission may answer with any code: a webhook chooses its own, a policy can say 401, a webhook that is down is a 500. */
-const ADMISSION =
-  /admission webhook "[^"]*" denied|failed calling webhook "|ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied/;
+/** A webhook that denies chooses its code, and one that is down is a 500. */
+const WEBHOOK = /admission webhook "[^"]*" denied|failed calling webhook "/;
 /** Of the client errors, those that the next attempt may not meet. */
 const TEMPORARY: ReadonlySet<number> = new Set([401, 408, 429]);
 
@@ -91,7 +90,7 @@ export function classifyFailure(error: unknown): FailureKind {
   if (error instanceof FencedError) return 'fenced';
   if (error instanceof TransportError || error instanceof DeadlineError) return 'outage';
   if (!(error instanceof ApiError)) return 'unknown';
-  if (ADMISSION.test(error.message)) return 'refusal';
+  if (WEBHOOK.test(error.message)) return 'refusal';
   if (error.status === 409) return 'race';
   const isRefusal = error.status >= 400 && error.status < 500 && !TEMPORARY.has(error.status);
   return isRefusal ? 'refusal' : 'outage';

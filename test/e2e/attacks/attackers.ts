@@ -2,36 +2,36 @@
 import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import {ClusterTenant, type ClusterTenantOptions} from '../../support/cluster-tenant.ts';
 import type {Observation} from '../../support/http.ts';
 import {tenantClient} from '../../support/identity.ts';
 import {listAll} from '../../support/kube.ts';
-import {namespace} from '../../support/objects.ts';
-import {Tenant, type TenantOptions} from '../../support/tenant.ts';
+import {tenantNamespace} from '../../support/objects.ts';
 import {TENANT_LABEL} from '../../support/workload.ts';
-import {client as admin, cluster, newTenant, visitor} from '../world.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../world.ts';
 
-export const EDGE = cluster.info.ingress.className;
+export const EDGE_CLASS = cluster.info.ingress.className;
 /** How the policies refuse what is managed, and RBAC what nobody gave. */
-export const OURS = /managed by Nameplate|Only Nameplate may write/;
+export const REFUSED_AS_MANAGED = /managed by Nameplate|Only Nameplate may write/;
 /** On a Certificate, a request, or an annotation for an issuer that the platform does not list. */
 export const NOT_LISTED = 'Nameplate would not approve a certificate from';
-export const FORBIDDEN = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;
+export const REFUSED_BY_RBAC = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;
 
 export interface Attacker {
   /** Acts by its own token. */
-  readonly self: Tenant;
+  readonly self: ClusterTenant;
   readonly client: KubeClient;
   /** The same tenant as the platform sees it. */
-  readonly tenant: Tenant;
+  readonly tenant: ClusterTenant;
 }
 
-export async function newAttacker(name: string, options: TenantOptions = {}): Promise<Attacker> {
-  return attackerIn((await newTenant(name, options)).namespace);
+export async function newAttacker(name: string, options: ClusterTenantOptions = {}): Promise<Attacker> {
+  return attackerIn((await newClusterTenant(name, options)).namespace);
 }
 
 /** A namespace of this very name, on a paid plan, as the platform makes one. */
 export async function newNamespace(name: string): Promise<void> {
-  const {metadata, ...rest} = namespace(name, {plan: 'pro'});
+  const {metadata, ...rest} = tenantNamespace(name, {plan: 'pro'});
   await admin.apply(NAMESPACE, {
     ...rest,
     metadata: {...metadata, labels: {...metadata.labels, [TENANT_LABEL]: 'true'}},
@@ -41,7 +41,7 @@ export async function newNamespace(name: string): Promise<void> {
 /** The current holder of the namespace. */
 export async function attackerIn(name: string): Promise<Attacker> {
   const client = await tenantClient(cluster, admin, name);
-  const tenantBy = (by: KubeClient) => new Tenant({cluster, visitor, client: by}, name);
+  const tenantBy = (by: KubeClient) => new ClusterTenant({cluster, visitor, client: by}, name);
   return {client, self: tenantBy(client), tenant: tenantBy(admin)};
 }
 
@@ -64,7 +64,7 @@ export function makeAsBefore({self}: Attacker, kind: ResourceType, name: string,
 }
 
 export interface Victim {
-  readonly tenant: Tenant;
+  readonly tenant: ClusterTenant;
   readonly host: string;
   /** Its pods answer with this name. */
   readonly service: string;
@@ -75,7 +75,7 @@ export interface Victim {
 const SERVICE = 'victims';
 
 export async function liveVictim(): Promise<Victim> {
-  const tenant = await newTenant('victim', {deployed: false});
+  const tenant = await newClusterTenant('victim', {deployed: false});
   await tenant.deploy(SERVICE);
   const host = tenant.host('shop');
   await tenant.goLive({primary: host}, {service: SERVICE});

@@ -2,7 +2,7 @@
 import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, ISSUER} from '../../../src/operator/model/kinds.ts';
 import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
-import {client as admin, cluster} from '../world.ts';
+import {admin, cluster} from '../world.ts';
 import {type Attacker, make} from './attackers.ts';
 
 export async function makeTenantsIssuer(attacker: Attacker): Promise<void> {

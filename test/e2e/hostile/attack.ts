@@ -8,7 +8,7 @@ import {follow, listAll} from '../../support/kube.ts';
 import {kindOf} from '../../support/workload.ts';
 import type {Attacker} from '../attacks/attackers.ts';
 import {cluster} from '../world.ts';
-import {type Change, describe, type Move, type Target} from './plan.ts';
+import {type Change, describeMove, type Move, type Target} from './plan.ts';
 import type {Known} from './pools.ts';
 import type {Relay} from './relay.ts';
 
@@ -59,7 +59,7 @@ export class Attack {
   /** Never throws: what is refused is logged. */
   async make(move: Move): Promise<void> {
     const outcome = await this.#try(move).catch(({message}: Error) => `refused: ${message.slice(0, 300)}`);
-    this.#log(`${describe(move)} -> ${outcome}`);
+    this.#log(`${describeMove(move)} -> ${outcome}`);
   }
 
   /** Ends all reactions. */

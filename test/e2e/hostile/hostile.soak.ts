@@ -11,8 +11,8 @@ import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
-import {type Attacker, EDGE, newAttacker} from '../attacks/attackers.ts';
-import {client as admin, cluster} from '../world.ts';
+import {type Attacker, EDGE_CLASS, newAttacker} from '../attacks/attackers.ts';
+import {admin, cluster} from '../world.ts';
 import {Attack} from './attack.ts';
 import {readCatalog, type WritableKind} from './catalog.ts';
 import {Oracle, type Violation} from './oracle.ts';
@@ -22,7 +22,7 @@ import type {Known} from './pools.ts';
 import {Random} from './random.ts';
 import {type Relay, startRelay} from './relay.ts';
 import {Victims} from './victims.ts';
-import {measureWork, sum, writesBetween} from './work.ts';
+import {frequentWrites, measureWork, sum} from './work.ts';
 
 const SEED = process.env.SEED ?? randomBytes(4).toString('hex');
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
@@ -129,10 +129,10 @@ async function attackBy(attacker: Attacker, relay: Relay, round: number, seed: s
   mustGoLive.set(victims.roaming, victims.takeOver(victims.roaming));
   await Promise.all(mustGoLive.values());
   await attack.rest();
-  const rate = await judgeWork(restarts);
+  const {rate, most} = await judgeWork(restarts);
   const {orders, approved} = oracle.countOrders();
   note(`${orders} orders for ${approved} approved requests; ${relay.tokens.length} at the attacker's own server`);
-  note(`at rest, in ${REST_MS / 1000} s: ${JSON.stringify(rate)}`);
+  note(`at rest, in ${REST_MS / 1000} s: ${JSON.stringify(rate)} ${most}`);
   report(plan.length);
 }
 
@@ -161,7 +161,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
     hosts,
     victims: theirs,
     platformHosts: [await victims.defaultHost(), cluster.info.baseDomain],
-    edgeClass: EDGE,
+    edgeClass: EDGE_CLASS,
     clusterIssuers: [ISSUER.name, cluster.info.issuers.fast],
     approvedIssuer: TENANTS_ISSUER,
     relay: relay.directory,
@@ -174,18 +174,18 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
   };
 }
 
-async function judgeWork(restartsBefore: string): Promise<Rate> {
+async function judgeWork(restartsBefore: string): Promise<{rate: Rate; most: string}> {
   await pause(REST_MS / 2); // what was begun comes to its end
   const first = await measureWork();
   await pause(REST_MS); // a rate, not a wait
   const last = await measureWork();
   if (last.restarts !== restartsBefore) oracle.complain('work', `the operator restarted: ${last.restarts}`);
-  const writes = writesBetween(first, last);
+  const writes = frequentWrites(first, last);
   const rate: Rate = {operator: last.operator - first.operator, writes: sum(writes.map(([, count]) => count))};
-  const most = writes.slice(0, 5).map(([what, count]) => `${count} ${what}`);
+  const most = writes.map(([what, count]) => `${count} ${what}`).join(', ');
   for (const what of ['operator', 'writes'] as const) {
     if (rate[what] <= AT_REST[what]) continue;
-    oracle.complain('work', `${what}: ${rate[what]} in ${REST_MS / 1000} s at rest (writes: ${most.join(', ')})`);
+    oracle.complain('work', `${what}: ${rate[what]} in ${REST_MS / 1000} s at rest (writes: ${most})`);
   }
-  return rate;
+  return {rate, most};
 }

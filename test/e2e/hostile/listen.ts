@@ -13,14 +13,14 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
-export interface Identity {
+export interface TlsIdentity {
   readonly key: string;
   /** In PEM, and its own issuer. */
   readonly cert: string;
 }
 
 /** By HTTPS where there is an identity. */
-export async function listen(handle: RequestListener, identity?: Identity): Promise<Listening> {
+export async function listen(handle: RequestListener, identity?: TlsIdentity): Promise<Listening> {
   const server = identity ? createTlsServer(identity, handle) : createServer(handle);
   await new Promise<void>(resolve => server.listen(0, '0.0.0.0', resolve));
   const {port} = server.address() as AddressInfo;
@@ -34,7 +34,7 @@ export async function listen(handle: RequestListener, identity?: Identity): Prom
 }
 
 /** A key and a certificate for the address of this machine. */
-export async function newIdentity(): Promise<Identity> {
+export async function newIdentity(): Promise<TlsIdentity> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-ca-'));
   const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')];
   try {

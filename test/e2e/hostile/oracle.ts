@@ -8,7 +8,7 @@ import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {Answer, Visit} from '../../support/http.ts';
 import {follow} from '../../support/kube.ts';
-import {client as admin, cluster, visitor} from '../world.ts';
+import {admin, cluster, visitor} from '../world.ts';
 import {ISSUER} from './platform.ts';
 import type {CaOrder, WatchedCa} from './watched-ca.ts';
 import {watchCa} from './watched-ca.ts';

@@ -1,9 +1,9 @@
-import {expect, describe as group, it} from 'vitest';
+import {describe, expect, it} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {WritableKind} from './catalog.ts';
 import {ANNOTATIONS, meaningOf} from './fields.ts';
 import {everything} from './objects.ts';
-import {describe, planOf} from './plan.ts';
+import {describeMove, planOf} from './plan.ts';
 import {Draw, type Known} from './pools.ts';
 import {Random} from './random.ts';
 import {type Schema, schemaOf} from './schema.ts';
@@ -55,7 +55,7 @@ function plan(seed: string) {
   return planOf(new Random(seed), CATALOG, KNOWN, 200);
 }
 
-group('the generator', () => {
+describe('the generator', () => {
   it('the same seed makes the same moves, and another seed makes others', () => {
     expect(plan('a')).toEqual(plan('a'));
     expect(plan('a')).not.toEqual(plan('b'));
@@ -102,7 +102,7 @@ group('the generator', () => {
       'wait',
     ];
     expect([...new Set(moves.map(move => move.do))].sort()).toEqual(sorts.sort());
-    expect(moves.map(describe).filter(line => line.includes('\n'))).toEqual([]);
+    expect(moves.map(describeMove).filter(line => line.includes('\n'))).toEqual([]);
   });
 });
 

@@ -229,7 +229,7 @@ class Planner {
 }
 
 /** One line for the log. */
-export function describe(move: Move): string {
+export function describeMove(move: Move): string {
   switch (move.do) {
     case 'create': {
       const {apiVersion: _v, kind: _k, metadata, ...content} = move.object;

@@ -4,7 +4,7 @@ import {until} from '../../cluster/wait.ts';
 import {installOperator} from '../../support/install.ts';
 import {ISSUER_NAME} from '../../support/issuers.ts';
 import {settings} from '../setup.ts';
-import {client as admin, cluster} from '../world.ts';
+import {admin, cluster} from '../world.ts';
 import type {WatchedCa} from './watched-ca.ts';
 
 export const ISSUER = {name: 'watched', kind: 'ClusterIssuer', group: 'cert-manager.io'};

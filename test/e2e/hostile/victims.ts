@@ -1,10 +1,10 @@
 /** Tenants that attackers must not disturb: one that is served throughout, and one with which attackers exchange hosts. */
 import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
+import type {ClusterTenant} from '../../support/cluster-tenant.ts';
 import {listAll} from '../../support/kube.ts';
-import type {Tenant} from '../../support/tenant.ts';
 import type {Attacker} from '../attacks/attackers.ts';
-import {client as admin, cluster, newTenant, visitor} from '../world.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../world.ts';
 import type {Attack} from './attack.ts';
 import type {Oracle} from './oracle.ts';
 import type {Known} from './pools.ts';
@@ -14,12 +14,12 @@ const TEXT = {victim: 'victims', heir: 'heirs'};
 export class Victims {
   readonly #oracle: Oracle;
   readonly #note: (line: string) => void;
-  readonly #victim: Tenant;
-  readonly #heir: Tenant;
+  readonly #victim: ClusterTenant;
+  readonly #heir: ClusterTenant;
   readonly #taken = new Set<string>();
   readonly #arrived = new Set<string>();
 
-  private constructor(oracle: Oracle, note: (line: string) => void, victim: Tenant, heir: Tenant) {
+  private constructor(oracle: Oracle, note: (line: string) => void, victim: ClusterTenant, heir: ClusterTenant) {
     this.#oracle = oracle;
     this.#note = note;
     this.#victim = victim;
@@ -29,7 +29,7 @@ export class Victims {
   /** Live and guarded. */
   static async settle(oracle: Oracle, note: (line: string) => void): Promise<Victims> {
     const tenant = async (name: 'victim' | 'heir') => {
-      const made = await newTenant(name, {issuer: 'none', deployed: false});
+      const made = await newClusterTenant(name, {issuer: 'none', deployed: false});
       await made.deploy(TEXT[name]);
       return made;
     };
@@ -121,11 +121,11 @@ export class Victims {
     return {primary: this.roaming, aliases: [...this.#taken]};
   }
 
-  #guard({namespace}: Tenant, host: string, text: string): void {
+  #guard({namespace}: ClusterTenant, host: string, text: string): void {
     this.#oracle.guard({namespace, host, text, certified: true});
   }
 
-  async #mustGoLive(tenant: Tenant, host: string, text: string): Promise<void> {
+  async #mustGoLive(tenant: ClusterTenant, host: string, text: string): Promise<void> {
     const begun = performance.now();
     try {
       await tenant.sees(host, {state: 'Live'});

@@ -2,7 +2,7 @@
 import {RELEASE} from '../../support/install.ts';
 import {listAll} from '../../support/kube.ts';
 import {POD, type Pod} from '../../support/workload.ts';
-import {client as admin, cluster} from '../world.ts';
+import {admin, cluster} from '../world.ts';
 
 export interface Work {
   /** Requests of all replicas of the operator. */
@@ -41,7 +41,7 @@ export async function measureWork(): Promise<Work> {
 }
 
 /** The writes between two measurements, the most frequent first. */
-export function writesBetween(first: Work, last: Work): [what: string, count: number][] {
+export function frequentWrites(first: Work, last: Work): [what: string, count: number][] {
   const all = [...last.writes].map(([what, count]): [string, number] => [what, count - (first.writes.get(what) ?? 0)]);
   return all.filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
 }

@@ -1,9 +1,10 @@
 /** Changes to existing objects, through a subresource or a patch: attacks, and what legitimate writers may still do. */
 import {LABEL} from '../../../src/api/names.ts';
-import {type Manifest, manifest, NEXT, OURS, OURS_ALONE, ports, rules, TENANT} from './rows.ts';
-import type {Who} from './world.ts';
+import {ingressSpec} from '../../support/objects.ts';
+import type {Who} from './admission-world.ts';
+import {type Manifest, manifest, NEXT, OURS, OURS_ALONE, ports, TENANT} from './manifests.ts';
 
-export interface Change {
+export interface ObjectChange {
   readonly what: string;
   /** Created in advance by `creator`, or already existing. */
   readonly object: Manifest | {readonly kind: string; readonly metadata: {readonly name: string}};
@@ -12,19 +13,19 @@ export interface Change {
   readonly subresource?: string;
 }
 
-export interface RefusedChange extends Change {
+export interface RefusedChange extends ObjectChange {
   readonly by?: Who;
   readonly says: string;
 }
 
-export interface AllowedChange extends Change {
+export interface AllowedChange extends ObjectChange {
   readonly by: Who;
 }
 
 const EDGE_ADDRESS = {loadBalancer: {ingress: [{ip: '192.0.2.80'}]}};
 const spec = {selector: {app: 'mine'}, ports};
 const pod = (name: string) => manifest('Pod', name, {spec: {containers: [{name: 'a', image: 'a.example/a'}]}});
-const elsewhere = (name: string) => manifest('Ingress', name, {spec: rules('mine.example', 'internal')});
+const elsewhere = (name: string) => manifest('Ingress', name, {spec: ingressSpec('mine.example', 'internal')});
 const balancer = (name: string) => manifest('Service', name, {spec: {...spec, type: 'LoadBalancer'}});
 const route = (name: string) => manifest('HTTPRoute', name, {spec: {hostnames: ['mine.example']}});
 const OURS_EXISTING = (kind: string) => ({kind, metadata: {name: OURS}});
@@ -127,7 +128,7 @@ export const refusedChanges: readonly RefusedChange[] = [
   {
     what: 'a host of the platform, in an existing Ingress of another class',
     object: elsewhere('renamed'),
-    patch: {spec: rules('shop.apps.example.net', 'internal')},
+    patch: {spec: ingressSpec('shop.apps.example.net', 'internal')},
     says: 'is in a zone of the platform',
   },
   {

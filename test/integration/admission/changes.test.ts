@@ -5,9 +5,10 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {until} from '../../cluster/wait.ts';
-import {allowedChanges, type Change, refusedChanges} from './changes.rows.ts';
-import {MANAGED, type Manifest, manifest, ports, rules, TENANT} from './rows.ts';
-import {type AdmissionWorld, startAdmissionWorld, type Who} from './world.ts';
+import {ingressSpec} from '../../support/objects.ts';
+import {type AdmissionWorld, startAdmissionWorld, type Who} from './admission-world.ts';
+import {allowedChanges, type ObjectChange, refusedChanges} from './changes.rows.ts';
+import {MANAGED, type Manifest, manifest, ports, TENANT} from './manifests.ts';
 
 let world: AdmissionWorld;
 
@@ -17,13 +18,13 @@ beforeAll(async () => {
 });
 afterAll(() => world?.api.stop());
 
-function change(who: Who, {object, patch, subresource}: Change): Promise<string> {
+function change(who: Who, {object, patch, subresource}: ObjectChange): Promise<string> {
   const {kind, metadata} = object;
   const how = [...(subresource ? ['--subresource', subresource] : []), '--type', 'merge'];
   return world.kubectl(who, ['patch', kind, metadata.name, ...how, '--patch', JSON.stringify(patch)]);
 }
 
-async function prepare({object, creator = 'tenant'}: Change): Promise<void> {
+async function prepare({object, creator = 'tenant'}: ObjectChange): Promise<void> {
   if ('apiVersion' in object) await world.act(creator, 'create', object);
 }
 
@@ -61,7 +62,7 @@ describe.concurrent('allows a change to', () => {
 
 const OWN: readonly Manifest[] = [
   manifest('Service', 'leaving', {spec: {selector: {app: 'mine'}, ports}}),
-  manifest('Ingress', 'leaving', {spec: rules('mine.example', 'internal')}),
+  manifest('Ingress', 'leaving', {spec: ingressSpec('mine.example', 'internal')}),
   manifest('Pod', 'leaving', {spec: {containers: [{name: 'a', image: 'a.example/a'}]}}),
   manifest('Secret', 'leaving', {type: 'Opaque'}),
   manifest('DNSEndpoint', 'leaving', {spec: {}}),
@@ -82,7 +83,7 @@ test('a tenant deletes an object that has named a reserved Secret since before t
   await world.act(
     'operator',
     'create',
-    manifest('Ingress', 'old-shim', {spec: {...rules('mine.example', 'internal'), tls}}),
+    manifest('Ingress', 'old-shim', {spec: {...ingressSpec('mine.example', 'internal'), tls}}),
   );
   await expect(world.kubectl('tenant', ['delete', 'ingress', 'old-shim'])).resolves.toContain('deleted');
 });
@@ -157,7 +158,7 @@ test.each([
 
 describe('where classes and annotations are configured', () => {
   const annotated = (kind: string, key: string, value: string) => {
-    const spec = kind === 'Ingress' ? rules('victim.example') : {ports};
+    const spec = kind === 'Ingress' ? ingressSpec('victim.example') : {ports};
     return manifest(kind, 'annotated', {spec}, {annotations: {[key]: value}});
   };
   const tryOut = (object: Manifest) => world.act('tenant', 'create', object, '--dry-run=server');
@@ -166,7 +167,7 @@ describe('where classes and annotations are configured', () => {
     const annotations = 'admission.edgeAddresses.annotations=["lb\\\\.example/address"]';
     await world.install('--set', classes, '--set-json', annotations);
     for (const object of [
-      manifest('Ingress', 'canary-class', {spec: rules('victim.example', 'second')}),
+      manifest('Ingress', 'canary-class', {spec: ingressSpec('victim.example', 'second')}),
       annotated('Service', 'lb.example/address', '192.0.2.80'),
     ]) {
       await until(`the policies apply to it: ${object.kind}`, () =>

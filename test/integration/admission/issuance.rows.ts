@@ -1,15 +1,9 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {type Attack, type Deed, type Manifest, manifest} from './rows.ts';
+import {BY_DNS, challenge, HELD, LISTED_SERVER, SOLVER, solverIngress} from './challenges.ts';
+import {EDGE, type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
 
-/** The one server that the platform lists for Issuers of tenants. */
-export const LISTED_SERVER = 'https://ca.example/directory';
-export const HELD = 'shop.example.com';
-const EDGE = 'traefik';
-const VICTIM = 'login.victim.example';
-
-const SOLVER = {'acme.cert-manager.io/http01-solver': 'true'};
 const account = {privateKeySecretRef: {name: 'account'}};
 const secret = {name: 'any', key: 'any'};
 const listed = {server: LISTED_SERVER, ...account};
@@ -100,7 +94,7 @@ const RESERVED = `np-${'a'.repeat(20)}-1`;
 const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
 const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
 
-export const issuanceAttacks: readonly Attack[] = [
+export const issuanceAttacks: readonly ObjectAttack[] = [
   ...issuers.map(([attack, spec, says], index) => ({
     attack: `an Issuer ${attack}`,
     object: issuer(`steal-${index}`, spec),
@@ -165,7 +159,7 @@ export const issuanceAttacks: readonly Attack[] = [
   },
 ];
 
-export const issuanceDeeds: readonly Deed[] = [
+export const issuanceDeeds: readonly ObjectDeed[] = [
   {
     deed: 'create an Issuer for a listed server, with a solver at the edge',
     object: issuer('listed', solvedBy({http01: {ingress: {ingressClassName: EDGE}}})),
@@ -202,41 +196,8 @@ export const shimCertificate = manifest('Certificate', 'by-shim', {spec: {...cer
 /** What a ReplicaSet creates from the template of a tenant. */
 export const solverPod = manifest('Pod', 'junk', {spec: {containers: [{name: 'any', image: 'any'}]}}, {labels: SOLVER});
 
-/** As the platform's issuer has it. */
-export const BY_DNS = {type: 'DNS-01', solver: {dns01: {rfc2136: {nameserver: '192.0.2.53'}}}};
-
-/** As cert-manager creates it. */
-export function challenge(name: string, dnsName: string, more: object = {}): Manifest {
-  const url = `${LISTED_SERVER}/1`;
-  const issuerRef = {name: 'any', kind: 'ClusterIssuer'};
-  const spec = {
-    url,
-    authorizationURL: url,
-    dnsName,
-    issuerRef,
-    key: 'a',
-    token: 'a',
-    type: 'HTTP-01',
-    solver: {},
-    ...more,
-  };
-  return manifest('Challenge', name, {spec});
-}
-
-/** As cert-manager creates it. */
-export function solverIngress(name: string, rules: readonly object[]): Manifest {
-  const backend = {service: {name, port: {number: 8089}}};
-  const http = {paths: [{path: '/.well-known/acme-challenge/a', pathType: 'Exact', backend}]};
-  return manifest(
-    'Ingress',
-    name,
-    {spec: {ingressClassName: EDGE, rules: rules.map(rule => ({...rule, http}))}},
-    {labels: SOLVER},
-  );
-}
-
 /** Not for a host that the namespace does not hold, no matter who writes it. */
-export const unheld: readonly Deed[] = [
+export const unheld: readonly ObjectDeed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},
   {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},

@@ -3,25 +3,25 @@
  * what disturbs nobody, side by side; then what disturbs all; at the end, what must be nowhere in all that was written.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {disturbanceRows} from './disturbance.rows.ts';
-import {endRows} from './end.rows.ts';
-import {issueRows} from './issue.rows.ts';
-import {rightsRows} from './rights.rows.ts';
-import {rotationRows} from './rotation.rows.ts';
-import {secrecyRows} from './secrecy.rows.ts';
-import {startWorld, type World} from './world.ts';
+import {keyDisturbanceSuite} from './disturbance.suite.ts';
+import {endSuite} from './end.suite.ts';
+import {issueSuite} from './issue.suite.ts';
+import {type KeyWorld, startKeyWorld} from './key-world.ts';
+import {rightsSuite} from './rights.suite.ts';
+import {rotationSuite} from './rotation.suite.ts';
+import {secrecySuite} from './secrecy.suite.ts';
 
-let world: World;
+let world: KeyWorld;
 const shared = () => world;
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startKeyWorld();
 });
 afterAll(() => world?.stop());
 
-describe.concurrent('a key is issued', () => issueRows(shared));
-describe.concurrent('a key ends', () => endRows(shared));
-describe.concurrent('a key is replaced', () => rotationRows(shared));
-describe.concurrent('the rights of the messages API', () => rightsRows(shared));
-describe('what disturbs all', () => disturbanceRows(shared));
-describe('in all that was written', () => secrecyRows(shared));
+describe.concurrent('a key is issued', () => issueSuite(shared));
+describe.concurrent('a key ends', () => endSuite(shared));
+describe.concurrent('a key is replaced', () => rotationSuite(shared));
+describe.concurrent('the rights of the messages API', () => rightsSuite(shared));
+describe('what disturbs all', () => keyDisturbanceSuite(shared));
+describe('in all that was written', () => secrecySuite(shared));

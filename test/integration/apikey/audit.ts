@@ -1,5 +1,6 @@
 /** What the operator requested from the API server, according to the audit log. */
-import {OPERATOR_USER, type World} from './world.ts';
+import {OPERATOR_USER} from '../../support/install.ts';
+import type {KeyWorld} from './key-world.ts';
 
 interface AuditLine {
   readonly verb: string;
@@ -13,7 +14,7 @@ interface AuditLine {
 }
 
 /** "verb resource" of its requests in a namespace, and about the record of one key, in order; without Events. */
-export async function operatorRequests(world: World, namespace: string, hash: string): Promise<string[]> {
+export async function operatorRequests(world: KeyWorld, namespace: string, hash: string): Promise<string[]> {
   const lines = (await world.auditLog()).split('\n').filter(Boolean);
   return lines.flatMap(line => {
     const {verb, user, objectRef = {}} = JSON.parse(line) as AuditLine;

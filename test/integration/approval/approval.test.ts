@@ -15,23 +15,23 @@ import {
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
-import {ISSUER_NAME} from '../operator/cert-manager.ts';
-import {newTenant, type Tenant} from '../operator/tenant.ts';
-import {INGRESS_CLASS_NAME, startWorld, UNHURRIED, type World} from '../operator/world.ts';
-import {budgetRows} from './budget.rows.ts';
-import {challengeRows} from './challenge.rows.ts';
+import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
+import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {budgetSuite} from './budget.suite.ts';
+import {challengeSuite} from './challenge.suite.ts';
 import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 
 const ROUNDS = 40;
 
-let world: World;
+let world: OperatorWorld;
 let webhook: Child;
-let victim: Tenant;
-let mallory: Tenant;
+let victim: DomainTenant;
+let mallory: DomainTenant;
 
 beforeAll(async () => {
-  world = await startWorld({operatorApproves: true});
+  world = await startOperatorWorld({operatorApproves: true});
   await world.certManager.installCrds();
   webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
@@ -45,16 +45,16 @@ beforeAll(async () => {
   });
   await world.startOperator('approver');
   await world.certManager.installIssuer(); // with its own certificate, in an exempt namespace
-  [victim, mallory] = await Promise.all([newTenant(world, 'victim'), newTenant(world, 'mallory')]);
+  [victim, mallory] = await Promise.all([newDomainTenant(world, 'victim'), newDomainTenant(world, 'mallory')]);
 });
 afterAll(async () => {
   await webhook?.kill();
   await world?.stop();
 });
 
-const issuerRef = {name: ISSUER_NAME, kind: 'ClusterIssuer', group: 'cert-manager.io'};
+const issuerRef = {name: CLUSTER_ISSUER_NAME, kind: 'ClusterIssuer', group: 'cert-manager.io'};
 
-async function makeCertificate(tenant: Tenant, name: string, spec: Record<string, unknown>): Promise<void> {
+async function makeCertificate(tenant: DomainTenant, name: string, spec: Record<string, unknown>): Promise<void> {
   const metadata = {namespace: tenant.namespace, name};
   const intent = {
     apiVersion: 'cert-manager.io/v1',
@@ -87,7 +87,7 @@ async function liveHost(label: string): Promise<string> {
 }
 
 /** What was decided of the first request whose name begins so. */
-function decided(tenant: Tenant, prefix: string): Promise<{type: string; reason?: string; message?: string}> {
+function decided(tenant: DomainTenant, prefix: string): Promise<{type: string; reason?: string; message?: string}> {
   return until(`the request of ${prefix} is decided`, () => {
     const requests = world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[];
     const found = requests.find(
@@ -238,10 +238,7 @@ test('an approval is withdrawn when the claim moves, and a denial stays', async 
 });
 
 test('an approval is withdrawn when the platform gives the namespace to another account', async () => {
-  const tenant = await newTenant(world, 'sold');
-  const host = tenant.host('shop');
-  await tenant.deployedProject({primary: host});
-  await tenant.live(host);
+  const {tenant, host} = await newLiveTenant(world, 'sold');
   await makeCertificate(tenant, 'pending', {dnsNames: [host], issuerRef: UNHURRIED});
   expect(await decided(tenant, 'pending')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
   await tenant.label({[LABEL.account]: 'buyer'});
@@ -265,7 +262,7 @@ test("another user's approval is withdrawn", async () => {
 });
 
 /** The decisions on the requests that exist now. */
-async function decisions(tenant: Tenant, prefix: string): Promise<string[]> {
+async function decisions(tenant: DomainTenant, prefix: string): Promise<string[]> {
   const isOf = ({metadata}: CertificateRequest) =>
     metadata.namespace === tenant.namespace && metadata.name.startsWith(prefix);
   const shown = () =>
@@ -281,7 +278,7 @@ async function decisions(tenant: Tenant, prefix: string): Promise<string[]> {
 test('a default host with its own certificate is approved', async () => {
   await world.operator().stop();
   await world.startOperator('own-certificates', {defaultHost: {tls: 'certificate'}});
-  const tenant = await newTenant(world, 'default');
+  const tenant = await newDomainTenant(world, 'default');
   await tenant.deployedProject();
   const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
   expect(await decided(tenant, routeName(tenant.namespace, status?.defaultHost ?? ''))).toMatchObject({
@@ -289,9 +286,9 @@ test('a default host with its own certificate is approved', async () => {
   });
 });
 
-challengeRows(() => world);
+challengeSuite(() => world);
 
-describe('the order budget', () => budgetRows(() => world));
+describe('the order budget', () => budgetSuite(() => world));
 
 describe('by default', () => {
   const host = () => mallory.host('own');
@@ -326,7 +323,7 @@ describe('by default', () => {
 
 test('names of Services in its own namespace, from an issuer that the platform lists', async () => {
   await world.operator().stop();
-  const approval = {enabled: true, tenantCertificates: {services: [{name: ISSUER_NAME}]}};
+  const approval = {enabled: true, tenantCertificates: {services: [{name: CLUSTER_ISSUER_NAME}]}};
   await world.startOperator('services', {certificates: {...(world.config.certificates as object), approval}});
   const zone = `${mallory.namespace}.svc`;
   const usages = ['digital signature', 'server auth', 'client auth'];

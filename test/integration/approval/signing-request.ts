@@ -3,7 +3,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {run} from '../../cluster/children.ts';
 
-export interface Request {
+export interface SigningRequestOptions {
   readonly commonName?: string;
   /** Attributes before the common name, as OpenSSL writes them: /O=system:masters. */
   readonly subject?: string;
@@ -12,7 +12,7 @@ export interface Request {
 }
 
 /** Base64 of PEM, as `spec.request` of a CertificateRequest has it; made by OpenSSL, with a key that is thrown away. */
-export async function signingRequest({commonName, subject = '', names = []}: Request): Promise<string> {
+export async function signingRequest({commonName, subject = '', names = []}: SigningRequestOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-csr-'));
   try {
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', join(folder, 'key')];

@@ -5,7 +5,7 @@ import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
-import type {Tenant} from '../operator/tenant.ts';
+import type {DomainTenant} from '../operator/domain-tenant.ts';
 
 /** By "Kind name", without what differs from life to life. */
 export type State = Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ const LABELS = ['shop', 'www'] as const;
 
 /** Goes through the life; at both ends `settle` is asked what the state is. */
 export async function liveThrough(
-  tenant: Tenant,
+  tenant: DomainTenant,
   settle: (name: keyof Traces, state: () => State) => Promise<State>,
 ): Promise<Traces> {
   const [shop, www] = LABELS.map(label => tenant.host(label)) as [string, string];
@@ -47,7 +47,7 @@ export async function liveThrough(
 }
 
 /** How the certificates came about, a line for each change: for the message of a test that fails. */
-export function issuances({namespace, world: {history}}: Tenant): string {
+export function issuances({namespace, world: {history}}: DomainTenant): string {
   const certificates = history.versions(kinds.CERTIFICATE).map(({type, object, at}) => {
     const {revision, conditions = []} = object.status ?? {};
     const said = conditions.map(({type: name, status, reason, message}) => `${name} ${status} ${reason}: ${message}`);
@@ -66,7 +66,7 @@ export function issuances({namespace, world: {history}}: Tenant): string {
 }
 
 /** Everything that the operator has made or written to, and how often each thing was made and deleted. */
-function stateOf(tenant: Tenant): State {
+function stateOf(tenant: DomainTenant): State {
   const {history} = tenant.world;
   const names = namesOf(tenant);
   const state: Record<string, unknown> = {};
@@ -99,7 +99,7 @@ function stateOf(tenant: Tenant): State {
  * Each request that cert-manager made counts as one order. Now and then it makes two for a new certificate: it did for 3 of
  * 800 Ingresses with its own annotation, so that is none of the operator's doing.
  */
-function ordersOf(tenant: Tenant, {metadata, spec}: kinds.DomainClaim): unknown {
+function ordersOf(tenant: DomainTenant, {metadata, spec}: kinds.DomainClaim): unknown {
   const recorded = (spec.orders ?? []).map(({request}) => request);
   const made = tenant.certificateRequests(metadata.name).map(({object}) => object.metadata.uid);
   if (recorded.length === 0) return 'none';
@@ -137,7 +137,7 @@ function withoutEvidence(status: unknown): unknown {
 }
 
 /** What is called otherwise in each life, and how to call it here. */
-function namesOf(tenant: Tenant): readonly (readonly [string | RegExp, string])[] {
+function namesOf(tenant: DomainTenant): readonly (readonly [string | RegExp, string])[] {
   const {namespace, world} = tenant;
   const defaultHost = tenant.get(kinds.PROJECT, 'shop')?.status?.defaultHost ?? 'no default host';
   const uid = world.history.get(kinds.NAMESPACE, namespace)?.metadata.uid ?? 'no uid';

@@ -8,29 +8,30 @@ import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
 import {tail} from '../../cluster/children.ts';
 import {spawnOperator} from '../../support/operator-process.ts';
-import type {World} from '../operator/world.ts';
+import type {OperatorWorld} from '../operator/operator-world.ts';
 import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 
 /** Before: the write does not reach the API server. After: it takes effect, and its answer reaches nobody. */
-export type Moment = 'before' | 'after';
+export type DeathMoment = 'before' | 'after';
 
 /** What to do at the nth write (1, 2, …), counted over all lives of the operator. */
-export type Plan = (n: number) => Moment | undefined;
+export type Plan = (n: number) => DeathMoment | undefined;
 
 /** Kinds without a namespace that every operator may see. */
 const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers']);
 
 /** Of a world, what an operator needs. */
-export interface OperatorWorld extends Pick<World, 'kubeconfig' | 'config' | 'folder'> {
-  readonly api: Pick<World['api'], 'url' | 'ca' | 'kubeconfig'>;
+export interface MortalOperatorWorld extends Pick<OperatorWorld, 'kubeconfig' | 'config' | 'folder'> {
+  readonly api: Pick<OperatorWorld['api'], 'url' | 'ca' | 'kubeconfig'>;
 }
 
 type Process = Awaited<ReturnType<typeof spawnOperator>>;
 
 export class MortalOperator {
-  readonly #world: OperatorWorld;
+  readonly #world: MortalOperatorWorld;
   readonly #namespace: string;
   readonly #plan: Plan;
+  readonly #program: string;
   readonly #proxy: FaultProxy;
   /** "PATCH domains/status", in the order in which they reached the proxy. */
   readonly writes: string[] = [];
@@ -40,18 +41,25 @@ export class MortalOperator {
   #running: Promise<Process>;
   #stopped = false;
 
-  static async start(world: OperatorWorld, namespace: string, plan: Plan): Promise<MortalOperator> {
+  /** `program`: what `bundleOperator` has written. */
+  static async start(
+    world: MortalOperatorWorld,
+    namespace: string,
+    plan: Plan,
+    program: string,
+  ): Promise<MortalOperator> {
     const rewrite = (method: string, url: URL): void => {
       if (method === 'GET') narrow(url, namespace);
     };
     const proxy = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig, rewrite});
-    return new MortalOperator(world, namespace, plan, proxy);
+    return new MortalOperator(world, namespace, plan, program, proxy);
   }
 
-  private constructor(world: OperatorWorld, namespace: string, plan: Plan, proxy: FaultProxy) {
+  private constructor(world: MortalOperatorWorld, namespace: string, plan: Plan, program: string, proxy: FaultProxy) {
     this.#world = world;
     this.#namespace = namespace;
     this.#plan = plan;
+    this.#program = program;
     this.#proxy = proxy;
     proxy.intercept = seen => this.#decide(seen);
     this.#running = this.#spawn();
@@ -90,8 +98,15 @@ export class MortalOperator {
       controller: {leaderElection: {...leaderElection, enabled: false}},
       log: {level: 'info'},
     };
-    const {folder} = world;
-    return await spawnOperator({folder, name, config, kubeconfig: this.#proxy.kubeconfig, port: 0});
+    const program = [this.#program];
+    return await spawnOperator({
+      folder: world.folder,
+      name,
+      config,
+      kubeconfig: this.#proxy.kubeconfig,
+      port: 0,
+      program,
+    });
   }
 
   /** For the message of a test that fails. */

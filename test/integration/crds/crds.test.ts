@@ -2,7 +2,7 @@
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {rows} from './rows.ts';
+import {rows} from './crds.rows.ts';
 
 const CRDS = join(import.meta.dirname, '../../../crds');
 

@@ -3,8 +3,8 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {defaultDnsConfig} from '../../../src/dns/config.ts';
 import {addressesOf, FAULTS, RESOLVER, ROOTS, SERVERS, type ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, questionAbout, RECURSIVE, SHARED} from './rows/row.ts';
-import {FORBIDDEN} from './rows/servers.ts';
+import {FORBIDDEN} from './zones/servers.rows.ts';
+import {ALL, CNAME, questionAbout, RECURSIVE, SHARED} from './zones/zone-row.ts';
 
 const CROWD = 1000;
 /** Half of them never answer, the others answer at a crawl. */

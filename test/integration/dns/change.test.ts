@@ -2,23 +2,23 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, CONFIRMED, questionAbout, SHARED} from './rows/row.ts';
+import {ALL, CNAME, CONFIRMED, questionAbout, SHARED} from './zones/zone-row.ts';
 
 const zone = (name: string, records: string): ZoneSpec => ({name, at: ALL, records, negativeTtl: 300});
 
 let internet: Internet;
 beforeAll(async () => {
-  internet = await startInternet([...SHARED, zone('mended.com', ''), zone('cached.com', ''), zone('lost.com', CNAME)]);
+  internet = await startInternet([...SHARED, zone('fixed.com', ''), zone('cached.com', ''), zone('lost.com', CNAME)]);
 });
 afterAll(() => internet?.stop());
 
 test('a fixed zone is verified immediately, whatever resolvers have cached', async () => {
-  const question = questionAbout('shop.mended.com');
-  expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
+  const question = questionAbout('shop.fixed.com');
+  expect(await internet.resolve('shop.fixed.com', 'CNAME')).toEqual([]);
   expect(await internet.verify(question, {})).toMatchObject({reason: 'RecordMissing', agreed: true});
-  await internet.change(zone('mended.com', CNAME));
+  await internet.change(zone('fixed.com', CNAME));
   expect(await internet.verify(question, {})).toMatchObject({reason: 'Verified', agreed: true});
-  expect(await internet.resolve('shop.mended.com', 'CNAME')).toEqual([]);
+  expect(await internet.resolve('shop.fixed.com', 'CNAME')).toEqual([]);
 });
 
 test('if a resolver must confirm it, the message says how long the old answer lasts', async () => {

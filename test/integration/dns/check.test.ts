@@ -2,7 +2,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {RESOLVER, SERVERS} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, SHARED, TARGET} from './rows/row.ts';
+import {ALL, CNAME, SHARED, TARGET} from './zones/zone-row.ts';
 
 const CHECK = join(import.meta.dirname, '../../../src/bin/check.ts');
 

@@ -5,7 +5,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Verdict} from '../../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALIAS, CNAME, CONFIRMED, PROOF, questionAbout, SHARED, TARGET} from './rows/row.ts';
+import {ALIAS, CNAME, CONFIRMED, PROOF, questionAbout, SHARED, TARGET} from './zones/zone-row.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs/dns.md');
 const [BEGIN, END] = ['<!-- faults: begin -->', '<!-- faults: end -->'];

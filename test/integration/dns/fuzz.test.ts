@@ -34,8 +34,8 @@ import {emptyStrings, honestLargest, longChain, spaces, staircase} from './hosti
 import {ROOTS, SERVERS} from './internet/plan.ts';
 import {startInternet} from './internet.ts';
 import {type Meter, metered} from './meter.ts';
-import {below, mutate, pick, type Random, randomLabels, seededRandom} from './mutate.ts';
-import {ALL, questionAbout, SHARED} from './rows/row.ts';
+import {below, mutate, pick, type RandomSource, randomLabels, seededRandom} from './mutate.ts';
+import {ALL, questionAbout, SHARED} from './zones/zone-row.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 1;
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
@@ -66,7 +66,7 @@ const attackers = [
 ].map((packet): Pick<Sample, 'packet'> => ({packet}));
 
 /** The answer of an attacker to a question. */
-function attack({name, type}: Query, random: Random): Uint8Array {
+function attack({name, type}: Query, random: RandomSource): Uint8Array {
   const question = {id: 0, name, type: typeCode(type)};
   return random() < 0.5 ? staircase(question, 199, 15) : pick(ATTACKS, random)(question);
 }
@@ -167,7 +167,7 @@ function expectAgreement(packet: Uint8Array): void {
   expect({...ours.question, id: ours.id}).toMatchObject({name: other.questions?.[0]?.name.toLowerCase(), id: other.id});
 }
 
-function randomAnswer(random: Random): dnsPacket.Answer {
+function randomAnswer(random: RandomSource): dnsPacket.Answer {
   const letters = () => Array.from({length: 1 + below(20, random)}, () => pick([...'abcXYZ019-_'], random)).join('');
   const name = () => Array.from({length: 1 + below(5, random)}, letters).join('.');
   const ttl = below(2 ** 31, random);
@@ -285,7 +285,7 @@ describe('the verdict', () => {
 });
 
 /** One answer in six is garbled or an attacker's; what reaches the verdict has passed the checks of the transport. */
-function garbledDns(random: Random, meter: Meter & {messages: number}) {
+function garbledDns(random: RandomSource, meter: Meter & {messages: number}) {
   const transport = {
     query: async (query: Query): Promise<Reply> => {
       const fitting = samples.filter(sample => sample.name === query.name && sample.type === query.type);

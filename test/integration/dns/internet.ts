@@ -10,7 +10,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {tail} from '../../cluster/children.ts';
 import {cacheRoot, ensurePrograms} from '../../cluster/programs.ts';
-import type {CallName, Calls, Request, Response} from './internet/calls.ts';
+import type {CallName, CallRequest, CallResponse, Calls} from './internet/calls.ts';
 import {ensureNameServerPrograms} from './internet/packages.ts';
 import type {ZoneSpec} from './internet/plan.ts';
 
@@ -58,7 +58,7 @@ function clientOf(inside: ChildProcess, log: string): Calls {
   };
   inside.on('error', error => failAll(`no network namespace: ${error.message}`));
   inside.on('exit', code => failAll(`the program in the namespace ended (${code}):\n${tail(log)}`));
-  inside.on('message', (response: Response) => {
+  inside.on('message', (response: CallResponse) => {
     const call = waiting.get(response.id);
     waiting.delete(response.id);
     if (response.ok) call?.resolve(response.result);
@@ -66,7 +66,7 @@ function clientOf(inside: ChildProcess, log: string): Calls {
   });
   const call = (name: CallName, ...args: readonly unknown[]): Promise<unknown> => {
     if (!inside.connected) throw new Error(`the program in the namespace is gone:\n${tail(log)}`);
-    const request: Request = {id: ++last, call: name, args};
+    const request: CallRequest = {id: ++last, call: name, args};
     const pending = Promise.withResolvers<unknown>();
     waiting.set(request.id, pending);
     inside.send(request);

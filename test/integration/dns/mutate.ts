@@ -1,9 +1,9 @@
 /** Random packets and names from a seed, so that whatever they break can be shown again. */
 
 /** 0 to 1. Mulberry32: small, and good enough to choose bytes. */
-export type Random = () => number;
+export type RandomSource = () => number;
 
-export function seededRandom(seed: number): Random {
+export function seededRandom(seed: number): RandomSource {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -13,17 +13,17 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-export function below(limit: number, random: Random): number {
+export function below(limit: number, random: RandomSource): number {
   return Math.floor(random() * limit);
 }
 
-export function pick<T>(items: readonly T[], random: Random): T {
+export function pick<T>(items: readonly T[], random: RandomSource): T {
   const item = items[below(items.length, random)];
   if (item === undefined) throw new RangeError('nothing to pick from');
   return item;
 }
 
-type Mutation = (packet: Uint8Array, random: Random, other: Uint8Array) => Uint8Array;
+type Mutation = (packet: Uint8Array, random: RandomSource, other: Uint8Array) => Uint8Array;
 
 /** What hits a decoder hardest: lengths, counts and pointers. */
 const mutations: readonly Mutation[] = [
@@ -53,7 +53,7 @@ const mutations: readonly Mutation[] = [
 ];
 
 /** One to four changes; never shorter than a byte. */
-export function mutate(packet: Uint8Array, random: Random, other: Uint8Array): Uint8Array {
+export function mutate(packet: Uint8Array, random: RandomSource, other: Uint8Array): Uint8Array {
   let changed = packet;
   for (let left = 1 + below(4, random); left > 0 && changed.length > 12; left--) {
     changed = pick(mutations, random)(changed, random, other);
@@ -62,7 +62,7 @@ export function mutate(packet: Uint8Array, random: Random, other: Uint8Array): U
 }
 
 /** Labels of any bytes, the awkward ones more often. */
-export function randomLabels(random: Random): Uint8Array[] {
+export function randomLabels(random: RandomSource): Uint8Array[] {
   const awkward = [...'.\\"();@$ aZ09-_*'].map(character => character.charCodeAt(0));
   const byte = () => (random() < 0.5 ? pick(awkward, random) : below(256, random));
   const label = () => Uint8Array.from({length: 1 + below(random() < 0.1 ? 63 : 6, random)}, byte);

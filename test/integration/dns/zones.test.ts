@@ -3,15 +3,15 @@ import {Semaphore} from '../../../src/base/semaphore.ts';
 import {defaultDnsConfig} from '../../../src/dns/config.ts';
 import type {Verdict} from '../../../src/dns/verdict/verdict.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {apexRows} from './rows/apex.ts';
-import {caaRows} from './rows/caa.ts';
-import {recordRows} from './rows/records.ts';
-import {resolverRows} from './rows/resolver.ts';
-import {hostOfRow, questionAbout, type Row, SHARED, zoneOfRow} from './rows/row.ts';
-import {serverRows} from './rows/servers.ts';
-import {wireRows} from './rows/wire.ts';
+import {apexRows} from './zones/apex.rows.ts';
+import {caaRows} from './zones/caa.rows.ts';
+import {recordRows} from './zones/records.rows.ts';
+import {resolverRows} from './zones/resolver.rows.ts';
+import {serverRows} from './zones/servers.rows.ts';
+import {wireRows} from './zones/wire.rows.ts';
+import {hostOfRow, questionAbout, SHARED, type ZoneRow, zoneOfRow} from './zones/zone-row.ts';
 
-const groups: Record<string, readonly Row[]> = {
+const groups: Record<string, readonly ZoneRow[]> = {
   'what stands in the zone': recordRows,
   'who answers': serverRows,
   'names that show addresses': apexRows,

@@ -8,7 +8,7 @@ import {Ajv2020, type ValidateFunction} from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import {expect} from 'vitest';
 
-export interface Answer {
+export interface MessagesAnswer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
@@ -16,7 +16,7 @@ export interface Answer {
   readonly body: any;
 }
 
-export interface RequestOptions {
+export interface MessagesRequestOptions {
   readonly method?: string;
   /** Sent as Authorization: Bearer. */
   readonly key?: string;
@@ -28,10 +28,10 @@ export interface RequestOptions {
 }
 
 export interface Client {
-  request(path: string, options?: RequestOptions): Promise<Answer>;
-  submit(key: string, message: unknown, headers?: RequestOptions['headers']): Promise<Answer>;
-  post(key: string, path: string, body?: object): Promise<Answer>;
-  get(key: string, path: string): Promise<Answer>;
+  request(path: string, options?: MessagesRequestOptions): Promise<MessagesAnswer>;
+  submit(key: string, message: unknown, headers?: MessagesRequestOptions['headers']): Promise<MessagesAnswer>;
+  post(key: string, path: string, body?: object): Promise<MessagesAnswer>;
+  get(key: string, path: string): Promise<MessagesAnswer>;
   close(): void;
 }
 
@@ -46,7 +46,7 @@ interface Description {
 export async function createClient(url: string): Promise<Client> {
   const agent = new Agent({keepAlive: true, maxSockets: 128});
   const conform = conformance((await send(agent, url, '/openapi.json', {})).body);
-  const request = async (path: string, options: RequestOptions = {}) => {
+  const request = async (path: string, options: MessagesRequestOptions = {}) => {
     const answer = await send(agent, url, path, options);
     conform(options.method ?? 'GET', path, answer);
     return answer;
@@ -60,7 +60,7 @@ export async function createClient(url: string): Promise<Client> {
   };
 }
 
-function send(agent: Agent, url: string, path: string, options: RequestOptions): Promise<Answer> {
+function send(agent: Agent, url: string, path: string, options: MessagesRequestOptions): Promise<MessagesAnswer> {
   const {method = 'GET', key, body, chunks} = options;
   const isJson = body !== undefined && typeof body === 'object' && !Buffer.isBuffer(body);
   const headers: Record<string, string | string[]> = {
@@ -78,7 +78,7 @@ function send(agent: Agent, url: string, path: string, options: RequestOptions):
   });
 }
 
-async function read(response: IncomingMessage): Promise<Answer> {
+async function read(response: IncomingMessage): Promise<MessagesAnswer> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
   const text = Buffer.concat(chunks).toString('utf8');
@@ -92,7 +92,7 @@ async function read(response: IncomingMessage): Promise<Answer> {
 }
 
 /** Checks an answer against the document; answers of paths that it does not name are problems. */
-function conformance(document: Description): (method: string, path: string, answer: Answer) => void {
+function conformance(document: Description): (method: string, path: string, answer: MessagesAnswer) => void {
   const ajv = new Ajv2020({strict: false, allErrors: true});
   formats.default(ajv);
   ajv.addSchema(document, 'api');

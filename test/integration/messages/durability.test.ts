@@ -4,7 +4,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import {databasePath} from '../../../src/messages/service.ts';
 import {createClient} from './client.ts';
-import {Ledger, listAll, startLoad, submit} from './load.ts';
+import {Ledger, listAllMessages, startLoad, submit} from './load.ts';
 import {accountOf, removeFolders, startService, temporaryFolder} from './service.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 10;
@@ -36,13 +36,13 @@ test(
 async function verify(folder: string, ledger: Ledger): Promise<void> {
   const service = await startService({folder});
   const client = await createClient(service.url);
-  const before = new Map((await listAll(client, key)).map(stored => [stored.id, stored]));
+  const before = new Map((await listAllMessages(client, key)).map(stored => [stored.id, stored]));
   for (const {id = '', message} of ledger.submissions.filter(submission => submission.id !== undefined)) {
     expect(before.get(id)?.message).toBe(message);
   }
   for (const id of ledger.done) expect(before.get(id)?.status, 'an answered ack holds').toBe('done');
   for (const submission of ledger.unanswered) await submit(client, key, ledger, submission);
-  const after = await listAll(client, key);
+  const after = await listAllMessages(client, key);
   expect(after.map(({message}) => message).sort()).toEqual(ledger.submissions.map(({message}) => message).sort());
   client.close();
   await service.stop();
@@ -64,7 +64,7 @@ test('on shutdown, it answers the requests in progress, keeps their messages, an
   await expect(service.exited).resolves.toBe(0);
   const again = await startService({folder});
   const reader = await createClient(again.url);
-  const stored = new Set((await listAll(reader, key)).map(({id}) => id));
+  const stored = new Set((await listAllMessages(reader, key)).map(({id}) => id));
   const lost = ledger.submissions.filter(({id}) => id !== undefined && !stored.has(id));
   expect(lost).toEqual([]);
   reader.close();

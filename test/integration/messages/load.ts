@@ -98,7 +98,7 @@ export interface Listed {
 }
 
 /** Everything of an account, by pages. */
-export async function listAll(client: Client, key: string): Promise<readonly Listed[]> {
+export async function listAllMessages(client: Client, key: string): Promise<readonly Listed[]> {
   const all: Listed[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
     const {body} = await client.get(key, `/messages?limit=100${cursor && `&cursor=${cursor}`}`);

@@ -6,7 +6,7 @@ import {afterAll, expect, test} from 'vitest';
 import {databasePath} from '../../../src/messages/service.ts';
 import {run} from '../../cluster/children.ts';
 import {createClient} from './client.ts';
-import {Ledger, listAll, startLoad} from './load.ts';
+import {Ledger, listAllMessages, startLoad} from './load.ts';
 import {accountOf, PROGRAM, removeFolders, startService, temporaryFolder} from './service.ts';
 
 const {key} = accountOf(0);
@@ -87,7 +87,7 @@ test('a backup under load holds all that was acknowledged before, and a service 
 
   const restored = await startService({folder});
   const reader = await createClient(restored.url);
-  const stored = await listAll(reader, key);
+  const stored = await listAllMessages(reader, key);
   const ids = new Set(stored.map(({id}) => id));
   expect(before.filter(id => id === undefined || !ids.has(id))).toEqual([]);
   expect(new Set(stored.map(({message}) => message)).size, 'none twice').toBe(stored.length);

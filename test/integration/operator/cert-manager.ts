@@ -16,7 +16,7 @@ import {until} from '../../cluster/wait.ts';
 import type {History} from './history.ts';
 
 /** The ClusterIssuer of the operator's configuration. */
-export const ISSUER_NAME = 'integration';
+export const CLUSTER_ISSUER_NAME = 'integration';
 
 const CA = 'kube-system/integration-ca'; // where cert-manager looks for the Secrets of ClusterIssuers
 
@@ -58,7 +58,7 @@ export async function installIssuer(client: KubeClient, history: History): Promi
   await client.apply(CERTIFICATE, {apiVersion, kind: 'Certificate', metadata: {name, namespace}, spec});
   const isReady = () => history.get(CERTIFICATE, CA)?.status?.conditions?.find(({type}) => type === 'Ready')?.status;
   await until('the CA has its certificate', () => isReady() === 'True');
-  await issuer(ISSUER_NAME, {ca: {secretName: name}});
+  await issuer(CLUSTER_ISSUER_NAME, {ca: {secretName: name}});
 }
 
 /**

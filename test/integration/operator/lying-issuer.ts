@@ -7,12 +7,12 @@ import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../.
 import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
-import type {Tenant} from './tenant.ts';
+import type {DomainTenant} from './domain-tenant.ts';
 
 export const LIAR = {name: 'liar', kind: 'Issuer', group: 'issuers.test'};
 
 /** From now on, cert-manager requests the host's certificates from it. */
-export async function askLiar(tenant: Tenant, host: string): Promise<void> {
+export async function askLiar(tenant: DomainTenant, host: string): Promise<void> {
   const name = tenant.certificate(host)?.metadata.name ?? '';
   await tenant.world.client.patch(CERTIFICATE, {namespace: tenant.namespace, name}, {spec: {issuerRef: LIAR}});
 }
@@ -22,7 +22,7 @@ export async function askLiar(tenant: Tenant, host: string): Promise<void> {
  * deletes a request and creates another one of the same name, for another key. `names`: as OpenSSL writes them.
  */
 export async function certify(
-  tenant: Tenant,
+  tenant: DomainTenant,
   host: string,
   names: readonly string[],
   isDone: () => boolean,
@@ -36,7 +36,7 @@ export async function certify(
 }
 
 /** Fails every waiting request, until `isDone`. */
-export async function refuse(tenant: Tenant, host: string, why: string, isDone: () => boolean): Promise<void> {
+export async function refuse(tenant: DomainTenant, host: string, why: string, isDone: () => boolean): Promise<void> {
   const condition = {type: 'Ready', status: 'False', reason: 'Failed', message: why};
   // cert-manager creates a new request only if the old one failed in an earlier second than that of the new attempt.
   const reply = async () => ({condition, failureTime: timestamp(Date.now() - 1000)});
@@ -51,7 +51,7 @@ interface Answer {
 }
 
 async function answer(
-  tenant: Tenant,
+  tenant: DomainTenant,
   host: string,
   reply: (request: CertificateRequest) => Promise<Answer>,
   isDone: () => boolean,

@@ -13,8 +13,8 @@ import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {formatValue, formatZone, type ZoneRecord} from '../../cluster/zonefile.ts';
 
-export type ServerName = 'one' | 'two';
-const SERVERS: readonly ServerName[] = ['one', 'two'];
+export type NameServerName = 'one' | 'two';
+const SERVERS: readonly NameServerName[] = ['one', 'two'];
 
 export interface NameServers {
   /** "ip:port" of each, for the operator's configuration. */
@@ -22,7 +22,7 @@ export interface NameServers {
   /** An empty zone below `test`, at both; an existing one is emptied. */
   addZone(zone: string): Promise<void>;
   /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
-  set(name: string, type: string, values: readonly string[], at?: ServerName): Promise<void>;
+  set(name: string, type: string, values: readonly string[], at?: NameServerName): Promise<void>;
   /** No answer to any query, until `speak`. */
   silence(): void;
   speak(): void;
@@ -73,20 +73,20 @@ export async function startNameServers(parent: string): Promise<NameServers> {
 class Zone {
   readonly #name: string;
   readonly #folder: string;
-  readonly #ports: Readonly<Record<ServerName, number>>;
-  readonly #records: Record<ServerName, readonly ZoneRecord[]> = {one: [], two: []};
+  readonly #ports: Readonly<Record<NameServerName, number>>;
+  readonly #records: Record<NameServerName, readonly ZoneRecord[]> = {one: [], two: []};
   #serial = Math.floor(Date.now() / 1000);
   /** Edits go one after another. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(name: string, folder: string, ports: Readonly<Record<ServerName, number>>) {
+  constructor(name: string, folder: string, ports: Readonly<Record<NameServerName, number>>) {
     this.#name = name;
     this.#folder = folder;
     this.#ports = ports;
   }
 
   edit(
-    servers: readonly ServerName[],
+    servers: readonly NameServerName[],
     change: (records: readonly ZoneRecord[]) => readonly ZoneRecord[],
   ): Promise<void> {
     this.#last = this.#last.then(async () => {
@@ -100,18 +100,18 @@ class Zone {
     return this.#last;
   }
 
-  async #write(server: ServerName, serial: number): Promise<void> {
+  async #write(server: NameServerName, serial: number): Promise<void> {
     const zone = {zone: this.#name, primary: `ns.${this.#name}`, serial, records: this.#records[server]};
     const unfinished = join(this.#folder, `${this.#name}.unfinished`);
     await writeFile(unfinished, formatZone(zone));
     await rename(unfinished, this.#path(server));
   }
 
-  #path(server: ServerName): string {
+  #path(server: NameServerName): string {
     return join(this.#folder, server, `db.${this.#name}`);
   }
 
-  async #served(server: ServerName, serial: number): Promise<void> {
+  async #served(server: NameServerName, serial: number): Promise<void> {
     const resolver = new Resolver({timeout: 1_000, tries: 1});
     resolver.setServers([`127.0.0.1:${this.#ports[server]}`]);
     const ask = async () => (await resolver.resolveSoa(this.#name)).serial === serial;

@@ -1,42 +1,42 @@
 /**
- * The operator on a real API server. The rows are in the files next to this one, by theme; they share one world, since
- * it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
+ * The operator on a real API server. The tests are in the suites next to this file, by theme; they share one world,
+ * since it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
  * then what disturbs all, one after another.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
-import {acceptRows} from './accept.rows.ts';
-import {apiKeyRows} from './apikey.rows.ts';
-import {certificateRows} from './certificate.rows.ts';
-import {claimRows} from './claim.rows.ts';
-import {disturbanceRows} from './disturbance.rows.ts';
-import {invariantRows} from './invariant.rows.ts';
-import {lifeRows} from './life.rows.ts';
-import {overloadRows} from './overload.rows.ts';
-import {platformRows} from './platform.rows.ts';
-import {projectLimitRows} from './project-limit.rows.ts';
-import {rbacRows} from './rbac.rows.ts';
-import {redirectRows} from './redirect.rows.ts';
-import {removalRows} from './removal.rows.ts';
-import {startWorld, type World} from './world.ts';
+import {acceptSuite} from './accept.suite.ts';
+import {apiKeySuite} from './apikey.suite.ts';
+import {certificateSuite} from './certificate.suite.ts';
+import {claimSuite} from './claim.suite.ts';
+import {disturbanceSuite} from './disturbance.suite.ts';
+import {invariantSuite} from './invariant.suite.ts';
+import {lifeSuite} from './life.suite.ts';
+import {type OperatorWorld, startOperatorWorld} from './operator-world.ts';
+import {overloadSuite} from './overload.suite.ts';
+import {platformSuite} from './platform.suite.ts';
+import {projectLimitSuite} from './project-limit.suite.ts';
+import {rbacSuite} from './rbac.suite.ts';
+import {redirectSuite} from './redirect.suite.ts';
+import {removalSuite} from './removal.suite.ts';
 
-let world: World;
+let world: OperatorWorld;
 const shared = () => world;
 
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startOperatorWorld();
 });
 afterAll(() => world?.stop());
 
-describe('a platform that comes up piece by piece', () => platformRows(shared));
-describe.concurrent('a Domain that may not start', () => acceptRows(shared));
-describe.concurrent('the life of a Domain', () => lifeRows(shared));
-describe.concurrent('the certificate of a Domain', () => certificateRows(shared));
-describe.concurrent('claims and Projects', () => claimRows(shared));
-describe.concurrent('Projects beyond a plan', () => projectLimitRows(shared));
-describe.concurrent('redirects', () => redirectRows(shared));
-describe.concurrent('removal', () => removalRows(shared));
-describe.concurrent('API keys', () => apiKeyRows(shared));
-describe('what disturbs all', () => disturbanceRows(shared));
-describe('an API server that is overloaded, or refuses', () => overloadRows(shared));
-describe('in all that happened', () => invariantRows(shared));
-describe("the chart's rights", () => rbacRows(shared));
+describe('a platform that comes up piece by piece', () => platformSuite(shared));
+describe.concurrent('a Domain that may not start', () => acceptSuite(shared));
+describe.concurrent('the life of a Domain', () => lifeSuite(shared));
+describe.concurrent('the certificate of a Domain', () => certificateSuite(shared));
+describe.concurrent('claims and Projects', () => claimSuite(shared));
+describe.concurrent('Projects beyond a plan', () => projectLimitSuite(shared));
+describe.concurrent('redirects', () => redirectSuite(shared));
+describe.concurrent('removal', () => removalSuite(shared));
+describe.concurrent('API keys', () => apiKeySuite(shared));
+describe('what disturbs all', () => disturbanceSuite(shared));
+describe('an API server that is overloaded, or refuses', () => overloadSuite(shared));
+describe('in all that happened', () => invariantSuite(shared));
+describe("the chart's rights", () => rbacSuite(shared));

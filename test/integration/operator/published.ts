@@ -7,7 +7,7 @@ import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {History} from './history.ts';
 
 /** `service`: served by the pods with this label app; `location`: redirected there; neither: Traefik knows no route, and answers 404. */
-export interface Answer {
+export interface EdgeAnswer {
   readonly service?: string;
   readonly location?: string;
 }
@@ -15,7 +15,7 @@ export interface Answer {
 export interface Moment {
   readonly at: number;
   /** Answer to `GET url`. */
-  get(url: string): Answer;
+  get(url: string): EdgeAnswer;
 }
 
 const ROUTER = 'traefik.ingress.kubernetes.io/router';
@@ -45,7 +45,7 @@ interface Published {
   readonly services: ReadonlyMap<string, Service>;
 }
 
-function answer(url: string, namespace: string, {ingresses, middlewares, services}: Published): Answer {
+function answer(url: string, namespace: string, {ingresses, middlewares, services}: Published): EdgeAnswer {
   const {protocol, hostname} = new URL(url);
   const entryPoint = protocol === 'https:' ? 'websecure' : 'web';
   const found = ingresses.find(({metadata: {annotations}, spec}) => {

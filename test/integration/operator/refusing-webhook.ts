@@ -6,7 +6,8 @@ import {join} from 'node:path';
 import {json} from 'node:stream/consumers';
 import {run} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
-import {OPERATOR_USER, type World} from './world.ts';
+import {OPERATOR_USER} from '../../support/install.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 export interface Refused {
   readonly namespace: string;
@@ -15,7 +16,7 @@ export interface Refused {
 }
 
 /** Denies with the code; returns the way to end it. */
-export async function denyWith(code: number, world: World, refused: Refused): Promise<() => Promise<void>> {
+export async function denyWith(code: number, world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
   const [certificate, key] = ['pem', 'key'].map(suffix => join(world.folder, `denying.${suffix}`)) as [string, string];
   const subject = ['-subj', '/CN=webhook', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
   const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key];
@@ -37,13 +38,13 @@ export async function denyWith(code: number, world: World, refused: Refused): Pr
 }
 
 /** Nobody listens where the API server looks for it. */
-export async function beDown(world: World, refused: Refused): Promise<() => Promise<void>> {
+export async function beDown(world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
   const [port = 0] = await freePorts(1);
   return install(world, refused, port);
 }
 
 async function install(
-  {api}: World,
+  {api}: OperatorWorld,
   {namespace, apiGroup, resource}: Refused,
   port: number,
   caBundle?: string,

@@ -5,22 +5,15 @@
 import {execFile, spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Finding} from '../../../src/review/finding.ts';
 import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
-import {
-  challenge,
-  HELD,
-  issuanceAttacks,
-  issuanceDeeds,
-  LISTED_SERVER,
-  solverIngress,
-} from '../admission/issuance.rows.ts';
+import {ingressSpec} from '../../support/objects.ts';
+import {type AdmissionWorld, startAdmissionWorld} from '../admission/admission-world.ts';
+import {challenge, HELD, LISTED_SERVER, solverIngress} from '../admission/challenges.ts';
+import {issuanceAttacks, issuanceDeeds} from '../admission/issuance.rows.ts';
+import {type Manifest, managed, manifest, OURS, TENANT} from '../admission/manifests.ts';
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
-import {allowed, attacks, type Manifest, manifest, rules, TENANT} from '../admission/rows.ts';
-import {type AdmissionWorld, startAdmissionWorld} from '../admission/world.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
@@ -33,7 +26,7 @@ let world: AdmissionWorld;
 
 /** Rows have objects of one name and kind; the first is taken. */
 const all = new Map<string, {readonly object: Manifest; readonly says?: string}>();
-for (const row of [...attacks, ...objectAttacks, ...issuanceAttacks, ...allowed, ...objectDeeds, ...issuanceDeeds]) {
+for (const row of [...objectAttacks, ...issuanceAttacks, ...objectDeeds, ...issuanceDeeds]) {
   const key = keyOf(row.object);
   if (!OF_PROGRAMS.includes(row.object.kind) && !all.has(key)) all.set(key, row);
 }
@@ -43,8 +36,6 @@ function keyOf({kind, metadata}: Manifest): string {
 }
 
 const SHOP = 'shop.example.com';
-const own = {labels: {[LABEL.managedBy]: 'nameplate'}, annotations: {[ANNOTATION.host]: SHOP}};
-const OURS = routeName(TENANT, SHOP);
 const solverOwner = (uid: string) => ({
   ownerReferences: [
     {
@@ -58,11 +49,11 @@ const solverOwner = (uid: string) => ({
   ],
 });
 /** Objects that trusted programs wrote: the operator's, and cert-manager's solver. */
-const managed: readonly Manifest[] = [
-  manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, own),
-  manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, own),
-  manifest('Ingress', OURS, {spec: rules(SHOP, 'traefik')}, own),
-  manifest('Secret', OURS, {type: 'Opaque'}, own),
+const ofPrograms: readonly Manifest[] = [
+  manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, managed),
+  manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, managed),
+  manifest('Ingress', OURS, {spec: ingressSpec(SHOP, 'traefik')}, managed),
+  manifest('Secret', OURS, {type: 'Opaque'}, managed),
 ];
 
 interface Ended {
@@ -100,7 +91,7 @@ function rightsLeft(): Promise<string> {
 async function install(...values: readonly string[]): Promise<void> {
   await world.install(...LISTED, ...values);
   const isAudit = values.includes(AUDIT[1]);
-  const [attack] = attacks;
+  const [attack] = objectAttacks;
   await until('the mode is in force', () =>
     world
       .act('tenant', 'create', {...attack?.object, metadata: {name: 'probe', namespace: TENANT}}, '--dry-run=server')
@@ -114,7 +105,8 @@ async function install(...values: readonly string[]): Promise<void> {
 beforeAll(async () => {
   world = await startAdmissionWorld();
   const {api, act} = world;
-  for (const object of [...managed, ...[...all.values()].map(row => row.object)]) await act('admin', 'create', object);
+  for (const object of [...ofPrograms, ...[...all.values()].map(row => row.object)])
+    await act('admin', 'create', object);
   await act('operator', 'create', manifest('HeldHosts', 'nameplate', {spec: {hosts: {[HELD]: 'any'}}}));
   await until('a Challenge is allowed', () =>
     act('admin', 'create', challenge('held', HELD)).then(
@@ -156,7 +148,7 @@ describe.each([
     }
   });
 
-  test.each(managed.map(object => ({key: keyOf(object)})))("no finding in Nameplate's own $key", ({key}) => {
+  test.each(ofPrograms.map(object => ({key: keyOf(object)})))("no finding in Nameplate's own $key", ({key}) => {
     expect(found(review, TENANT).get(key)).toBeUndefined();
   });
 

@@ -1,10 +1,9 @@
 /** What the chart renders about rights, without a cluster. */
 import {join} from 'node:path';
 import {run} from '../../cluster/children.ts';
+import {RELEASE} from '../../support/install.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-
-export const SYSTEM = 'nameplate-system';
 
 /** All roles, the service accounts, and the admission policies that check them. `helm`: path of the program. */
 export function renderRoles(helm: string): Promise<string> {
@@ -16,5 +15,14 @@ export function renderRoles(helm: string): Promise<string> {
     '--set',
     'messages.enabled=true,messages.host=api.example.net',
   ];
-  return run([helm, 'template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', SYSTEM, ...values, ...shown]);
+  return run([
+    helm,
+    'template',
+    'nameplate',
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    RELEASE.namespace,
+    ...values,
+    ...shown,
+  ]);
 }

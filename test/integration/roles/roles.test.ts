@@ -8,20 +8,10 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
-import {renderRoles, SYSTEM} from './chart.ts';
-import {
-  type Binding,
-  creation,
-  deeds,
-  EDGE_INGRESS,
-  type Identity,
-  identities,
-  OBJECTS,
-  OWN_STATUS,
-  RBAC,
-  type Request,
-  TENANT,
-} from './rows.ts';
+import {RELEASE} from '../../support/install.ts';
+import {renderRoles} from './chart.ts';
+import {ACME, type ApiRequest, creation, RBAC} from './requests.ts';
+import {type Binding, deeds, EDGE_INGRESS, type Identity, identities, OBJECTS, OWN_STATUS} from './roles.rows.ts';
 
 const ROOT = new URL('../../..', import.meta.url).pathname;
 const NAMES = Object.keys(identities) as Identity[];
@@ -34,11 +24,11 @@ beforeAll(async () => {
   const programs = await ensurePrograms(['helm', 'kube']);
   api = await startApiServer({crds: [`${ROOT}crds`]});
   agent = new Agent({connect: {ca: api.ca}});
-  for (const namespace of [TENANT, SYSTEM]) await api.kubectl('create', 'namespace', namespace);
+  for (const namespace of [ACME, RELEASE.namespace]) await api.kubectl('create', 'namespace', namespace);
   await api.apply(await renderRoles(programs.path('helm')));
   await api.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: OBJECTS}));
   tokens = new Map(await Promise.all(NAMES.map(newIdentity)));
-  const list = {method: 'GET', path: `/apis/nameplate.dev/v1alpha1/namespaces/${TENANT}/projects`} as const;
+  const list = {method: 'GET', path: `/apis/nameplate.dev/v1alpha1/namespaces/${ACME}/projects`} as const;
   await until('the role view includes ours', async () => (await attempt('viewer', list)).status === 200);
   await until('the policies are in force', async () => (await attempt('admin', EDGE_INGRESS)).status === 403);
   await until(
@@ -52,18 +42,18 @@ afterAll(async () => {
 });
 
 async function newIdentity(name: Identity): Promise<readonly [Identity, string]> {
-  await api.kubectl('create', 'serviceaccount', name, '-n', TENANT);
+  await api.kubectl('create', 'serviceaccount', name, '-n', ACME);
   for (const {role, everywhere} of identities[name] as readonly Binding[]) {
-    const flags = [`--clusterrole=${role}`, `--serviceaccount=${TENANT}:${name}`];
-    const kind = everywhere ? ['clusterrolebinding'] : ['rolebinding', '-n', TENANT];
+    const flags = [`--clusterrole=${role}`, `--serviceaccount=${ACME}:${name}`];
+    const kind = everywhere ? ['clusterrolebinding'] : ['rolebinding', '-n', ACME];
     await api.kubectl('create', ...kind, `${name}-${role}`, ...flags);
   }
-  return [name, (await api.kubectl('create', 'token', name, '-n', TENANT)).trim()];
+  return [name, (await api.kubectl('create', 'token', name, '-n', ACME)).trim()];
 }
 
 async function attempt(
   as: Identity,
-  {method, path, body}: Request,
+  {method, path, body}: ApiRequest,
 ): Promise<{readonly status: number; readonly said: string}> {
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
   const headers = {authorization: `Bearer ${tokens.get(as)}`, 'content-type': type};
@@ -94,7 +84,7 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
     kind: 'RoleBinding',
     metadata,
     roleRef: {apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `nameplate-${role}`},
-    subjects: [{kind: 'ServiceAccount', name: subject, namespace: TENANT}],
+    subjects: [{kind: 'ServiceAccount', name: subject, namespace: ACME}],
   });
 
   test.each([

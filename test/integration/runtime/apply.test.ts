@@ -1,11 +1,12 @@
 import {beforeEach, expect, test} from 'vitest';
+import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/cache/apply.ts';
 import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
+import {CONFIG_MAP, type ConfigMap, configMap} from './runtime-world.ts';
 import {client, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, NAMESPACE} from './world.ts';
 
 const HASH = 'test.dev/applied-hash';
 

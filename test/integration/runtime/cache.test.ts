@@ -4,8 +4,8 @@ import type {Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './runtime-world.ts';
 import {api, client, direct, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './world.ts';
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 

@@ -14,8 +14,8 @@ import {
 } from '../../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {until} from '../../cluster/wait.ts';
+import {CONFIG_MAP, configMap} from './runtime-world.ts';
 import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, configMap} from './world.ts';
 
 test('what does not exist is undefined, and deleting it is fine', async () => {
   expect(await client.get(CONFIG_MAP, {namespace, name: 'nope'})).toBeUndefined();

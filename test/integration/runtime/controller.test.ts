@@ -15,8 +15,8 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Seen} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, logger} from './runtime-world.ts';
 import {client, direct, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, logger} from './world.ts';
 
 let registry: Registry;
 
@@ -305,7 +305,7 @@ test('health: not ready until the caches have settled', async () => {
 test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {
   const about = await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   const {manager} = run(async () => done());
-  for (let i = 0; i < 5; i++) manager.events.event(about, 'Warning', 'Broken', 'Mend', 'it broke');
+  for (let i = 0; i < 5; i++) manager.events.event(about, 'Warning', 'Broken', 'Fix', 'it broke');
   for (let i = 0; i < 60; i++)
     manager.events.event(about, 'Normal', 'Chatter', 'Talk', `line ${i} ${'→'.repeat(1_000)}`);
   await manager.events.flush();

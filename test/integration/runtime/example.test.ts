@@ -1,20 +1,22 @@
 /** Runs the example from the runtime's README as a program against a real API server. */
+
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
-import {CONFIG_MAP, NAMESPACE, World} from './world.ts';
+import {CONFIG_MAP, RuntimeWorld} from './runtime-world.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/runtime/example/program.ts');
 
 let folder: string;
 let api: ApiServer;
-let world: World;
+let world: RuntimeWorld;
 let client: KubeClient;
 let program: Child;
 
@@ -29,7 +31,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  world = new World();
+  world = new RuntimeWorld();
   client = world.client(api.kubeconfig);
   program = startChild('example', [process.execPath, PROGRAM, api.kubeconfig], {log: join(folder, 'example.log')});
 });

@@ -6,8 +6,8 @@ import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isAlreadyExists, TransportError} from '../../../src/runtime/kube/errors.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
+import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, RuntimeWorld, record} from './runtime-world.ts';
 import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
-import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record, World} from './world.ts';
 
 /** Between two cuts of a watch. */
 const STEP_BYTES = process.env.SOAK ? 1 : 41;
@@ -142,7 +142,7 @@ test('a write whose response was lost has happened, and is reported as unknown',
 test('500 requests one after another, and after each kind of fault, take few connections and leave no timer', async () => {
   const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length;
   const before = timers();
-  const inner = new World();
+  const inner = new RuntimeWorld();
   const asking = inner.client(proxy.kubeconfig);
   for (let i = 0; i < 500; i++) await asking.get(CONFIG_MAP, {namespace, name: 'nope'});
   expect(proxy.connections()).toBeLessThanOrEqual(2);

@@ -10,7 +10,7 @@ import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/base/clock.ts';
 import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
-import {CONFIG_MAP, logger} from './world.ts';
+import {CONFIG_MAP, logger} from './runtime-world.ts';
 
 const [kubeconfig = '', namespace = '', name = '', leaseMs = '', maxSilenceMs = '', deaf] = process.argv.slice(2);
 const leaseDurationMs = Number(leaseMs);

@@ -6,11 +6,11 @@ import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type FaultProxy, startFaultProxy} from './fault-proxy.ts';
-import {World} from './world.ts';
+import {RuntimeWorld} from './runtime-world.ts';
 
 export let api: ApiServer;
 export let proxy: FaultProxy;
-export let world: World;
+export let world: RuntimeWorld;
 /** Straight to the API server. */
 export let direct: KubeClient;
 /** Through the proxy. */
@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  world = new World();
+  world = new RuntimeWorld();
   direct = world.client(api.kubeconfig);
   client = world.client(proxy.kubeconfig);
   proxy.intercept = () => undefined;

@@ -55,13 +55,13 @@ export interface Calls {
 
 export type CallName = keyof Calls;
 
-export interface Request {
+export interface CallRequest {
   readonly id: number;
   readonly call: CallName;
   readonly args: readonly unknown[];
 }
 
-export type Response = {readonly id: number} & (
+export type CallResponse = {readonly id: number} & (
   | {readonly ok: true; readonly result?: unknown}
   | {readonly ok: false; readonly error: string}
 );

@@ -15,7 +15,7 @@ import {encodeQuery} from '../../../../src/dns/wire/codec.ts';
 import {exchangeOverUdp} from '../../../../src/dns/wire/udp.ts';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
-import type {Calls, Finished, Request, Response, StartOptions} from './calls.ts';
+import type {CallRequest, CallResponse, Calls, Finished, StartOptions} from './calls.ts';
 import {type Capture, startCapture} from './capture.ts';
 import {joinCrowd} from './crowd.ts';
 import {
@@ -170,8 +170,8 @@ async function runNode(argv: readonly string[], program = process.execPath): Pro
   }
 }
 
-process.on('message', async ({id, call, args}: Request) => {
-  const answer = (response: Response) => process.send?.(response);
+process.on('message', async ({id, call, args}: CallRequest) => {
+  const answer = (response: CallResponse) => process.send?.(response);
   try {
     const handler = calls[call] as (...given: readonly unknown[]) => Promise<unknown>;
     answer({id, ok: true, result: await handler(...args)});

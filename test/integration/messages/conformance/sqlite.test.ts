@@ -1,4 +1,4 @@
 import {startService} from '../service.ts';
-import {conformanceSuite} from './suite.ts';
+import {conformanceSuite} from './conformance.suite.ts';
 
 conformanceSuite('SQLite', startService);

@@ -1,0 +1,87 @@
+/** What goes missing or is changed behind the operator's back comes back, and nothing blinks. */
+import {expect, it} from 'vitest';
+import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
+import {failuresOf} from '../support/http.ts';
+import {admin, newClusterTenant, visitor} from './world.ts';
+
+export function repairing(): void {
+  it('an edited Ingress is reverted, and a deleted one is recreated', async () => {
+    const tenant = await newClusterTenant('edited');
+    const host = tenant.host('shop');
+    await tenant.goLive({primary: host});
+    const ingresses = (await tenant.routes(host)).filter(({kind}) => kind === 'Ingress');
+    const [edited, deleted] = ingresses;
+    if (!edited || !deleted) throw new Error('a live host has two Ingresses');
+    const key = {namespace: tenant.namespace, name: edited.metadata.name};
+    const spec = {rules: [{host: 'stolen.example.com'}]};
+    await admin.patch(INGRESS, key, {spec, metadata: {annotations: {theirs: 'kept'}}});
+    await admin.delete(INGRESS, {namespace: tenant.namespace, name: deleted.metadata.name});
+    await tenant.seesRoutes(host, routes => {
+      const found = routes.filter(({kind}) => kind === 'Ingress') as {spec?: {rules?: {host: string}[]}}[];
+      return found.length === 2 && found.every(({spec}) => spec?.rules?.[0]?.host === host);
+    });
+    expect((await admin.get(INGRESS, key))?.metadata.annotations?.theirs).toBe('kept');
+    for (const scheme of ['http', 'https']) {
+      await visitor.untilAnswer(`${scheme}://${host}/`, ({status}) => status === (scheme === 'http' ? 301 : 200));
+    }
+  });
+
+  it('status and claims wiped, as after a restore: nothing blinks and nothing is ordered', async () => {
+    const tenant = await newClusterTenant('restore', {issuer: 'acme'});
+    const [host, old] = [tenant.host('shop'), tenant.host('old')];
+    const attempts = tenant.recordAttempts();
+    await tenant.goLive({primary: host, redirects: [{from: old}]});
+    const before = attempts.names();
+    const uids = await tenant.routeUids(host, old);
+    const observed = visitor.observe(`https://${host}/`, `https://${old}/`);
+    await tenant.wipe(host, old);
+    await tenant.sees(host, {state: 'Live', Claimed: 'Claimed'});
+    await tenant.sees(old, {state: 'Live', Claimed: 'Claimed', Routed: 'Redirecting'});
+    expect(failuresOf(await observed.stop())).toEqual([]);
+    expect(await tenant.routeUids(host, old)).toEqual(uids);
+    expect(attempts.names()).toEqual(before);
+    await attempts.stop();
+  });
+
+  it('a Service that is missing is named, and routed once it is there', async () => {
+    const tenant = await newClusterTenant('service');
+    const [host, young] = [tenant.host('shop'), tenant.host('young')];
+    await tenant.goLive({primary: host});
+    await admin.delete(SERVICE, {namespace: tenant.namespace, name: 'web'});
+    await tenant.sees(host, {state: 'Degraded', Routed: 'ServiceNotFound', Ready: 'ServiceNotFound'});
+    await tenant.applyProject({primary: host, aliases: [young]});
+    await tenant.createRecords(young);
+    await tenant.sees(young, {state: 'Verified', CertificateReady: 'Issued', Routed: 'ServiceNotFound'});
+    expect(await tenant.routes(young)).toEqual([]);
+    await tenant.deploy('web');
+    for (const each of [host, young]) {
+      await tenant.sees(each, {state: 'Live', Routed: 'Serving'});
+      await visitor.untilAnswer(`https://${each}/`, ({status}) => status === 200);
+    }
+  });
+
+  it('an issuer that is missing is named, and used once it is there', async () => {
+    const tenant = await newClusterTenant('issuer', {issuer: 'none'});
+    const host = tenant.host('shop');
+    await tenant.applyProject({primary: host});
+    await tenant.createRecords(host);
+    await tenant.sees(host, {state: 'Verified', CertificateReady: 'IssuerNotFound', Reconciling: 'IssuerNotFound'});
+    expect(await tenant.certificate(host)).toBeUndefined();
+    await tenant.setIssuer('fast');
+    await tenant.sees(host, {state: 'Live'});
+  });
+
+  it('certificates are renewed behind the http redirects: the challenge is neither shadowed nor redirected', async () => {
+    const tenant = await newClusterTenant('challenge', {issuer: 'acme'});
+    const [host, old] = [tenant.host('shop'), tenant.host('old')];
+    await tenant.goLive({primary: host, redirects: [{from: old}]});
+    for (const each of [host, old]) {
+      const unknown = `http://${each}/.well-known/acme-challenge/x`;
+      expect(await visitor.request(unknown)).toMatchObject({status: 301});
+    }
+    const observed = visitor.observe(`http://${host}/`, `http://${old}/`);
+    await Promise.all([host, old].map(async each => tenant.seesReissued(each, await tenant.renew(each))));
+    expect(failuresOf(await observed.stop())).toEqual([]);
+    for (const each of [host, old]) await tenant.sees(each, {state: 'Live', CertificateReady: 'Issued'});
+  });
+}

@@ -1,0 +1,187 @@
+/**
+ * What the tests of APIKeys share: a real API server with audit log and RBAC, the operator under the chart's service
+ * account, and the authority of the messages API under its own.
+ */
+import {randomBytes} from 'node:crypto';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {systemClock} from '../../../src/base/clock.ts';
+import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
+import {type KeyAuthority, watchKeys} from '../../../src/keys/authority.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../../src/keys/keyclaim.ts';
+import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
+import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {Reflector} from '../../../src/runtime/cache/reflector.ts';
+import type {ReadonlyStore, Store} from '../../../src/runtime/cache/store.ts';
+import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {until} from '../../cluster/wait.ts';
+import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
+import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const MESSAGES_ACCOUNT = `${RELEASE.name}-messages`;
+export const MESSAGES_USER = `system:serviceaccount:${RELEASE.namespace}:${MESSAGES_ACCOUNT}`;
+
+export interface KeyWorld {
+  readonly api: ApiServer;
+  /** Acts as an administrator. */
+  readonly client: KubeClient;
+  /** Acts as the messages API, under the chart's service account. */
+  readonly messagesClient: KubeClient;
+  /** Everything there is, as an administrator sees it. */
+  readonly apiKeys: ReadonlyStore<APIKey>;
+  readonly secrets: ReadonlyStore<KeySecret>;
+  /** Keyed by the hash of the key. */
+  readonly keyClaims: ReadonlyStore<KeyClaim>;
+  /** Waits until these two show a write. */
+  seen(write: WriteRecord): Promise<void>;
+  readonly authority: KeyAuthority;
+  operator(): OperatorProcess;
+  /** Replaces the operator's process with another one; `config` changes sections of its configuration. */
+  restartOperator(config?: Readonly<Record<string, unknown>>): Promise<void>;
+  /** A separate authority, which trusts known keys for this long. */
+  authorityWith(graceMs: number): Promise<KeyAuthority>;
+  /** Every request and answer of all users as the API server noted them; of Secrets without the bodies. */
+  auditLog(): Promise<string>;
+  /** All that the operators have logged, at the level debug. */
+  operatorLogs(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function startKeyWorld(): Promise<KeyWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-apikey-'));
+  const helm = (await ensurePrograms(['helm'])).path('helm');
+  const audit = join(folder, 'audit.log');
+  const api = await startApiServer({crds: [join(ROOT, 'crds')], flags: await auditFlags(folder, audit)});
+  await api.kubectl('create', 'namespace', RELEASE.namespace);
+  await api.apply(await renderRbac(helm));
+  const [client, messagesClient] = [api.kubeconfig, await api.kubeconfigFor(RELEASE.namespace, MESSAGES_ACCOUNT)].map(
+    clientOf,
+  ) as [KubeClient, KubeClient];
+  const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);
+  const keyFile = join(folder, 'platform.key');
+  await writeFile(keyFile, randomBytes(32));
+  const operators: OperatorProcess[] = [];
+  const start = async (changes: Readonly<Record<string, unknown>> = {}) => {
+    const name = `operator-${operators.length + 1}`;
+    operators.push(await startOperator({folder, name, kubeconfig, config: {...configOf(keyFile), ...changes}}));
+  };
+  await start();
+  const operator = () => operators.at(-1) as OperatorProcess;
+  const end = new AbortController();
+  const running: Promise<void>[] = [];
+  const common = {clock: systemClock, logger: pino({level: 'silent'}), registry: new Registry()};
+  const backoff = {initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0};
+  const apiKeys = new Reflector<APIKey>({client, resource: API_KEY, backoff, ...common});
+  const secrets = new Reflector<KeySecret>({client, resource: SECRET, backoff, ...common});
+  const keyClaims = new Reflector<KeyClaim>({client, resource: KEY_CLAIM, backoff, ...common});
+  running.push(apiKeys.run(end.signal), secrets.run(end.signal), keyClaims.run(end.signal));
+  const authorityWith = async (graceMs: number) => {
+    const options = {...common, registry: new Registry()};
+    const {authority, run: follow} = watchKeys({client: messagesClient, graceMs, ...options});
+    running.push(follow(end.signal));
+    await until('the keys are known', () => authority.problem() === undefined);
+    return authority;
+  };
+  return {
+    api,
+    client,
+    messagesClient,
+    apiKeys: apiKeys.store,
+    secrets: secrets.store,
+    keyClaims: keyClaims.store,
+    seen: async write => {
+      const store: Store<KubeObject> = (write.resource === SECRET ? secrets : apiKeys).store as never;
+      const expectation = store.expect(write);
+      if (expectation) await store.reflecting(expectation, AbortSignal.timeout(20_000));
+    },
+    authority: await authorityWith(60_000),
+    operator,
+    restartOperator: async changes => {
+      await operator().kill();
+      await start(changes);
+    },
+    authorityWith,
+    auditLog: () => readFile(audit, 'utf8'),
+    operatorLogs: async () => (await Promise.all(operators.map(({logFile}) => readFile(logFile, 'utf8')))).join(''),
+    stop: async () => {
+      end.abort();
+      await Promise.all(running);
+      await Promise.all(operators.map(({kill}) => kill()));
+      await Promise.all([client.close(), messagesClient.close(), api.stop()]);
+      if (!process.env.KEEP) await rm(folder, {recursive: true, force: true});
+    },
+  };
+}
+
+/** As is advised for a cluster: whole bodies, but never those of Secrets. */
+async function auditFlags(folder: string, log: string): Promise<string[]> {
+  const policy = join(folder, 'audit-policy.json');
+  const rules = [
+    {level: 'Metadata', resources: [{group: '', resources: ['secrets']}]},
+    {
+      level: 'RequestResponse',
+      resources: ['nameplate.dev', 'events.k8s.io', 'coordination.k8s.io'].map(group => ({group})),
+    },
+    {level: 'None'},
+  ];
+  await writeFile(
+    policy,
+    JSON.stringify({apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules}),
+  );
+  return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
+}
+
+/** What the chart grants to both programs, and nothing else of it. */
+async function renderRbac(helm: string): Promise<string> {
+  const values = {
+    'config.platform.baseDomain': BASE_DOMAIN,
+    'config.platform.targetDomain': TARGET_DOMAIN,
+    'config.certificates.issuerRef.name': 'none',
+    'messages.enabled': 'true',
+    'messages.host': MESSAGES_HOST,
+  };
+  const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `${path}=${value}`]);
+  const files = ['rbac', 'serviceaccount', 'messages-rbac'];
+  const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
+  return run([
+    helm,
+    'template',
+    RELEASE.name,
+    join(ROOT, 'charts/nameplate'),
+    '-n',
+    RELEASE.namespace,
+    ...sets,
+    ...shown,
+  ]);
+}
+
+function configOf(keyFile: string) {
+  return {
+    platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, keyFile},
+    certificates: {issuerRef: {name: 'none'}},
+    dns: {mode: 'recursive', recursives: ['127.0.0.1:53']}, // nobody has a domain here
+    controller: {leaderElection: {enabled: false}},
+    log: {level: 'debug'},
+  };
+}
+
+function clientOf(kubeconfig: string): KubeClient {
+  const logger = pino({level: 'silent'});
+  return createKubeClient({
+    kubeconfig,
+    userAgent: 'nameplate-test',
+    fieldManager: 'test',
+    logger,
+    registry: new Registry(),
+  });
+}

@@ -1,0 +1,124 @@
+/** Challenges that outlive their request. */
+import {expect, test} from 'vitest';
+import {timestamp} from '../../../src/api/conditions.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  CHALLENGE,
+  ORDER,
+} from '../../../src/operator/model/kinds.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {isNotFound} from '../../../src/runtime/kube/errors.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {type OperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {signingRequest} from './signing-request.ts';
+
+/** Nobody issues for it, and nobody but the test decides on it. */
+const ISSUER = {name: 'none', kind: 'Issuer', group: 'ca.test'};
+const EXEMPT = 'kube-system';
+
+export function challengeSuite(world: () => OperatorWorld): void {
+  test('a challenge and its Order are withdrawn after their request failed, even if the operator crashed meanwhile', async () => {
+    const {client} = world();
+    const {namespace} = await newDomainTenant(world(), 'outlived');
+    const [host, key] = ['shop.outlived.test', {namespace, name: 'late'}];
+    const request = await client.create<KubeObject>(CERTIFICATE_REQUEST, {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'CertificateRequest',
+      metadata: key,
+      ...{spec: {request: await signingRequest({names: [`DNS:${host}`]}), issuerRef: ISSUER}},
+    });
+    const lastTransitionTime = new Date().toISOString();
+    const failed = {type: 'Ready', status: 'False', reason: 'Failed', message: '', lastTransitionTime};
+    await client.patch(CERTIFICATE_REQUEST, key, {status: {conditions: [failed]}}, {subresource: 'status'});
+    const order = await client.create<KubeObject>(ORDER, {
+      apiVersion: 'acme.cert-manager.io/v1',
+      kind: 'Order',
+      metadata: {...key, ownerReferences: [controlledBy(request)]},
+      ...{spec: {request: (request as {spec?: {request?: string}}).spec?.request, issuerRef: ISSUER, dnsNames: [host]}},
+    });
+    const metadata = {...key, finalizers: ['test.nameplate.dev/cleanup'], ownerReferences: [controlledBy(order)]};
+    await client.create<KubeObject>(CHALLENGE, {
+      apiVersion: 'acme.cert-manager.io/v1',
+      kind: 'Challenge',
+      metadata,
+      ...{spec: challengeFor(host)},
+    });
+    const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
+    await until('it is withdrawn', deleted);
+    expect(await client.get(ORDER, key), 'cert-manager would replace the challenge').toBeUndefined();
+    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
+  });
+
+  test('a request whose challenge waits behind another challenge does not fail until it has had its time', async () => {
+    const {client} = world();
+    await world().operator().stop();
+    const certificates = {...(world().config.certificates as object), challenges: {timeoutSeconds: 10}};
+    await world().startOperator('impatient', {certificates});
+    const tenant = await newDomainTenant(world(), 'queued');
+    const hosts = {queued: tenant.host('queued'), first: tenant.host('first')};
+    await tenant.deployedProject({aliases: Object.values(hosts)});
+    await Promise.all(Object.values(hosts).map(host => tenant.live(host)));
+    // cert-manager processes one challenge per host at a time; this one is of a namespace where no hold is needed.
+    const blocker = {namespace: EXEMPT, name: 'blocker'};
+    await createChallenge(client, blocker, hosts.queued);
+    await isProcessed(client, blocker);
+    for (const [name, host] of Object.entries(hosts)) {
+      await client.create<KubeObject>(CERTIFICATE, {
+        apiVersion: 'cert-manager.io/v1',
+        kind: 'Certificate',
+        metadata: {namespace: tenant.namespace, name},
+        ...{spec: {secretName: name, dnsNames: [host], issuerRef: UNHURRIED}},
+      });
+      await until(`the request for ${host} is approved`, () => conditions(tenant, name).includes('Approved True'));
+      const second = timestamp(Date.now());
+      await createChallenge(client, {namespace: tenant.namespace, name}, host);
+      await until('the next approval has a later time', () => timestamp(Date.now()) !== second);
+    }
+    // It was approved last, so the one that waits is overdue by now, too.
+    await until('the first has failed', () => conditions(tenant, 'first').includes('Ready Failed'));
+    expect(conditions(tenant, 'queued')).not.toContain('Ready Failed');
+    await client.delete(CHALLENGE, blocker);
+    await client.patch(CHALLENGE, blocker, {metadata: {finalizers: null}}).catch(unlessGone);
+    await until('the one that waited has failed', () => conditions(tenant, 'queued').includes('Ready Failed'));
+  });
+}
+
+async function createChallenge(client: KubeClient, key: {namespace: string; name: string}, host: string) {
+  const spec = challengeFor(host);
+  const object = {apiVersion: 'acme.cert-manager.io/v1', kind: 'Challenge', metadata: key, ...{spec}};
+  await client.create<KubeObject>(CHALLENGE, object);
+}
+
+async function isProcessed(client: KubeClient, key: {namespace: string; name: string}): Promise<void> {
+  await until(
+    'cert-manager processes the challenge',
+    async () => (await client.get(CHALLENGE, key))?.status?.processing,
+  );
+}
+
+/** Of the requests of a Certificate, such as "Approved True" and "Ready Failed". */
+function conditions({namespace, world: {history}}: DomainTenant, certificate: string): string[] {
+  const requests = history.list(CERTIFICATE_REQUEST, namespace) as CertificateRequest[];
+  const own = requests.filter(({metadata}) => metadata.name.startsWith(`${certificate}-`));
+  const all = own.flatMap(({status}) => status?.conditions ?? []);
+  return all.map(({type, status, reason}) => `${type} ${type === 'Ready' ? reason : status}`);
+}
+
+function unlessGone(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}
+
+function challengeFor(host: string) {
+  const url = 'https://ca.test/1';
+  const solver = {http01: {ingress: {}}}; // without it, cert-manager dies of a nil pointer
+  return {url, authorizationURL: url, dnsName: host, issuerRef: ISSUER, key: 'a', token: 'a', type: 'HTTP-01', solver};
+}
+
+function controlledBy({apiVersion, kind, metadata}: KubeObject) {
+  const {name, uid = ''} = metadata;
+  return {apiVersion, kind, name, uid, controller: true};
+}

@@ -1,0 +1,44 @@
+/** What must never have been the case, judged from all that was recorded: last of all tests. */
+import {expect, test} from 'vitest';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import {RELEASE} from '../../support/install.ts';
+import type {OperatorWorld} from './operator-world.ts';
+
+export function invariantSuite(world: () => OperatorWorld): void {
+  test('no custom host was ever routed before its claim and its certificate stood', () => {
+    const {history} = world();
+    const added = history.versions(kinds.INGRESS).filter(({type, object}) => type === 'ADDED' && isCustom(object));
+    for (const {object, at} of added) {
+      const {namespace = '', annotations = {}} = object.metadata;
+      const host = annotations[ANNOTATION.host] ?? '';
+      const isBefore = (version: {type: string; at: number}) => version.type === 'ADDED' && version.at < at;
+      const claims = history.versions(kinds.DOMAIN_CLAIM, host).filter(isBefore);
+      const secrets = history.versions(kinds.SECRET, `${namespace}/${routeName(namespace, host)}`).filter(isBefore);
+      expect([claims.length > 0, secrets.length > 0], `${namespace}/${host} at ${at}`).toEqual([true, true]);
+    }
+    expect(added.length).toBeGreaterThan(50);
+  });
+
+  test('no redirect was ever published to a host that was not served', () => {
+    const {history} = world();
+    const redirects = history
+      .versions(MIDDLEWARE)
+      .filter(({object}) => object.metadata.annotations?.[ANNOTATION.redirectTo]);
+    for (const {object, at, type} of redirects) {
+      const {namespace = '', annotations = {}} = object.metadata;
+      const target = routeName(namespace, annotations[ANNOTATION.redirectTo] ?? '');
+      const standing = history.versions(kinds.INGRESS, `${namespace}/${target}`).filter(version => version.at < at);
+      if (type === 'ADDED')
+        expect(standing.at(-1)?.type, `${namespace}/${object.metadata.name} at ${at}`).not.toBe('DELETED');
+      expect(standing.length).toBeGreaterThan(0);
+    }
+    expect(redirects.length).toBeGreaterThan(5);
+  });
+}
+
+function isCustom({metadata}: kinds.Ingress): boolean {
+  return metadata.namespace !== RELEASE.namespace && metadata.labels?.['nameplate.dev/project'] === undefined;
+}
