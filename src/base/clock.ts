@@ -1,7 +1,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 
 /**
- * Time, passed in so that no code reads a global clock. All figures are milliseconds.
+ * Time, passed in so that no code reads a global clock. All values are in milliseconds.
  *
  * Measure durations with `monotonic()`: it never steps back or jumps with the wall clock, and it continues while the
  * process is stopped (SIGSTOP). `now()` is for timestamps that people and other programs read.

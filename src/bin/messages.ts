@@ -6,7 +6,7 @@
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import {systemClock} from '../base/clock.ts';
-import {watchKeys} from '../keys/authority.ts';
+import {watchKeys} from '../keys/authenticator.ts';
 import type {Authenticator} from '../messages/access/auth.ts';
 import {createKeyTable, keyTableDefinition} from '../messages/access/key-table.ts';
 import type {MessagesConfig} from '../messages/config.ts';
@@ -109,7 +109,7 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
     logger,
   });
   const graceMs = keys.graceSeconds * 1000;
-  const {authority, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs});
+  const {authenticator, run} = watchKeys({client, clock: systemClock, logger, registry, graceMs});
   const end = new AbortController();
   const running = run(end.signal);
   const stop = async () => {
@@ -117,7 +117,7 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
     await running;
     await client.close();
   };
-  return {authenticator: authority, [Symbol.asyncDispose]: stop};
+  return {authenticator, [Symbol.asyncDispose]: stop};
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

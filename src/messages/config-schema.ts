@@ -16,7 +16,7 @@ const server = section('The API.', {
     4096,
     1,
     1_000_000,
-    'Maximum number of connections. Beyond it, the longest-idle connection of the address with the most is closed.',
+    'Maximum number of connections. Beyond it, the longest-idle connection from the address with the most connections is closed.',
   ),
   maxConnectionsPerAddress: integer(
     0,
@@ -31,7 +31,7 @@ const server = section('The API.', {
     120,
     1,
     3600,
-    'How long an idle connection is kept open. Choose a longer time than the proxy in front, so that the proxy closes first.',
+    'How long an idle connection is kept open. Choose a longer time than that of the proxy in front of the API, so that the proxy closes first.',
   ),
 });
 
@@ -49,7 +49,12 @@ const store = section('Where messages are stored.', {
     1024 * GIB,
     'Free space to keep on the volume, for draining the queue. With less, new messages are rejected.',
   ),
-  maxWaiting: integer(10_000, 1, 1_000_000, 'Operations that may wait for the disk. More are rejected as store_busy.'),
+  maxWaiting: integer(
+    10_000,
+    1,
+    1_000_000,
+    'Maximum number of operations that wait for the disk. More are rejected as store_busy.',
+  ),
   maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Maximum bytes of messages that wait for the disk.'),
 });
 
@@ -65,25 +70,30 @@ const limits = section('Limits on what clients may use.', {
     64 * MIB,
     MIB,
     64 * GIB,
-    'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. If this is less than two accounts may hold, that amount applies.',
+    'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. The limit is never less than what two accounts may hold.',
   ),
   account: section('Limits per account.', {
     requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests per second, on average.'),
     bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies per second, on average.'),
     answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of responses per second, on average.'),
-    burstSeconds: integer(5, 1, 3600, 'Burst size, in seconds of the average rates. It must allow one longest body.'),
+    burstSeconds: integer(
+      5,
+      1,
+      3600,
+      'Burst size, in seconds of the average rates. It must be enough for one body of the maximum size.',
+    ),
     requestsAtOnce: integer(512, 1, 1_000_000, 'Concurrent requests. A request counts until its response is read.'),
     heldBytes: integer(
       8 * MIB,
       MIB,
       64 * GIB,
-      'Maximum bytes of bodies and responses that these requests may hold in memory. If this is less than two bodies of the maximum size, that amount applies.',
+      'Maximum bytes of bodies and responses that these requests may hold in memory. The limit is never less than two bodies of the maximum size.',
     ),
     storedBytes: integer(
       GIB,
       1,
       1024 * GIB,
-      'Maximum bytes stored. Each message counts with 512 bytes plus four times the length of the account name, each idempotency key with 256 bytes plus twice the length of the account name, in addition to their text and to nack reasons. The database takes at most twice as much.',
+      'Maximum bytes stored. In addition to its text and nack reason, each message counts as 512 bytes plus four times the length of the account name. Each idempotency key counts as 256 bytes plus twice the length of the key and the account name. The database takes at most twice as much.',
     ),
   }),
 });

@@ -5,7 +5,7 @@ import type {Clock} from '../base/clock.ts';
 import {createDns} from '../dns/dns.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import {watchForeignApprovals} from './approval/foreign.ts';
+import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';
@@ -72,7 +72,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
-  const promises = checkPromises({config, client, registry, logger});
+  const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
   const warning = () => [foreign(), promises()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
 }

@@ -202,7 +202,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
   failureBudget: section(
     'How many certificate attempts may fail for a host and, while approval is enabled, how many certificates are ordered for it. Stay at or below the limit of the CA.',
     {
-      failures: count(5, 1, 20, 'Failed attempts, or orders, for one host in the window.'),
+      failures: count(5, 1, 20, 'Failed attempts for one host in the window, and, counted separately, orders for it.'),
       windowSeconds: seconds(3600, 60, 'Length of the window.'),
     },
   ),
@@ -226,7 +226,7 @@ const certificates = section('Certificates of custom domains, issued by cert-man
         50,
         2,
         1_000_000,
-        'New hosts of one registrable domain, such as example.com, in their own window. A single tenant gets at most four fifths.',
+        'Orders for new hosts under one registrable domain, such as example.com, in a separate window. A single tenant gets at most four fifths.',
       ),
       domainWindowSeconds: seconds(7 * day, 1, 'Length of the window of newHostsPerDomain.'),
     },
@@ -262,7 +262,7 @@ const dns = section('How the DNS of custom domains is checked.', {
   mode: choice(
     ['auto', 'authoritative', 'recursive'],
     defaultDnsConfig.mode,
-    "Which servers are queried. authoritative: the zones' own servers. recursive: the recursives below, for a cluster that cannot reach port 53 on the internet. auto: the zones' own servers, plus the recursives if none of those can be reached and to detect broken DNSSEC.",
+    "Which servers are queried. authoritative: the zones' own servers. recursive: the resolvers in recursives, for a cluster that cannot reach port 53 on the internet. auto: the zones' own servers; in addition, the resolvers in recursives to detect broken DNSSEC, and if none of the zones' servers can be reached.",
   ),
   recursives: {
     type: 'array',
@@ -274,7 +274,7 @@ const dns = section('How the DNS of custom domains is checked.', {
     },
     default: [...defaultDnsConfig.recursives],
     description:
-      "Recursive resolvers, as ip, ip:port or [ip]:port. If empty, those in the system's resolv.conf. In mode auto, a host is not verified until the resolvers listed here have the new record too.",
+      "Recursive resolvers, as ip, ip:port or [ip]:port. If empty, those in the system's resolv.conf. In mode auto, a host is verified only once the resolvers listed here have the new record too.",
   },
   rootServers: {
     type: 'array',
@@ -306,7 +306,7 @@ const dns = section('How the DNS of custom domains is checked.', {
       'Longest pause between checks of a name that is not verified yet.',
     ),
     steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a verified name.'),
-    inFlight: count(defaultDnsConfig.checks.inFlight, 1, 1000, 'Names being checked at the same time.'),
+    inFlight: count(defaultDnsConfig.checks.inFlight, 1, 1000, 'How many names are checked at the same time.'),
   }),
   queryTimeoutMs: milliseconds(
     defaultDnsConfig.queryTimeoutMs,
@@ -371,7 +371,7 @@ export const operatorConfigSchema: Schema = {
         free: {customDomains: false, maxDomains: 0, maxProjects: 10},
         pro: {customDomains: true, maxDomains: 20, maxProjects: 100},
       },
-      description: 'The plans by name. A namespace has the plan of its label nameplate.dev/plan.',
+      description: 'The plans, by name. The label nameplate.dev/plan of a namespace names its plan.',
     },
     defaultPlan: {
       type: 'string',
@@ -385,7 +385,7 @@ export const operatorConfigSchema: Schema = {
       lingerSeconds: seconds(
         day,
         0,
-        'Minimum time for which Nameplate keeps the record of a released host or key. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. The record of a key prevents other accounts from taking the key.',
+        'Minimum time for which Nameplate keeps the record of a released host or key. The record of a host blocks nobody; it remembers failed certificate attempts, and orders for as long as they count. Without either, it is kept for ten minutes at most. The record of a key prevents other accounts from taking the key.',
       ),
     }),
     admission: section("The chart's admission policies, as installed.", {
@@ -398,7 +398,7 @@ export const operatorConfigSchema: Schema = {
       },
     }),
     controller: section('Settings of the controllers.', {
-      workers: count(4, 1, 64, 'Reconciles of one controller at the same time.'),
+      workers: count(4, 1, 64, 'How many reconciles each controller runs at the same time.'),
       reportFailuresAfterSeconds: seconds(
         300,
         1,

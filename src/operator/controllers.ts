@@ -21,11 +21,12 @@ import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import type {CertificateRequest, DomainClaim, HeldHosts, Project} from './model/kinds.ts';
 import {listedHosts} from './model/project-hosts.ts';
-import {planQueue} from './plan-queue.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
+import {domainsOfProject, domainsOfService, projectsOfService} from './state/dependents.ts';
+import {planQueue} from './state/plan-queue.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 
@@ -44,7 +45,7 @@ function addProjectController(manager: Manager, operator: Operator): void {
   const {stores, places} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
-  const ofService = (key: string) => stores.projects.byIndex(INDEX.service, key).map(keyOf);
+  const ofService = (key: string) => projectsOfService(stores, key);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
     .watch(stores.projects, delta => [...self(delta), ...queue.behind(delta)])
@@ -81,7 +82,6 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 function addDomainController(manager: Manager, operator: Operator): void {
   const {stores, scheduler, orderSchedule, config} = operator;
   const {workers} = config.controller;
-  const ofProject = (key: string) => stores.domains.byIndex(INDEX.project, key).map(keyOf);
   const queue = planQueue(stores, stores.domains);
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
@@ -90,7 +90,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...queue.behind(delta),
     ])
     .watch(stores.projects, delta =>
-      isOwnSummary(delta) ? [] : new Set([...ofProject(keyOf(delta.object)), ...hostKeysOf(delta)]),
+      isOwnSummary(delta) ? [] : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(delta)]),
     )
     .watch(stores.namespaces, delta => [
       ...stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf),
@@ -101,9 +101,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
       ...(freesSlot(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
-    .watch(stores.services, ({object}) =>
-      stores.projects.byIndex(INDEX.service, keyOf(object)).flatMap(project => ofProject(keyOf(project))),
-    )
+    .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)))
     .watch(stores.ingressClasses, ({object}) =>
       ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
     );
@@ -233,8 +231,8 @@ function self({object}: Delta<KubeObject>): string[] {
 }
 
 /**
- * The status of a Project summarizes its Domains. If each change of it triggered them, n Domains would trigger n² times.
- * But when a Project gets or loses its place in the plan, it also gets or loses its hosts.
+ * The status of a Project summarizes its Domains. If each change to that status triggered all its Domains, n Domains
+ * would cause n² reconciles. But a Project that gets or loses its place in the plan also gets or loses its hosts.
  */
 function isOwnSummary({object, old}: Delta<Project>): boolean {
   return (
@@ -291,7 +289,7 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** A change of the class that routes use affects all of them; a change of another class affects none. */
+/** A change to the class that routes use affects all of them; a change to another class affects none. */
 function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
   return object.metadata.name === config.routing.ingressClassName ? all() : [];
 }

@@ -1,13 +1,15 @@
 /**
- * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, and
- * versions of cert-manager or the edge that are too old. The log, /readyz, and a metric report it; the operator keeps
- * running.
+ * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, versions of
+ * cert-manager or the edge that are too old, and solvers that compete with tenants for node ports. The log, /readyz, and
+ * a metric report it; the operator keeps running.
  */
 import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
+import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {OperatorConfig} from './model/config.ts';
+import type {Issuer} from './model/kinds.ts';
 
 /** Earlier versions write the token of a challenge into a rule of the edge that is not exact. */
 const OLDEST_CERT_MANAGER = '1.18.0';
@@ -25,16 +27,23 @@ const CRD: ResourceType<KubeObject> = {
 export interface PromiseParts {
   readonly config: OperatorConfig;
   readonly client: KubeClient;
+  readonly clusterIssuers: ReadonlyStore<Issuer>;
   readonly registry: Registry;
   readonly logger: Logger;
 }
 
-/** Checks once, and returns the text for the readiness check, if any. */
-export function checkPromises({config, client, registry, logger}: PromiseParts): () => string | undefined {
-  const held = new Gauge({
+/** Checks once, except for issuers, which may change. Returns the text for the readiness check, if any. */
+export function checkPromises(parts: PromiseParts): () => string | undefined {
+  const {config, client, clusterIssuers, registry, logger} = parts;
+  const found: string[] = [];
+  const problems = () => [...found, ...issuerProblems(config, clusterIssuers)];
+  new Gauge({
     name: 'nameplate_promises_held',
     help: '1 if nothing is known to break the promises of the threat model, else 0.',
     registers: [registry],
+    collect() {
+      this.set(problems().length === 0 ? 1 : 0);
+    },
   });
   const info = new Gauge({
     name: 'nameplate_component_info',
@@ -42,11 +51,9 @@ export function checkPromises({config, client, registry, logger}: PromiseParts):
     labelNames: ['component', 'version'],
     registers: [registry],
   });
-  const problems: string[] = [];
-  const report = (found: readonly string[]) => {
-    for (const problem of found) logger.warn(problem);
-    problems.push(...found);
-    held.set(problems.length === 0 ? 1 : 0);
+  const report = (reported: readonly string[]) => {
+    for (const problem of reported) logger.warn(problem);
+    found.push(...reported);
   };
   report(configuredProblems(config));
   info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
@@ -54,7 +61,20 @@ export function checkPromises({config, client, registry, logger}: PromiseParts):
     info.set({component: 'cert-manager', version: version ?? 'unknown'}, 1);
     report(tooOld('cert-manager', version, OLDEST_CERT_MANAGER));
   });
-  return () => (problems.length === 0 ? undefined : problems.join(' '));
+  return () => problems().join(' ') || undefined;
+}
+
+/** Tenants share the cluster's node ports, and 28 Services use them up. */
+export function issuerProblems(
+  {certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig,
+  clusterIssuers: Pick<ReadonlyStore<Issuer>, 'get'>,
+): string[] {
+  const listed = [issuerRef, ...formerIssuerRefs].filter(({kind}) => kind === 'ClusterIssuer');
+  const exposed = listed.map(({name}) => clusterIssuers.get(name)).filter(issuer => issuer?.takesNodePorts);
+  return exposed.map(
+    issuer =>
+      `ClusterIssuer ${issuer?.metadata.name} gives each HTTP-01 solver a node port, and a tenant can use up the cluster's node ports: then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.`,
+  );
 }
 
 export function configuredProblems({admission, certificates, routing}: OperatorConfig): string[] {

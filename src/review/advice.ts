@@ -16,6 +16,7 @@ const EXEMPT = `${CERTIFICATES}.approval.exemptNamespaces`;
 const TENANT_HOSTS = `${CERTIFICATES}.approval.tenantCertificates.hosts`;
 const TENANT_SERVICES = `${CERTIFICATES}.approval.tenantCertificates.services`;
 const TRUSTED = 'admission.trusted';
+export const OTHER_GROUPS = 'admission.issuance.otherIssuerGroups';
 
 const none = (advice: string): Advice => ({values: [], advice});
 const trusted = (otherwise: string): Advice => ({
@@ -28,8 +29,8 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   issuers: none('No value allows it: change the Issuer, or use the platform issuer: list the hosts in a Project.'),
   'solver-annotations': trusted('For a tenant, no value allows it: remove the annotations.'),
   certificates: {
-    values: [TENANT_HOSTS, TENANT_SERVICES],
-    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. Otherwise, list the hosts in a Project, which gets the certificates. No value allows larger keys than RSA 4096.`,
+    values: [TENANT_HOSTS, TENANT_SERVICES, OTHER_GROUPS],
+    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. If another approver decides on its requests, list its group in ${OTHER_GROUPS}. Otherwise, list the hosts in a Project, which gets the certificates. No value allows larger keys than RSA 4096.`,
   },
   'solver-objects': none('No value allows it: remove the label.'),
   'edge-addresses': {

@@ -156,16 +156,20 @@ test('names the server of an Issuer once its issuer is listed', () => {
   expect(judged(certificate, {approval, tenantIssuers: {servers: [{url: SERVER}]}})).toBeUndefined();
 });
 
-test.each([
-  {what: 'an Issuer that does not exist', issuerRef: {name: 'gone', kind: 'Issuer'}, rule: 'approval/IssuerNotAllowed'},
-  {
-    what: 'another kind of issuer',
-    issuerRef: {name: 'a', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'},
-    rule: 'approval/OtherIssuerKind',
-  },
-])('says that no value keeps a Certificate from $what', ({issuerRef, rule}) => {
+test('says that no value keeps a Certificate from an Issuer that does not exist', () => {
   const gone = {name: 'gone', kind: 'Issuer', group: 'cert-manager.io'} as const;
   const approval = {tenantCertificates: {hosts: [gone], services: []}};
-  const reason = judged(certificateOf({dnsNames: [HELD], issuerRef}), {approval});
-  expect(reason).toMatchObject({rule, values: [], advice: expect.stringContaining('No value allows it')});
+  const reason = judged(certificateOf({dnsNames: [HELD], issuerRef: {name: 'gone', kind: 'Issuer'}}), {approval});
+  expect(reason).toMatchObject({
+    ...{rule: 'approval/IssuerNotAllowed', values: []},
+    advice: expect.stringContaining('No value allows it'),
+  });
+});
+
+test('names the group of an issuer on whose requests another approver must decide', () => {
+  const issuerRef = {name: 'a', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'};
+  expect(judged(certificateOf({dnsNames: [HELD], issuerRef}))).toMatchObject({
+    ...{rule: 'approval/OtherIssuerKind', values: ['admission.issuance.otherIssuerGroups']},
+    advice: expect.stringContaining('list awspca.cert-manager.io in admission.issuance.otherIssuerGroups'),
+  });
 });

@@ -21,7 +21,7 @@ import {
 import {judgedIssuer} from '../operator/state/slim.ts';
 import {INDEX, inNamespace} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
-import {approvalReason, issuerAdvice} from './advice.ts';
+import {approvalReason, issuerAdvice, OTHER_GROUPS} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
 import {type Desk, type Finding, type Judged, lastWriter, type Reason, subjectOf, type Unjudged} from './finding.ts';
 import {isFromCertificate} from './own.ts';
@@ -92,8 +92,8 @@ function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
   return {
     rule: 'approval/OtherIssuerKind',
     message: `Nameplate neither approves nor denies requests to the kind ${kind} of ${group}, and cert-manager's own approver must be off.`,
-    values: [],
-    advice: `No value allows it: let another approver, such as approver-policy, decide on the signers of ${group}.`,
+    values: [OTHER_GROUPS],
+    advice: `Let another approver, such as approver-policy, decide on the signers of ${group}, and list ${group} in ${OTHER_GROUPS}.`,
   };
 }
 

@@ -11,9 +11,12 @@ import {moving} from './attacks/moves.suite.ts';
 import {collide, copyKey, redirectAway} from './attacks/names.suite.ts';
 import {relayChallenges} from './attacks/rogue-issuer.suite.ts';
 import {leadElsewhere, writeRoutes} from './attacks/routes.suite.ts';
-import {misleadVerifier, squat} from './attacks/shared-resources.suite.ts';
+import {misleadVerifier, squat, takeNodePorts} from './attacks/shared-resources.suite.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
+  // Takes longest, and therefore begins first.
+  'name servers within the cluster are not queried, and rotating answers are reported only now and then':
+    misleadVerifier,
   'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,
   "a certificate for another tenant's host: every request is denied, and nothing is ordered": askForCertificates,
   'its own ACME server: no path on the edge, and no order, however its Issuer was created': relayChallenges,
@@ -24,8 +27,7 @@ const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
   'a redirect points only to its own host, whatever is written for one': redirectAway,
   'a key that is copied into another account works only for its owner': copyKey,
   'hosts that nobody has proved yet cannot be kept from their owner, however many there are': squat,
-  'name servers within the cluster are not queried, and rotating answers are reported only now and then':
-    misleadVerifier,
+  'all node ports: other tenants still get certificates': takeNodePorts,
 };
 
 describe.concurrent('attacks', () => {

@@ -17,11 +17,11 @@ export interface DomainClaimSpec {
    */
   since: string;
   /**
-   * Since when no other account has held it. Earlier failures do not delay this account's first attempt.
+   * The time since which no other account has held the host. Earlier failures do not delay this account's first attempt.
    */
   accountSince?: string;
   /**
-   * When the Domain was removed. A released claim blocks nobody and is deleted after a day, or when its orders no longer count.
+   * When the Domain was removed. A released claim blocks nobody. It is deleted after a day, or later, once its orders no longer count; without failed attempts and orders, after at most ten minutes.
    */
   releasedAt?: string;
   /**

@@ -42,7 +42,7 @@ export interface KeyClaimSpec {
    */
   validUntil?: string;
   /**
-   * When the APIKey was deleted or lost the key. A released key does not work. Nameplate keeps its record for a day, during which no other account can take the key, and at most the last thousand per account.
+   * When the APIKey was deleted or lost the key. A released key does not work. Nameplate keeps the record for a day (at most the last thousand per account). During that time, no other account can take the key.
    */
   releasedAt?: string;
 }

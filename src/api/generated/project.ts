@@ -58,7 +58,7 @@ export interface ProjectStatus {
    */
   observedGeneration?: number;
   /**
-   * The host under the platform's base domain. The project is always published there.
+   * The project's host under the platform's base domain.
    */
   defaultHost?: string;
   /**

@@ -71,7 +71,7 @@ export function canonicalName(name: string): string | undefined {
 
 /** The name without its first label; the root is its own parent. */
 export function parentOf(name: string): string {
-  // Not a regular expression: if an escape can be read in two ways, a stranger's name makes it try them all.
+  // Not a regular expression: if it could match an escape in two ways, a hostile name would make it try them all.
   for (let at = 0; at < name.length; at++) {
     if (name[at] === '.' && at < name.length - 1) return name.slice(at + 1);
     if (name[at] === '\\') at++;

@@ -1,6 +1,6 @@
 /**
  * Hedged requests: tries the candidates in order, each as soon as the one before has failed or `pause` is over, and
- * takes the first result. So a dead server costs a pause, not its timeout. Undefined if no candidate gives a result.
+ * takes the first result. So a dead server costs a pause instead of a timeout. Undefined if no candidate has one.
  */
 export async function hedged<C, T>(
   candidates: readonly C[],

@@ -36,7 +36,7 @@ export interface DnsScheduler {
   /** Idempotent. If the question changed, the old verdict is dropped and the host is checked soon. */
   watch(key: string, watched: WatchedHost): void;
   unwatch(key: string): void;
-  /** Checks a watched key soon. The same token again does nothing. Requests are rate-limited per account. */
+  /** Checks a watched key soon. Repeating a token has no effect. Requests are rate-limited per account. */
   request(key: string, token: string): void;
   get(key: string): CheckResult | undefined;
   /** Calls the handler when a result changes in a way that a reconcile can see. Returns the unsubscribe function. */

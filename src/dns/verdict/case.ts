@@ -8,6 +8,6 @@ export interface Case {
   readonly question: ProofQuestion;
   readonly evidence: HostEvidence;
   readonly classifications: readonly Classification[];
-  /** One entry for each name server of which no address answered. */
+  /** One entry for each name server none of whose addresses answered. */
   readonly silent: readonly ServerNoAnswer[];
 }

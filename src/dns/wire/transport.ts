@@ -44,7 +44,7 @@ export interface TransportOptions {
   readonly mayQuery: (endpoint: Endpoint) => boolean;
   /**
    * Milliseconds within which a datagram must be answered. It is sent again after half of that, so a query without an
-   * answer takes one and a half times as long. An exchange over TCP has the same time once more.
+   * answer takes one and a half times as long. An exchange over TCP gets the same time again.
    */
   readonly timeoutMs: number;
   /** Queries in flight to one address; others wait. Default 16. */
@@ -56,7 +56,7 @@ export interface TransportOptions {
 
 const FORMERR = 1;
 const NOTIMP = 4;
-/** Wrong datagrams that one query accepts. Only its server can send many, because they must match a random port. */
+/** Wrong datagrams that one query tolerates. Only its server can send many, because they must match a random port. */
 const MAX_DATAGRAMS = 64;
 
 export function createTransport(options: TransportOptions): DnsTransport {
@@ -112,7 +112,7 @@ async function exchangeUdpThenTcp(query: Query, edns: boolean, ms: number, signa
   return answer === 'truncated' ? withDeadline(ms, signal, deadline => overTcp(query, edns, deadline)) : answer;
 }
 
-/** The second datagram does not replace the first: the answer to the first may be on its way, and is as good. */
+/** The second datagram does not replace the first: the answer to the first may be on its way, and is just as good. */
 async function overUdp(query: Query, edns: boolean, repeatMs: number, signal: AbortSignal): Promise<Answer> {
   const id = randomInt(0x10000);
   let garbage: DecodeError | undefined;

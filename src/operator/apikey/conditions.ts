@@ -64,7 +64,7 @@ export const KeyReady = {
     ready(
       'False',
       'SecretConflict',
-      `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with another spec.secretName.`,
+      `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`,
     ),
   secretInvalid: (secret: string) =>
     ready(

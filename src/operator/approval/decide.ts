@@ -83,7 +83,10 @@ export function decide(
   );
 }
 
-/** By a claim, or as the default host of a Project that has a place in the plan, where each has its own certificate. */
+/**
+ * By a claim or, if default hosts have their own certificates, as the default host of a Project that has a place in the
+ * plan.
+ */
 function howHeld(
   {stores, config, places}: DecisionBasis,
   namespace: string,
@@ -93,14 +96,14 @@ function howHeld(
   const object = stores.namespaces.get(namespace);
   if (!object || object.metadata.deletionTimestamp) return undefined;
   if (holderOf(claimOf(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
-  if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit of the base domain
+  if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit for the base domain
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
   return project && places.has(project) ? 'DefaultHost' : undefined;
 }
 
 /**
- * A request is the operator's own by the UID of the Certificate that owns it and by the user who created it. Names and
- * annotations prove nothing: the writer of a request writes them too.
+ * The UID of the owning Certificate and the user who created a request decide whether it is the operator's own. Names
+ * and annotations prove nothing: the writer of a request writes them too.
  */
 function originDenial(
   {stores, config}: DecisionBasis,
@@ -133,7 +136,7 @@ function originDenial(
   );
 }
 
-/** An Issuer is also judged when a request uses it: one that was created before the policies gets nothing. */
+/** An Issuer is also judged when a request uses it: one that was created before the policies gains nothing. */
 function issuerDenial(
   {stores}: DecisionBasis,
   {metadata, spec}: DeepReadonly<CertificateRequest>,

@@ -66,7 +66,7 @@ interface Queue {
   readonly renewal: boolean;
   /** The key by which the account's orders are counted. */
   readonly account: string;
-  /** No order of the queue has waited longer. */
+  /** When the order that has waited longest in this queue began to wait. */
   readonly sinceMs: number;
   orders: WaitingOrder[];
 }
@@ -96,9 +96,10 @@ function queuesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Queue[] {
 }
 
 /**
- * Removes from a queue the orders that cannot go within the horizon. In that time, no more new hosts of a domain can go
- * than its limit, in the order of the queue, and no more orders of a host than its allowed attempts. Otherwise, a
- * tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a window.
+ * Removes from a queue the orders that cannot be placed within the horizon. Keeps, in the order of the queue, as many
+ * new hosts of each domain as its limit allows in that time, and as many orders of each host as it may have attempts.
+ * Otherwise, a tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a
+ * window.
  */
 function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Budgets): WaitingOrder[] {
   const {windowSeconds, newHostsPerDomain, domainWindowSeconds} = orderBudget;

@@ -27,6 +27,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   const made: MadeOrder[] = [];
   const recorded = new Set<string | undefined>();
   const add = (host: string, account: string, orders: DeepReadonly<Order[]> = []) => {
+    if (orders.length === 0) return; // most claims
     const domain = registrableDomain(host) ?? host;
     for (const {at, request, renewal = false} of orders) {
       recorded.add(request);

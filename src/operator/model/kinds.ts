@@ -111,6 +111,8 @@ export interface Issuer extends KubeObject {
   spec?: IssuerSpec;
   /** Not part of the API: why the Issuer of a namespace is not used, judged once when it is cached. */
   problem?: string | undefined;
+  /** Not part of the API: whether the Services of HTTP-01 solvers take node ports, judged once when it is cached. */
+  takesNodePorts?: boolean;
   status?: {conditions?: CertificateCondition[]};
 }
 
@@ -131,7 +133,10 @@ export interface IssuerSpec {
   };
 }
 interface ChallengeSolver {
-  http01?: {ingress?: {name?: string; ingressTemplate?: object}; gatewayHTTPRoute?: object};
+  http01?: {
+    ingress?: {name?: string; serviceType?: string; ingressTemplate?: object};
+    gatewayHTTPRoute?: {serviceType?: string};
+  };
   dns01?: {
     webhook?: object;
     rfc2136?: {nameserver: string};

@@ -52,15 +52,19 @@ export const ProjectReady = {
     ready(
       'False',
       'PlanLimitReached',
-      `Plan ${plan} allows ${limit} Projects per account, and other Projects already use them up. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`,
+      `Plan ${plan} allows ${limit} Projects per account, and other Projects already use all of them. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`,
     ),
   certificate: (host: string) =>
-    ready('False', 'CertificateNotReady', `The certificate of ${host} is being issued. Then the project is published.`),
+    ready(
+      'False',
+      'CertificateNotReady',
+      `The certificate of ${host} is being issued. Nameplate will then publish the project.`,
+    ),
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
     ready(
       'False',
       'CertificateFailed',
-      `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} Host and issuer belong to the platform: ask the platform team to fix the cause and then to run, in this namespace: cmctl renew ${certificate}`,
+      `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`,
     ),
   certManagerMissing: (host: string) =>
     ready(
@@ -72,7 +76,7 @@ export const ProjectReady = {
     ready(
       'False',
       'CertificateNotReady',
-      `The certificate issued for ${host} is for ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
+      `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
     ),
   refused: (message: string, published: boolean) =>
     ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
@@ -99,7 +103,7 @@ export const DomainsReady = {
     domainsReady(
       'False',
       'PlanLimitReached',
-      'The custom domains of this Project are ignored, because it exceeds the plan. See the condition Ready.',
+      'The custom domains of this Project are ignored, because the Project exceeds the limit of the plan. See the condition Ready.',
     ),
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
   waiting: (waiting: readonly string[], total: number) =>

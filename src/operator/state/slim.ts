@@ -23,13 +23,13 @@ import type {
 /** Finds the EndpointSlices of a Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 const LABELS: ReadonlySet<string> = new Set<string>([...Object.values(LABEL), SERVICE_NAME]);
-/** Ours, those of routes that the edge reads, and those in which cert-manager records the names in a Secret. */
+/** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
   ...['entrypoints', 'tls', 'middlewares'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
   ...['alt-names', 'common-name', 'ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`),
 ]);
-/** In characters. The names and values that we read are shorter, so one that is cut equals none of them. */
+/** In characters. The names and values that we read are shorter, so a truncated one never equals any of them. */
 const MAX_VALUE = 256;
 const MAX_MESSAGE = 1024;
 /** In characters of JSON. */
@@ -140,7 +140,7 @@ function conditionsOf({status}: Issuer | CertificateRequest, types: readonly str
   }));
 }
 
-export function slimIssuer(issuer: Issuer): Issuer {
+function slimIssuer(issuer: Issuer): Issuer {
   const {apiVersion, kind, metadata} = slimMetadata(issuer);
   return {apiVersion, kind, metadata, status: {conditions: conditionsOf(issuer, ['Ready'])}};
 }
@@ -149,6 +149,13 @@ export function slimChallenge(challenge: Challenge): Challenge {
   const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
   const dnsName = cut(spec.dnsName);
   return {apiVersion, kind, metadata, spec: {dnsName}, status: {processing: status?.processing ?? false}};
+}
+
+/** Without a serviceType, cert-manager uses NodePort. */
+export function slimClusterIssuer(issuer: Issuer): Issuer {
+  const http01 = (issuer.spec?.acme?.solvers ?? []).flatMap(solver => (solver.http01 ? [solver.http01] : []));
+  const types = http01.map(({ingress, gatewayHTTPRoute}) => (ingress ?? gatewayHTTPRoute)?.serviceType || 'NodePort');
+  return {...slimIssuer(issuer), ...(types.includes('NodePort') && {takesNodePorts: true})};
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */

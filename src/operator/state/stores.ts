@@ -6,7 +6,7 @@ import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {accountId} from '../model/account.ts';
+import {accountId, waitsForPlan} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -18,8 +18,8 @@ import {
   judgedIssuer,
   slimCertificate,
   slimChallenge,
+  slimClusterIssuer,
   slimEndpointSlice,
-  slimIssuer,
   slimMetadata,
   slimRoute,
   slimSecret,
@@ -77,7 +77,11 @@ export const INDEX = {
   namespace: 'namespace',
   /** Projects by "namespace/host" of their default host; route objects of default hosts by namespace. */
   defaultHost: 'defaultHost',
+  /** Domains by "namespace/name" of their Project, except those that are refused whatever the Project says. */
   project: 'project',
+  /** Accepted Domains, and those not judged yet, by namespace. */
+  accepted: 'accepted',
+  /** EndpointSlices by "namespace/name" of their Service, and Projects that do not wait for their plan. */
   service: 'service',
   redirectTo: 'redirectTo',
   /** Domains and APIKeys by "Condition/Reason" of what they wait for, across all namespaces. */
@@ -135,7 +139,7 @@ export function createStores(
       : undefined,
     challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
-    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimIssuer}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
     routes: routeKinds.map(resource => ({
       resource,
@@ -176,11 +180,30 @@ function hostsOf(request: DeepReadonly<kinds.CertificateRequest>): string[] {
   return host === undefined ? [] : [host];
 }
 
+/**
+ * Why a Domain is not accepted, whatever its Project says: the host, the plan, or another Project that lists the host.
+ * A change of any of them requeues the Domain.
+ */
+const INDEPENDENT_REASONS: ReadonlySet<string> = new Set([
+  'InvalidHost',
+  'ReservedHost',
+  'HostInOtherProject',
+  'PlanRequired',
+  'PlanLimitReached',
+]);
+
+function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
+  const accepted = status?.conditions?.find(({type}) => type === 'Accepted');
+  return accepted?.status === 'False' ? accepted.reason : undefined;
+}
+
 function addIndexes(stores: Stores): void {
   const {claims, heldHosts, challenges, projects, domains, apiKeys, keyClaims, namespaces} = stores;
   const {endpointSlices, secrets, routes} = stores;
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
-  projects.addIndex(INDEX.service, project => [inNamespace(project, project.spec.service.name)]);
+  projects.addIndex(INDEX.service, project =>
+    waitsForPlan(project) ? [] : [inNamespace(project, project.spec.service.name)],
+  );
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
   projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
   claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
@@ -188,7 +211,12 @@ function addIndexes(stores: Stores): void {
   challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
   domains.addIndex(INDEX.host, domain => [domain.spec.host]);
   domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
-  domains.addIndex(INDEX.project, domain => [inNamespace(domain, domain.spec.projectRef.name)]);
+  domains.addIndex(INDEX.project, domain =>
+    INDEPENDENT_REASONS.has(refusalOf(domain) ?? '') ? [] : [inNamespace(domain, domain.spec.projectRef.name)],
+  );
+  domains.addIndex(INDEX.accepted, domain =>
+    refusalOf(domain) === undefined ? [domain.metadata.namespace ?? ''] : [],
+  );
   domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );

@@ -1,11 +1,11 @@
 /** What all tenants share: hosts that nobody has yet, and the time of the verifier. */
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow, listAll} from '../../support/kube.ts';
-import {admin, cluster, visitor} from '../world.ts';
-import {ingressesFor, newAttacker, type Victim} from './attackers.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../world.ts';
+import {ingressesFor, make, newAttacker, type Victim} from './attackers.ts';
 
 /** Of plan pro, in test/support/values.yaml. */
 const MAX_DOMAINS = 20;
@@ -46,6 +46,31 @@ export async function squat(victim: Victim): Promise<void> {
   expect(attempts.names()).toEqual({certificates: [], requests: [], orders: []});
   for (const host of coveted) expect(await ingressesFor(host, self.namespace)).toEqual([]);
   await attempts.stop();
+}
+
+/** A Service has at most 100 ports here, so the last ones go one by one. */
+export async function takeNodePorts(): Promise<void> {
+  const attacker = await newAttacker('attack-ports', {issuer: 'none'});
+  const {self, client} = attacker;
+  const taken: string[] = [];
+  const take = async (count: number): Promise<void> => {
+    const ports = Array.from({length: count}, (_, n) => ({name: `p${n}`, port: 1000 + n}));
+    const name = `ports-${taken.length}`;
+    await make(attacker, SERVICE, name, {spec: {type: 'NodePort', ports}});
+    taken.push(name);
+  };
+  const takeAll = async (count: number): Promise<string> => {
+    for (;;) {
+      const refusal = await take(count).then(() => undefined, String);
+      if (refusal !== undefined) return refusal;
+    }
+  };
+  await takeAll(100);
+  expect(await takeAll(1)).toContain('range is full');
+  const other = await newClusterTenant('ports', {issuer: 'acme'});
+  const host = other.host('shop');
+  await other.goLive({primary: host});
+  for (const name of taken) await client.delete(SERVICE, {namespace: self.namespace, name});
 }
 
 /** Its name servers are the cluster's own addresses, in every notation; and a record that never stays the same. */

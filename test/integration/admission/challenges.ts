@@ -3,6 +3,13 @@ import {EDGE, type Manifest, manifest} from './manifests.ts';
 
 /** The one server that the platform lists for Issuers of tenants. */
 export const LISTED_SERVER = 'https://ca.example/directory';
+/** On requests to issuers of this group, another approver decides. */
+export const OTHER_GROUP = 'issuers.example.net';
+/** The flags of Helm that list both. */
+export const LISTED = [
+  ...['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`],
+  ...['--set', `admission.issuance.otherIssuerGroups[0]=${OTHER_GROUP}`],
+];
 export const HELD = 'shop.example.com';
 
 /** The label of what solves a challenge. */

@@ -69,6 +69,15 @@ export const refusedChanges: readonly RefusedChange[] = [
     says: 'list it in spec.domains of a Project',
   },
   {
+    what: 'the kind of the issuer in an annotation of an Ingress, after its name',
+    object: {
+      ...elsewhere('by-kind'),
+      metadata: {...elsewhere('by-kind').metadata, annotations: {'cert-manager.io/issuer': 'any'}},
+    },
+    patch: annotate('cert-manager.io/issuer-kind', 'ClusterIssuer'),
+    says: 'Nameplate would not approve a certificate from ClusterIssuer any',
+  },
+  {
     what: 'an annotation of a managed Ingress, through its status',
     object: OURS_EXISTING('Ingress'),
     patch: annotate('traefik.ingress.kubernetes.io/router.priority', '9999'),

@@ -1,7 +1,7 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {BY_DNS, challenge, HELD, LISTED_SERVER, SOLVER, solverIngress} from './challenges.ts';
+import {BY_DNS, challenge, HELD, LISTED_SERVER, OTHER_GROUP, SOLVER, solverIngress} from './challenges.ts';
 import {EDGE, type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
 
 const account = {privateKeySecretRef: {name: 'account'}};
@@ -148,6 +148,13 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt',
   })),
   {
+    attack: 'a Certificate for an issuer of a group on whose requests Nameplate does not decide',
+    object: manifest('Certificate', 'other-kind', {
+      spec: {...certificate, issuerRef: {name: 'pca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}},
+    }),
+    says: 'Or ask the platform team to list awspca.cert-manager.io in admission.issuance.otherIssuerGroups',
+  },
+  {
     attack: 'a Certificate whose key takes cert-manager half a minute',
     object: manifest('Certificate', 'slow', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 8192}}}),
     says: 'cert-manager would take too long to generate this key',
@@ -179,9 +186,9 @@ export const issuanceDeeds: readonly ObjectDeed[] = [
     object: manifest('Certificate', 'listed', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 4096}}}),
   },
   {
-    deed: 'create a Certificate from an issuer of a kind that Nameplate does not approve',
-    object: manifest('Certificate', 'other-kind', {
-      spec: {...certificate, issuerRef: {name: 'pca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}},
+    deed: 'create a Certificate from an issuer of a group on whose requests another approver decides',
+    object: manifest('Certificate', 'other-approver', {
+      spec: {...certificate, issuerRef: {name: 'any', kind: 'AnyIssuer', group: OTHER_GROUP}},
     }),
   },
   {

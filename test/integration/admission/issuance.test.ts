@@ -6,7 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
-import {BY_DNS, challenge, HELD, LISTED_SERVER, solverIngress} from './challenges.ts';
+import {BY_DNS, challenge, HELD, LISTED, solverIngress} from './challenges.ts';
 import {issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT} from './manifests.ts';
 
@@ -14,7 +14,7 @@ let world: AdmissionWorld;
 
 beforeAll(async () => {
   world = await startAdmissionWorld();
-  await world.install('--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`);
+  await world.install(...LISTED);
   const [listed] = issuanceDeeds;
   const passes = () =>
     world.act('tenant', 'create', listed?.object, '--dry-run=server').then(
@@ -59,6 +59,9 @@ describe('what cert-manager creates', () => {
     JSON.stringify(patch),
     ...flags,
   ];
+
+  const resource = {apiGroup: 'any.example', kind: 'Any', name: 'any'};
+  const resourcePath = {path: '/any', pathType: 'Exact', backend: {resource}};
 
   test.each(unheld)('$deed is refused while the namespace holds nothing', async ({object}) => {
     await expect(act('certManager', 'create', object)).rejects.toThrow('nameplate-challenges');
@@ -114,6 +117,20 @@ describe('what cert-manager creates', () => {
       "The host of a challenge, and of its solver's route, cannot be changed",
     );
   });
+
+  test.each([
+    {edit: 'a rule without a path', spec: {rules: [{host: HELD}]}},
+    {edit: 'a backend that is no Service', spec: {rules: [{host: HELD, http: {paths: [resourcePath]}}]}},
+    {edit: 'no label', metadata: {labels: {'acme.cert-manager.io/http01-solver': null}}},
+  ])(
+    'a tenant cannot change the route of a challenge, which cert-manager reads unchecked: $edit, with another class',
+    async ({spec, metadata = {}}) => {
+      const edit = {metadata, spec: {...spec, ingressClassName: 'internal'}};
+      await expect(asTenant(...patched('ingress', 'held', edit))).rejects.toThrow(
+        'Only cert-manager may change the route of a challenge',
+      );
+    },
+  );
 
   test.each([
     {kind: 'challenge', name: 'held'},

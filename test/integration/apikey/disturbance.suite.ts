@@ -54,11 +54,11 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
     const refused = [old, key].map(each => refusalsOf(world(), each));
     await forgetKeys(world());
     await liar.writeStatus({account: 'liar', sha256: digestOf(key)});
-    expect(world().authority.authenticate(key)).toEqual({refused: 'unavailable'});
+    expect(world().authenticator.authenticate(key)).toEqual({refused: 'unavailable'});
     await world().restartOperator();
-    await owner.until('keys are judged again', () => world().authority.problem() === undefined);
+    await owner.until('keys are judged again', () => world().authenticator.problem() === undefined);
     for (const each of [old, key]) {
-      expect(world().authority.authenticate(each)).toMatchObject({account: 'unrecorded', keyId: 'unrecorded/shop'});
+      expect(world().authenticator.authenticate(each)).toMatchObject({account: 'unrecorded', keyId: 'unrecorded/shop'});
     }
     await liar.becomes({Active: 'Active', Ready: 'Issued'});
     await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
@@ -85,9 +85,9 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
     await wiped.wipeStatus();
     await forgetKeys(world());
     await world().restartOperator();
-    await shown.until('keys are judged again', () => world().authority.problem() === undefined);
+    await shown.until('keys are judged again', () => world().authenticator.problem() === undefined);
     for (const [index, account] of ['shown', 'wiped'].entries()) {
-      expect(world().authority.authenticate(keys[index] ?? '')).toMatchObject({account});
+      expect(world().authenticator.authenticate(keys[index] ?? '')).toMatchObject({account});
     }
     for (const tenant of [older, elder]) await tenant.becomes({Active: 'Active', Ready: 'Issued'});
     for (const tenant of [shown, wiped]) await tenant.works();
@@ -130,7 +130,7 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
     const tenant = await newKeyTenant(world(), 'away');
     const key = await tenant.issued();
     const graceMs = 2_000;
-    const impatient = await world().authorityWith(graceMs);
+    const impatient = await world().authenticatorWith(graceMs);
     expect(impatient.authenticate(key)).toHaveProperty('account');
     await world().api.crash();
     const since = performance.now();
@@ -160,18 +160,18 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
 }
 
 /** Deletes all records, as if they had never existed. */
-async function forgetKeys({client, authority, keyClaims}: KeyWorld): Promise<void> {
+async function forgetKeys({client, authenticator, keyClaims}: KeyWorld): Promise<void> {
   await client.delete(KEY_CLAIM, {name: COMPLETE});
-  await until('no key is judged', () => authority.problem()?.includes('not recorded all API keys yet'));
+  await until('no key is judged', () => authenticator.problem()?.includes('not recorded all API keys yet'));
   const hashes = [...keyClaims.list()].map(({metadata}) => metadata.name).filter(name => name !== COMPLETE);
   for (const name of hashes) await client.delete(KEY_CLAIM, {name});
 }
 
 /** Collects each refusal that calls a key invalid, checking every millisecond. */
-function refusalsOf({authority}: KeyWorld, key: string): {end(): unknown[]} {
+function refusalsOf({authenticator}: KeyWorld, key: string): {end(): unknown[]} {
   const refusals: unknown[] = [];
   const listening = setInterval(() => {
-    const answer = authority.authenticate(key);
+    const answer = authenticator.authenticate(key);
     if ('refused' in answer && answer.refused === 'invalid') refusals.push(answer);
   }, 1);
   return {

@@ -24,7 +24,7 @@ export function endSuite(world: () => KeyWorld): void {
       const since = performance.now();
       await tenant.ends(key);
       latencies.push(performance.now() - since);
-      expect(world().authority.authenticate(key)).toEqual({refused: 'invalid', detail: 'This key was revoked.'});
+      expect(world().authenticator.authenticate(key)).toEqual({refused: 'invalid', detail: 'This key was revoked.'});
       await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
       await until(
         'the last write is audited',
@@ -118,7 +118,7 @@ export function endSuite(world: () => KeyWorld): void {
     await marker.issued();
     expect(await again.issued()).toBe(key);
     expect(again.secret()?.metadata.uid).toBe(metadata?.uid);
-    expect(world().authority.authenticate(key)).toMatchObject({account: 'acme'});
+    expect(world().authenticator.authenticate(key)).toMatchObject({account: 'acme'});
   });
 
   test('also where that one has its Secret under another name', async () => {

@@ -35,7 +35,7 @@ export function issueSuite(world: () => KeyWorld): void {
     expect(metadata?.labels).toEqual({[LABEL.managedBy]: 'nameplate', [LABEL.apiKey]: 'shop'});
     expect(metadata?.ownerReferences, 'a restore would lose the key to the garbage collector').toBeUndefined();
     const scopes = new Set(['messages:read', 'messages:process']);
-    expect(world().authority.authenticate(key)).toEqual({account: 'acme', keyId: 'made/shop', scopes});
+    expect(world().authenticator.authenticate(key)).toEqual({account: 'acme', keyId: 'made/shop', scopes});
     const events = async () => {
       const notes: unknown[] = [];
       for await (const {items} of world().client.list(EVENT, {namespace: 'made'})) notes.push(...items);
@@ -66,10 +66,10 @@ export function issueSuite(world: () => KeyWorld): void {
     const key = await tenant.issued();
     const namespace = await world().client.get(NAMESPACE, {name: 'account'});
     const uid = namespace?.metadata.uid ?? '';
-    expect(world().authority.authenticate(key)).toMatchObject({account: uid});
+    expect(world().authenticator.authenticate(key)).toMatchObject({account: uid});
     await world().client.patch(NAMESPACE, {name: 'account'}, {metadata: {labels: {[LABEL.account]: 'moved'}}});
     await tenant.until('the key is the new account’s', async () => {
-      const holder = world().authority.authenticate(key);
+      const holder = world().authenticator.authenticate(key);
       return 'account' in holder && holder.account === 'moved';
     });
     expect(tenant.key(), 'the same key').toBe(key);
@@ -124,7 +124,7 @@ export function issueSuite(world: () => KeyWorld): void {
     ]);
     expect(refused.status).not.toHaveProperty('sha256');
     expect(JSON.stringify(refused.status), 'it is not told whose it is').not.toContain('owner');
-    expect(world().authority.authenticate(key)).toMatchObject({account: 'owner'});
+    expect(world().authenticator.authenticate(key)).toMatchObject({account: 'owner'});
     await thief.deleteSecret();
     await thief.becomes({Active: 'Active', Ready: 'Issued'});
     expect(await thief.works()).not.toBe(key);
@@ -161,7 +161,7 @@ export function issueSuite(world: () => KeyWorld): void {
     await from.delete();
     await to.becomes({Active: 'Active', Ready: 'Issued'});
     expect(await to.works()).toBe(key);
-    expect(world().authority.authenticate(key)).toMatchObject({account: 'moving', keyId: 'to/shop'});
+    expect(world().authenticator.authenticate(key)).toMatchObject({account: 'moving', keyId: 'to/shop'});
   });
 
   test('by three writes: the Secret, the record, the status', async () => {

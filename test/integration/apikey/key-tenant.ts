@@ -152,11 +152,11 @@ export class KeyTenant {
   }
 
   accepts(key: string): boolean {
-    return 'account' in this.world.authority.authenticate(key);
+    return 'account' in this.world.authenticator.authenticate(key);
   }
 
   #keyId(key: string): string | undefined {
-    const answer = this.world.authority.authenticate(key);
+    const answer = this.world.authenticator.authenticate(key);
     return 'keyId' in answer ? answer.keyId : undefined;
   }
 

@@ -1,6 +1,6 @@
 /**
  * What the tests of APIKeys share: a real API server with audit log and RBAC, the operator under the chart's service
- * account, and the authority of the messages API under its own.
+ * account, and the authenticator of the messages API under its own.
  */
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
@@ -10,7 +10,7 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/base/clock.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
-import {type KeyAuthority, watchKeys} from '../../../src/keys/authority.ts';
+import {type KeyAuthenticator, watchKeys} from '../../../src/keys/authenticator.ts';
 import {KEY_CLAIM, type KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {SECRET} from '../../../src/operator/model/kinds.ts';
@@ -44,12 +44,12 @@ export interface KeyWorld {
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Waits until these two show a write. */
   seen(write: WriteRecord): Promise<void>;
-  readonly authority: KeyAuthority;
+  readonly authenticator: KeyAuthenticator;
   operator(): OperatorProcess;
   /** Replaces the operator's process with another one; `config` changes sections of its configuration. */
   restartOperator(config?: Readonly<Record<string, unknown>>): Promise<void>;
-  /** A separate authority, which trusts known keys for this long. */
-  authorityWith(graceMs: number): Promise<KeyAuthority>;
+  /** A separate authenticator, which trusts known keys for this long. */
+  authenticatorWith(graceMs: number): Promise<KeyAuthenticator>;
   /** Every request and answer of all users as the API server noted them; of Secrets without the bodies. */
   auditLog(): Promise<string>;
   /** All that the operators have logged, at the level debug. */
@@ -85,12 +85,12 @@ export async function startKeyWorld(): Promise<KeyWorld> {
   const secrets = new Reflector<KeySecret>({client, resource: SECRET, backoff, ...common});
   const keyClaims = new Reflector<KeyClaim>({client, resource: KEY_CLAIM, backoff, ...common});
   running.push(apiKeys.run(end.signal), secrets.run(end.signal), keyClaims.run(end.signal));
-  const authorityWith = async (graceMs: number) => {
+  const authenticatorWith = async (graceMs: number) => {
     const options = {...common, registry: new Registry()};
-    const {authority, run: follow} = watchKeys({client: messagesClient, graceMs, ...options});
+    const {authenticator, run: follow} = watchKeys({client: messagesClient, graceMs, ...options});
     running.push(follow(end.signal));
-    await until('the keys are known', () => authority.problem() === undefined);
-    return authority;
+    await until('the keys are known', () => authenticator.problem() === undefined);
+    return authenticator;
   };
   return {
     api,
@@ -104,13 +104,13 @@ export async function startKeyWorld(): Promise<KeyWorld> {
       const expectation = store.expect(write);
       if (expectation) await store.reflecting(expectation, AbortSignal.timeout(20_000));
     },
-    authority: await authorityWith(60_000),
+    authenticator: await authenticatorWith(60_000),
     operator,
     restartOperator: async changes => {
       await operator().kill();
       await start(changes);
     },
-    authorityWith,
+    authenticatorWith,
     auditLog: () => readFile(audit, 'utf8'),
     operatorLogs: async () => (await Promise.all(operators.map(({logFile}) => readFile(logFile, 'utf8')))).join(''),
     stop: async () => {

@@ -64,7 +64,7 @@ export function rightsSuite(world: () => KeyWorld): void {
     ];
     const heard = new Set<string>();
     const accountOf = (key: string) => {
-      const answer = world().authority.authenticate(key);
+      const answer = world().authenticator.authenticate(key);
       return 'account' in answer ? answer.account : answer.refused;
     };
     const listening = setInterval(() => {

@@ -71,7 +71,7 @@ export function rotationSuite(world: () => KeyWorld): void {
     await thief.applySecret({key: old});
     await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
     await owner.becomes(ROTATING);
-    expect(world().authority.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
+    expect(world().authenticator.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
   });
 
   test('and nobody gets an ended key by writing its hash as that of a previous key', async () => {
@@ -88,7 +88,7 @@ export function rotationSuite(world: () => KeyWorld): void {
     const {status} = await thief.becomes(ACTIVE);
     expect(status).not.toHaveProperty('previous');
     expect(thief.claim(key)).toBeUndefined();
-    expect(world().authority.authenticate(key)).toEqual({refused: 'invalid'});
+    expect(world().authenticator.authenticate(key)).toEqual({refused: 'invalid'});
     expect(thief.accepts(own)).toBe(true);
   });
 

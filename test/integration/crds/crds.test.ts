@@ -57,13 +57,13 @@ describe.concurrent('refused, with a message that helps', () => {
       case: 'the Secret of an APIKey cannot be changed',
       spec: {scopes, secretName: 'one'},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; create another APIKey',
+      says: 'secretName cannot be changed; create another APIKey',
     },
     {
       case: 'nor named later',
       spec: {scopes},
       changed: {scopes, secretName: 'other'},
-      says: 'the Secret of a key cannot be changed; create another APIKey',
+      says: 'secretName cannot be changed; create another APIKey',
     },
   ])('$case', async ({case: name, spec, changed, says}) => {
     const key = name.toLowerCase().replaceAll(' ', '-');

@@ -26,7 +26,7 @@ const faults: readonly Fault[] = [
   {title: 'There is no record yet', found: 'nothing at `shop`', zone: {at: both, records: ''}},
   {
     title: 'An address instead of the CNAME',
-    found: '`shop A 192.0.2.7`, perhaps from a proxy of the provider',
+    found: "`shop A 192.0.2.7`, perhaps from the provider's proxy",
     zone: {at: both, records: 'shop A 192.0.2.7'},
   },
   {
@@ -36,7 +36,7 @@ const faults: readonly Fault[] = [
   },
   {
     title: 'A CNAME to somewhere else',
-    found: '`shop CNAME www`, an address of another host',
+    found: '`shop CNAME www`, the name of another host',
     zone: {at: both, records: 'shop CNAME www\nwww A 192.0.2.99'},
   },
   {title: 'An apex without its TXT record', found: 'only the ALIAS', zone: {at: both, records: ALIAS}, apex: true},

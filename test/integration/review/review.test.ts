@@ -10,14 +10,13 @@ import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import {type AdmissionWorld, startAdmissionWorld} from '../admission/admission-world.ts';
-import {challenge, HELD, LISTED_SERVER, solverIngress} from '../admission/challenges.ts';
+import {challenge, HELD, LISTED, solverIngress} from '../admission/challenges.ts';
 import {issuanceAttacks, issuanceDeeds} from '../admission/issuance.rows.ts';
 import {type Manifest, managed, manifest, OURS, TENANT} from '../admission/manifests.ts';
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
-const LISTED = ['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`] as const;
 const AUDIT = ['--set', 'admission.mode=audit'] as const;
 /** Only programs write these, so the review does not judge them as a tenant's. */
 const OF_PROGRAMS = ['Order', 'Challenge', 'HeldHosts'];

@@ -1,10 +1,10 @@
 /** Which Domains or Projects are requeued when a slot in a plan becomes free. */
-import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
-import type {KubeObject} from '../runtime/kube/object.ts';
-import {accountId, waitsForPlan} from './model/account.ts';
-import type {Domain, Project} from './model/kinds.ts';
-import {agesOf} from './state/ages.ts';
-import {accountIn, INDEX, type Stores} from './state/stores.ts';
+import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
+import {accountId, waitsForPlan} from '../model/account.ts';
+import type {Domain, Project} from '../model/kinds.ts';
+import {agesOf} from './ages.ts';
+import {accountIn, INDEX, type Stores} from './stores.ts';
 
 type Limited = Domain | Project;
 

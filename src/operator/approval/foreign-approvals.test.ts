@@ -5,7 +5,7 @@ import {systemClock} from '../../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
-import {watchForeignApprovals} from './foreign.ts';
+import {watchForeignApprovals} from './foreign-approvals.ts';
 
 const POD = {apiVersion: 'v1', kind: 'Pod', metadata: {name: 'nameplate-0', namespace: 'nameplate'}};
 

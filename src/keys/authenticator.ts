@@ -30,7 +30,7 @@ export interface KeyRefusal {
   readonly detail?: string;
 }
 
-export interface KeyAuthorityOptions {
+export interface KeyAuthenticatorOptions {
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Since when (in monotonic milliseconds) the cache may be stale; undefined while it is current. */
@@ -43,10 +43,10 @@ export interface KeyAuthorityOptions {
   readonly graceMs: number;
 }
 
-export class KeyAuthority {
-  readonly #options: KeyAuthorityOptions;
+export class KeyAuthenticator {
+  readonly #options: KeyAuthenticatorOptions;
 
-  constructor(options: KeyAuthorityOptions) {
+  constructor(options: KeyAuthenticatorOptions) {
     this.#options = options;
   }
 
@@ -104,9 +104,9 @@ const IDLE_TIMEOUT_MS = 90_000;
 /** Reconnects soon after the API server is back, because a revocation may have been missed. */
 const BACKOFF = {initialMs: 200, maxMs: 2_000, factor: 2, jitter: 0.5};
 
-/** An authority over all keys in the cluster. `run` watches them until the signal aborts, and never rejects. */
+/** An authenticator for all keys in the cluster. `run` watches them until the signal aborts, and never rejects. */
 export function watchKeys({graceMs, ...options}: WatchKeysOptions): {
-  readonly authority: KeyAuthority;
+  readonly authenticator: KeyAuthenticator;
   run(signal: AbortSignal): Promise<void>;
 } {
   const reflector = new Reflector<KeyClaim>({
@@ -117,8 +117,8 @@ export function watchKeys({graceMs, ...options}: WatchKeysOptions): {
     backoff: BACKOFF,
   });
   const lostSince = () => reflector.lostSince;
-  const authority = new KeyAuthority({keyClaims: reflector.store, lostSince, clock: options.clock, graceMs});
-  return {authority, run: signal => reflector.run(signal)};
+  const authenticator = new KeyAuthenticator({keyClaims: reflector.store, lostSince, clock: options.clock, graceMs});
+  return {authenticator, run: signal => reflector.run(signal)};
 }
 
 /** The part of a record that a request needs. */

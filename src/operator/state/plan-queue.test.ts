@@ -1,11 +1,11 @@
 import {expect, test} from 'vitest';
-import {LABEL} from '../api/names.ts';
-import {Store} from '../runtime/cache/store.ts';
-import {type KubeObject, keyOf} from '../runtime/kube/object.ts';
-import {accountId} from './model/account.ts';
-import type {Domain} from './model/kinds.ts';
+import {LABEL} from '../../api/names.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import {accountId} from '../model/account.ts';
+import type {Domain} from '../model/kinds.ts';
 import {planQueue} from './plan-queue.ts';
-import {INDEX} from './state/stores.ts';
+import {INDEX} from './stores.ts';
 
 const onHandlerError = (error: unknown) => {
   throw error;

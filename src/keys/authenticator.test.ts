@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {API_VERSION} from '../api/names.ts';
 import {ManualClock} from '../base/manual-clock.ts';
 import {Store} from '../runtime/cache/store.ts';
-import {KeyAuthority} from './authority.ts';
+import {KeyAuthenticator} from './authenticator.ts';
 import {digestOf, mintKey} from './format.ts';
 import {COMPLETE, type KeyClaim} from './keyclaim.ts';
 
@@ -35,7 +35,7 @@ class Given {
     },
   });
   lostSince: number | undefined;
-  readonly authority = new KeyAuthority({
+  readonly authenticator = new KeyAuthenticator({
     keyClaims: this.store,
     lostSince: () => this.lostSince,
     clock: this.clock,
@@ -49,8 +49,8 @@ class Given {
 
 describe('a key', () => {
   test('with a record belongs to the account that the record names', () => {
-    const {authority} = new Given(held({scopes: ['messages:read', 'messages:process']}));
-    expect(authority.authenticate(KEY)).toEqual({
+    const {authenticator} = new Given(held({scopes: ['messages:read', 'messages:process']}));
+    expect(authenticator.authenticate(KEY)).toEqual({
       account: 'acme',
       keyId: 'a/shop',
       scopes: new Set(['messages:read', 'messages:process']),
@@ -62,7 +62,7 @@ describe('a key', () => {
     ['in another time zone', held({expiresAt: '2026-06-01T02:00:01+02:00'}), KEY],
     ['the previous key, in the overlap', replaced(), OLD],
   ])('works %s', (_, claim, key) => {
-    expect(new Given(claim).authority.authenticate(key)).toHaveProperty('account', 'acme');
+    expect(new Given(claim).authenticator.authenticate(key)).toHaveProperty('account', 'acme');
   });
 
   test.each([
@@ -79,59 +79,59 @@ describe('a key', () => {
     ['released in the future of a clock that is ahead', held({releasedAt: '2026-07-01T00:00:00Z'}), KEY, undefined],
     ['without an account', held({account: ''}), KEY, undefined],
   ] as const)('is refused: %s', (_, claim, key, detail) => {
-    const answer = new Given(claim).authority.authenticate(key);
+    const answer = new Given(claim).authenticator.authenticate(key);
     expect(answer).toEqual({refused: 'invalid', ...(detail && {detail: expect.stringMatching(detail)})});
   });
 
   test('ends by the clock, without a change to its record', async () => {
-    const {authority, clock} = new Given(held({expiresAt: '2026-06-01T00:00:10Z'}));
+    const {authenticator, clock} = new Given(held({expiresAt: '2026-06-01T00:00:10Z'}));
     await clock.advance(9_999);
-    expect(authority.authenticate(KEY)).toHaveProperty('account');
+    expect(authenticator.authenticate(KEY)).toHaveProperty('account');
     await clock.advance(1);
-    expect(authority.authenticate(KEY)).toHaveProperty('refused', 'invalid');
+    expect(authenticator.authenticate(KEY)).toHaveProperty('refused', 'invalid');
   });
 
   test('is forgotten with its record', () => {
-    const {authority, store} = new Given(held());
+    const {authenticator, store} = new Given(held());
     store.remove(held());
-    expect(authority.authenticate(KEY)).toEqual({refused: 'invalid'});
+    expect(authenticator.authenticate(KEY)).toEqual({refused: 'invalid'});
   });
 
   test('is neither accepted nor refused before the operator has recorded all keys', () => {
-    const {authority, store} = new Given(held());
+    const {authenticator, store} = new Given(held());
     store.remove(ALL);
-    for (const key of [KEY, UNKNOWN]) expect(authority.authenticate(key)).toEqual({refused: 'unavailable'});
-    expect(authority.problem()).toMatch(/not recorded all API keys yet/);
+    for (const key of [KEY, UNKNOWN]) expect(authenticator.authenticate(key)).toEqual({refused: 'unavailable'});
+    expect(authenticator.problem()).toMatch(/not recorded all API keys yet/);
     store.upsert(ALL);
-    expect(authority.problem()).toBeUndefined();
-    expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
-    expect(authority.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
+    expect(authenticator.problem()).toBeUndefined();
+    expect(authenticator.authenticate(KEY)).toHaveProperty('account', 'acme');
+    expect(authenticator.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
   });
 });
 
 describe('while the API server is away', () => {
   test('known keys work for the grace and not a moment longer, and again when it is back', async () => {
     const given = new Given(held());
-    const {authority, clock} = given;
+    const {authenticator, clock} = given;
     given.lostSince = clock.monotonic();
     await clock.advance(GRACE_MS);
-    expect(authority.problem()).toBeUndefined();
-    expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
-    expect(authority.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
+    expect(authenticator.problem()).toBeUndefined();
+    expect(authenticator.authenticate(KEY)).toHaveProperty('account', 'acme');
+    expect(authenticator.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
     await clock.advance(1);
-    expect(authority.problem()).toMatch(/unreachable for 30 s/);
-    expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
-    expect(authority.authenticate('garbage')).toHaveProperty('refused', 'invalid');
+    expect(authenticator.problem()).toMatch(/unreachable for 30 s/);
+    expect(authenticator.authenticate(KEY)).toEqual({refused: 'unavailable'});
+    expect(authenticator.authenticate('garbage')).toHaveProperty('refused', 'invalid');
     given.lostSince = undefined;
-    expect(authority.authenticate(KEY)).toHaveProperty('account', 'acme');
+    expect(authenticator.authenticate(KEY)).toHaveProperty('account', 'acme');
   });
 
   test('before the first list, and without the kind, no key can be checked', () => {
-    const {store, authority} = new Given();
+    const {store, authenticator} = new Given();
     store.markMissing();
-    expect(authority.authenticate(KEY)).toEqual({refused: 'unavailable'});
+    expect(authenticator.authenticate(KEY)).toEqual({refused: 'unavailable'});
     const syncing = new Store<KeyClaim>({onHandlerError: () => undefined});
-    const fresh = new KeyAuthority({
+    const fresh = new KeyAuthenticator({
       keyClaims: syncing,
       lostSince: () => 0,
       clock: new ManualClock(),

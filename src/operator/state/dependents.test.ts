@@ -1,0 +1,90 @@
+import {beforeEach, describe, expect, test} from 'vitest';
+import {API_VERSION} from '../../api/names.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
+import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
+import {createStores, type Stores} from './stores.ts';
+
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+certificates: {issuerRef: {name: letsencrypt}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+
+let stores: Stores;
+let put: (kind: string, name: string, spec: object, condition?: object) => void;
+
+beforeEach(() => {
+  const caches = new Map<string, Store<KubeObject>>();
+  const cache = ({kind}: ResourceType) => {
+    const store = new Store<KubeObject>({
+      onHandlerError: error => {
+        throw error;
+      },
+    });
+    caches.set(kind, store);
+    return store;
+  };
+  put = (kind, name, spec, condition) => {
+    const metadata = {name, namespace: 'a', uid: name, resourceVersion: `${Math.random()}`};
+    const status = condition && {status: {conditions: [condition]}};
+    caches.get(kind)?.upsert({apiVersion: API_VERSION, kind, metadata, ...{spec, ...status}});
+  };
+  stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, []);
+});
+
+const naming = {service: {name: 'web', port: 80}};
+const refused = (type: string, reason: string) => ({type, status: 'False', reason});
+
+function putDomain(name: string, projectRef: string, condition?: object): void {
+  put('Domain', name, {host: name, projectRef: {name: projectRef}}, condition);
+}
+
+describe('of 50,000 objects that wait for their plan', () => {
+  beforeEach(() => {
+    put('Project', 'shop', naming);
+    putDomain('shop.example.com', 'shop', {type: 'Accepted', status: 'True', reason: 'Accepted'});
+    for (let n = 0; n < 50_000; n++) {
+      put('Project', `p${n}`, naming, refused('Ready', 'PlanLimitReached'));
+      putDomain(`h${n}.example.com`, 'shop', refused('Accepted', 'PlanLimitReached'));
+    }
+  });
+
+  test('a change to a Service, an EndpointSlice, or a Project concerns none', () => {
+    expect(projectsOfService(stores, 'a/web')).toEqual(['a/shop']);
+    expect(domainsOfService(stores, 'a/web')).toEqual(['a/shop.example.com']);
+    expect(domainsOfProject(stores, 'a/shop')).toEqual(['a/shop.example.com']);
+  });
+});
+
+test.each(['InvalidHost', 'ReservedHost', 'HostInOtherProject', 'PlanRequired', 'PlanLimitReached'])(
+  'a Domain with the reason %s depends neither on its Project nor on a Service',
+  reason => {
+    put('Project', 'shop', naming);
+    putDomain('shop.example.com', 'shop', refused('Accepted', reason));
+    expect([domainsOfProject(stores, 'a/shop'), domainsOfService(stores, 'a/web')]).toEqual([[], []]);
+  },
+);
+
+test.each(['ProjectNotFound', 'NoSuccessfulDeploy', 'RedirectLoop'])(
+  'a Domain with the reason %s depends on its Project',
+  reason => {
+    putDomain('shop.example.com', 'shop', refused('Accepted', reason));
+    expect(domainsOfProject(stores, 'a/shop')).toEqual(['a/shop.example.com']);
+  },
+);
+
+test('a new Domain depends on the Service of its own Project, even if that Project waits for its plan', () => {
+  put('Project', 'shop', naming, refused('Ready', 'PlanLimitReached'));
+  put('Project', 'other', {service: {name: 'other', port: 80}});
+  putDomain('shop.example.com', 'shop');
+  putDomain('other.example.com', 'other');
+  expect(domainsOfService(stores, 'a/web')).toEqual(['a/shop.example.com']);
+});
