@@ -24,7 +24,10 @@ export interface ManagerOptions {
   readonly leaderElection?: LeaderElectionOptions;
   /** How long running reconciles may take to end at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
-  /** A leader that gets no response for this long, except about its lease, ends. Default 120 000 ms. */
+  /**
+   * A leader that gets no response for this long, except about its lease, ends. A cache without a watch for this long is
+   * not ready. Default 120 000 ms.
+   */
   readonly maxSilenceMs?: number;
   /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
   readonly reportFailuresAfterMs?: number;
@@ -52,7 +55,7 @@ export interface HealthCheck {
 }
 
 export interface Health {
-  /** All caches have settled. A standby can be ready too. */
+  /** All caches have settled, and none has lost its watch for long. A standby can be ready too. */
   readonly ready: boolean;
   /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
@@ -160,8 +163,12 @@ class ProcessManager implements Manager {
   }
 
   health(): Health {
-    const caches = this.#caches.map(({resource, reflector: {store}}): HealthCheck => {
-      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing', message: store.state};
+    const {clock, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
+    const now = clock.monotonic();
+    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): HealthCheck => {
+      const isLost = store.state === 'synced' && now - lostSince >= maxSilenceMs;
+      const message = isLost ? 'its watch is lost, and it may be out of date' : store.state;
+      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing' && !isLost, message};
     });
     const loops = this.#controllers.map((controller): HealthCheck => {
       const stuck = controller.stuck();

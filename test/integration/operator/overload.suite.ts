@@ -1,5 +1,5 @@
 /** What the API server does not accept: what concerns no object is not reported on any, and what is served stays Ready. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
@@ -29,13 +29,17 @@ export function overloadSuite(world: () => OperatorWorld): void {
   beforeAll(async () => {
     proxy = await startFaultProxy(world().api, {kubeconfig: world().kubeconfig});
   });
+  afterEach(() => {
+    proxy.intercept = () => undefined;
+  });
   afterAll(() => proxy?.stop());
 
   test('429 for a while, when a new version changes the route of every host: no condition and no event says so', async () => {
     const {history, config} = world();
     await world().operator().stop();
     const since = newest(world());
-    const ready = new Set(history.list(kinds.DOMAIN).filter(isReady).map(keyOf));
+    const ready = history.list(kinds.DOMAIN).filter(isReady);
+    const routes = ready.map(({metadata: {name, namespace = ''}}) => ({namespace, name: routeName(namespace, name)}));
     const refused = new Map<string, number>();
     proxy.intercept = seen => {
       if (!isChange(seen)) return undefined;
@@ -45,14 +49,15 @@ export function overloadSuite(world: () => OperatorWorld): void {
     const routing = {...(config.routing as object), traefik: {httpEntryPoint: ENTRY_POINT}};
     const controller = {...(config.controller as object), reportFailuresAfterSeconds: 2};
     await world().startOperator('overloaded', {routing, controller}, proxy.kubeconfig);
-    const routes = () => history.list(kinds.INGRESS).filter(({metadata}) => metadata.name.endsWith('-http'));
-    const attempts = ({metadata}: kinds.Ingress) =>
-      refused.get(`/apis/networking.k8s.io/v1/namespaces/${metadata.namespace}/ingresses/${metadata.name}`) ?? 0;
-    await until('each was refused twice', () => routes().every(route => attempts(route) >= 2), PATIENCE);
+    const attempts = ({namespace, name}: Named) =>
+      refused.get(`/apis/networking.k8s.io/v1/namespaces/${namespace}/ingresses/${name}-http`) ?? 0;
+    await until('each was refused twice', () => routes.every(route => attempts(route) >= 2), PATIENCE);
     proxy.intercept = () => undefined;
-    await until('each has changed', () => routes().every(isChanged), PATIENCE);
-    expect(ready.size).toBeGreaterThan(0);
-    const later = history.versions(kinds.DOMAIN).filter(({at, key}) => at > since && ready.has(key));
+    const routeOf = ({namespace, name}: Named) => history.get(kinds.INGRESS, `${namespace}/${name}-http`);
+    await until('each has changed', () => routes.every(route => isChanged(routeOf(route))), PATIENCE);
+    expect(routes.length).toBeGreaterThan(0);
+    const keys = new Set(ready.map(keyOf));
+    const later = history.versions(kinds.DOMAIN).filter(({at, key}) => at > since && keys.has(key));
     expect(later.filter(({object}) => !isReady(object)).map(({key}) => key)).toEqual([]);
     const events = history.versions(EVENT).filter(({at, object}) => at > since && isFailure(object.reason));
     expect(events.map(({object}) => `${object.reason} ${object.regarding?.name}: ${object.note}`)).toEqual([]);
@@ -136,6 +141,11 @@ export function overloadSuite(world: () => OperatorWorld): void {
   });
 }
 
+interface Named {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 const STALE = 'stale';
 
 /** Makes the operator write an object that it has made for a host. */
@@ -177,8 +187,8 @@ function isFailure(reason: string | undefined): boolean {
   return reason === 'Refused' || reason === 'Retrying';
 }
 
-function isChanged({metadata}: kinds.Ingress): boolean {
-  return metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'] === ENTRY_POINT;
+function isChanged(ingress: kinds.Ingress | undefined): boolean {
+  return ingress?.metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'] === ENTRY_POINT;
 }
 
 function newest({history}: OperatorWorld): number {

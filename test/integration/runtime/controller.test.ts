@@ -34,9 +34,18 @@ interface Running {
 
 /** A manager with one controller on the ConfigMaps of the namespace. */
 function run(reconcile: Reconcile, options: Partial<ControllerOptions> & Partial<ManagerOptions> = {}): Running {
-  const {shutdownGraceMs = 5_000, reportFailuresAfterMs = 300_000, logger: log = logger, ...rest} = options;
+  const {shutdownGraceMs = 5_000, reportFailuresAfterMs = 300_000, maxSilenceMs = 120_000, ...others} = options;
+  const {logger: log = logger, ...rest} = others;
   const identity = {identity: 'test', reportingController: 'test.dev/controller'};
-  const common = {client, clock: systemClock, logger: log, registry, shutdownGraceMs, reportFailuresAfterMs};
+  const common = {
+    client,
+    clock: systemClock,
+    logger: log,
+    registry,
+    shutdownGraceMs,
+    reportFailuresAfterMs,
+    maxSilenceMs,
+  };
   const manager = createManager({...common, ...identity});
   const store = manager.cache(CONFIG_MAP, {namespace});
   const named = (key: string) => !key.endsWith('/kube-root-ca.crt');
@@ -300,6 +309,18 @@ test('health: not ready until the caches have settled', async () => {
   proxy.intercept = () => undefined;
   await until('it is ready', () => manager.health().ready);
   expect(manager.health()).toMatchObject({ready: true, live: true, leader: true});
+});
+
+test('health: not ready while a cache has lost its watch for long', async () => {
+  const {manager} = run(async () => done(), {maxSilenceMs: 300});
+  await until('it is ready', () => manager.health().ready);
+  // Answered, so that the process does not end.
+  proxy.intercept = () => ({kind: 'answer', status: 500, body: 'broken'});
+  proxy.disconnect();
+  await until('it is not ready', () => !manager.health().ready);
+  expect(manager.health().live).toBe(true);
+  proxy.intercept = () => undefined;
+  await until('it is ready again', () => manager.health().ready);
 });
 
 test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {
