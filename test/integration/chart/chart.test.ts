@@ -158,7 +158,7 @@ describe('an installation', () => {
     const crd = join(copy, 'files/crds/projects.nameplate.dev.yaml');
     await writeFile(crd, (await readFile(crd, 'utf8')).replace('shortNames: [proj]', 'shortNames: [newer]'));
     await helm('package', copy, '--destination', folder);
-    const archive = join(folder, 'nameplate-0.1.0.tgz');
+    const archive = join(folder, 'nameplate-0.2.0.tgz');
     await helm('upgrade', 'nameplate', archive, ...release.slice(2));
     const shortNames = () =>
       server.kubectl('get', 'crd', 'projects.nameplate.dev', '-o', 'jsonpath={.spec.names.shortNames[*]}');
