@@ -2,7 +2,8 @@
  * Durable POST /messages a second, beside what bounds it: the disk's own fdatasync rate, a commit per request, and servers
  * that store nothing. (SQLite as Node builds it calls fsync, which costs as much or a little more.) All in one run, in turns, so that what disturbs the machine disturbs all.
  *
- *     node bench/messages/bench.ts [ROUNDS] [SECONDS]      default 3 rounds of 2 seconds each
+ *     node bench/messages/bench.ts [ROUNDS] [SECONDS]           default 3 rounds of 2 seconds each
+ *     node bench/messages/bench.ts ROUNDS SECONDS layers        only the HTTP layers that store nothing, 64 clients
  *
  * Prints medians over the rounds, and what the goals of the project are met by. Needs wrk.
  */
@@ -14,10 +15,11 @@ import {cpus} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {which} from '../../test/cluster/children.ts';
-import {KINDS, type Kind} from './kinds.ts';
+import {KINDS, type Kind, LAYERS} from './kinds.ts';
 
-const CONNECTIONS = [1, 16, 64, 256] as const;
-type Connections = (typeof CONNECTIONS)[number];
+const onlyLayers = process.argv[4] === 'layers';
+const CONNECTIONS = onlyLayers ? [64] : [1, 16, 64, 256];
+const kinds: readonly Kind[] = onlyLayers ? LAYERS : KINDS;
 const CLOCK_TICKS = 100; // of /proc/PID/stat, on every Linux of today
 
 const run = promisify(execFile);
@@ -54,7 +56,7 @@ function cpuMicros({process: {pid}}: Server): number {
   return ((Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS) * 1e6;
 }
 
-async function measure(server: Server, connections: Connections): Promise<Sample> {
+async function measure(server: Server, connections: number): Promise<Sample> {
   const before = cpuMicros(server);
   const script = join(import.meta.dirname, 'post.lua');
   const options = ['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--latency'];
@@ -99,28 +101,42 @@ class Results {
   readonly syncs: number[] = [];
   readonly #samples = new Map<string, Sample[]>();
 
-  add(kind: Kind, connections: Connections, sample: Sample): void {
+  add(kind: Kind, connections: number, sample: Sample): void {
     const key = `${kind} ${connections}`;
     this.#samples.set(key, [...(this.#samples.get(key) ?? []), sample]);
   }
 
-  get(kind: Kind, connections: Connections, what: keyof Sample): number {
-    return median((this.#samples.get(`${kind} ${connections}`) ?? []).map(sample => sample[what]));
+  get(kind: Kind, connections: number, what: keyof Sample): number {
+    return median(this.#all(kind, connections).map(sample => sample[what]));
+  }
+
+  /** How many times as good the first is, within each round: median, worst, and best. */
+  ratios(kind: Kind, other: Kind, what: 'perSecond' | 'cpuMicros'): readonly [number, number, number] {
+    const [ours, theirs] = [this.#all(kind, 64), this.#all(other, 64)];
+    const ratios = ours.map((sample, round) => {
+      const ratio = sample[what] / (theirs[round]?.[what] ?? Number.NaN);
+      return what === 'perSecond' ? ratio : 1 / ratio;
+    });
+    return [median(ratios), Math.min(...ratios), Math.max(...ratios)];
+  }
+
+  #all(kind: Kind, connections: number): readonly Sample[] {
+    return this.#samples.get(`${kind} ${connections}`) ?? [];
   }
 }
 
 function table(results: Results): string {
   const cell = (value: number, digits: number) => value.toFixed(digits).padStart(8);
   const rows = CONNECTIONS.flatMap(connections =>
-    KINDS.map(kind => {
+    kinds.map(kind => {
       const [rate, p50, p99, cpu] = (['perSecond', 'p50Ms', 'p99Ms', 'cpuMicros'] as const).map(what =>
         results.get(kind, connections, what),
       );
       const figures = [cell(rate ?? 0, 0), cell(p50 ?? 0, 2), cell(p99 ?? 0, 2), cell(cpu ?? 0, 0)];
-      return `${String(connections).padStart(4)}  ${kind.padEnd(24)}${figures.join('')}`;
+      return `${String(connections).padStart(4)}  ${kind.padEnd(32)}${figures.join('')}`;
     }),
   );
-  return [`   c  ${''.padEnd(24)}  POST/s  p50 ms  p99 ms  CPU us`, ...rows].join('\n');
+  return [`   c  ${''.padEnd(32)}  POST/s  p50 ms  p99 ms  CPU us`, ...rows].join('\n');
 }
 
 /** The goals, all at 64 connections but for the last. */
@@ -146,6 +162,27 @@ function goals(results: Results): string {
     .join('\n');
 }
 
+/** Within rounds, because another load on the machine changes from round to round. */
+function layers(results: Results): string {
+  const pairs: readonly (readonly [Kind, Kind])[] = [
+    ['no-op', 'fastify no-op'],
+    ['no-op', 'fastify no-op, checks'],
+    ['no-op, batched', 'fastify no-op, batched'],
+    ['no-op, batched', 'fastify no-op, checks, batched'],
+  ];
+  const rows = pairs.map(([ours, theirs]) => {
+    const cells = (['perSecond', 'cpuMicros'] as const).map(what => {
+      const [middle = 0, ...range] = results.ratios(ours, theirs, what).map(ratio => ratio.toFixed(2));
+      return `${middle} (${range.join(' to ')})`.padEnd(24);
+    });
+    return `${`${ours} / ${theirs}`.padEnd(52)}${cells.join('')}`;
+  });
+  return [
+    `${'ratios within a round: median (lowest to highest)'.padEnd(52)}POST/s                  POSTs per CPU`,
+    ...rows,
+  ].join('\n');
+}
+
 async function main(): Promise<void> {
   if (!which('wrk')) throw new Error('wrk is missing on this machine; please install it (Debian: apt-get install wrk)');
   // Beside the sources: the folder for temporary files is often in memory, where a sync costs nothing.
@@ -153,12 +190,13 @@ async function main(): Promise<void> {
   const servers = new Map<Kind, Server>();
   const results = new Results();
   try {
-    for (const kind of KINDS) servers.set(kind, await startServer(kind, folder));
+    for (const kind of kinds) servers.set(kind, await startServer(kind, folder));
     for (const server of servers.values()) await measure(server, 64); // warm
     for (let round = 0; round < rounds; round++) {
-      results.syncs.push(syncsPerSecond(folder));
+      if (!onlyLayers) results.syncs.push(syncsPerSecond(folder));
       for (const connections of CONNECTIONS) {
-        for (const [kind, server] of servers) results.add(kind, connections, await measure(server, connections));
+        const turns = round % 2 === 0 ? [...servers] : [...servers].reverse();
+        for (const [kind, server] of turns) results.add(kind, connections, await measure(server, connections));
       }
     }
   } finally {
@@ -168,7 +206,8 @@ async function main(): Promise<void> {
   console.log(
     `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`,
   );
-  console.log(`fdatasync: ${median(results.syncs).toFixed(0)}/s\n\n${table(results)}\n\n${goals(results)}`);
+  console.log(`${table(results)}\n\n${layers(results)}`);
+  if (!onlyLayers) console.log(`\nfdatasync: ${median(results.syncs).toFixed(0)}/s\n${goals(results)}`);
 }
 
 await main();

@@ -2,11 +2,14 @@
  * One of the servers that are compared: `node server.ts KIND FOLDER`. It prints the port it listens on. All answer the
  * same request with the same body; they differ in what is done before, and in when it is answered.
  */
+import {isUtf8} from 'node:buffer';
+import {randomUUID} from 'node:crypto';
 import {join} from 'node:path';
-import Fastify from 'fastify';
+import Fastify, {type FastifyInstance} from 'fastify';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../../src/base/clock.ts';
+import {bearerKey} from '../../src/messages/access/auth.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
 import {createKeyTable, keyHash} from '../../src/messages/access/key-table.ts';
 import {AccountLimiter} from '../../src/messages/access/limiter.ts';
@@ -103,22 +106,31 @@ function noStore(wait: () => Promise<void>): MessageStore {
   return {append} as unknown as MessageStore;
 }
 
-async function serveStore(store: MessageStore): Promise<number> {
+/** What both layers do for each request beyond HTTP. */
+function checks() {
   const entry = {account: 'bench', keyId: 'bench', sha256: keyHash(KEY), scopes: ['messages:write']} as const;
   const limiter = new AccountLimiter(unlimited);
-  const handlers = createHandlers({store, limiter, clock: systemClock, bodyBytes: config.limits.bodyBytes});
-  const authenticator = createKeyTable({keys: [entry]});
   const holdings = new Holdings(holdLimits(config.limits));
-  const metrics = requestMetrics(registry, holdings);
-  const monotonic = () => systemClock.monotonic();
-  const app = createApp({authenticator, handlers, holdings, limiter, monotonic, description: {}, metrics, logger});
+  const authenticator = createKeyTable({keys: [entry]});
+  return {authenticator, limiter, holdings, metrics: requestMetrics(registry, holdings), clock: systemClock, logger};
+}
+
+async function serveStore(store: MessageStore): Promise<number> {
+  const {bodyBytes} = config.limits;
+  const handlers = createHandlers({store, bodyBytes});
+  const app = createApp({...checks(), handlers, bodyBytes, description: {}});
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 
-/**
- * The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. What our
- * layer does beyond that at each request: the check of UTF-8, the account's limits, a request id, metrics, the log.
- */
+const string = {type: 'string'};
+const SCHEMA = {
+  body: {type: 'object', required: ['message'], properties: {message: string}},
+  response: {
+    202: {type: 'object', properties: {id: string, message: string, status: string, createdAt: string}},
+  },
+};
+
+/** The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
   const known = keyHash(KEY);
@@ -126,18 +138,58 @@ async function serveFastify(wait: () => Promise<void>): Promise<number> {
     const key = request.headers.authorization?.slice('Bearer '.length) ?? '';
     if (keyHash(key) !== known) await reply.code(401).send();
   });
-  const string = {type: 'string'};
-  const properties = {id: string, message: string, status: string, createdAt: string};
-  const schema = {
-    body: {type: 'object', required: ['message'], properties: {message: string}},
-    response: {202: {type: 'object', properties}},
-  };
-  app.post<{Body: {message: string}}>('/messages', {schema}, async (request, reply) => {
+  answerSubmissions(app, wait);
+  return listen(app);
+}
+
+/**
+ * The same with what our layer does for each request that is as it should be: scope, limits of the account, UTF-8,
+ * request id, the same headers, metrics, log. What our layer refuses beyond that, this one does not.
+ */
+async function serveFastifyWithChecks(wait: () => Promise<void>): Promise<number> {
+  const {authenticator, limiter, holdings, metrics, clock} = checks();
+  const app = Fastify({logger: false, bodyLimit: config.limits.bodyBytes, genReqId: () => randomUUID()});
+  app.addHook('onRequest', (request, reply, done) => {
+    const start = clock.monotonic();
+    const principal = authenticator.authenticate(bearerKey(request.headers.authorization) ?? '');
+    if ('refused' in principal || !principal.scopes.has('messages:write')) return reply.code(401).send();
+    const hold = holdings.enter(principal.account);
+    const length = Number(request.headers['content-length']);
+    if (typeof hold === 'string' || !limiter.take(principal.account, length, start).ok || hold.grow(length)) {
+      return reply.code(429).send();
+    }
+    reply.raw.on('close', () => {
+      hold.release();
+      limiter.answered(principal.account, length, start);
+      metrics.observe('submit', reply.statusCode, clock.monotonic() - start);
+      if (logger.isLevelEnabled('debug')) logger.debug({requestId: request.id}, 'request');
+    });
+    return done();
+  });
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', {parseAs: 'buffer'}, (_, body: Buffer, done) =>
+    isUtf8(body) ? done(null, JSON.parse(body.toString())) : done(new Error('not UTF-8')),
+  );
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const {id} = request.body as {id?: string};
+    reply.headers({'cache-control': 'no-store', 'x-request-id': request.id, location: `messages/${id}`});
+    done(null, payload);
+  });
+  answerSubmissions(app, wait);
+  return listen(app);
+}
+
+function answerSubmissions(app: FastifyInstance, wait: () => Promise<void>): void {
+  app.post<{Body: {message: string; id?: string}}>('/messages', {schema: SCHEMA}, async ({body}, reply) => {
     await wait();
     const now = Date.now();
+    body.id = ids.next(now); // For headers that name it.
     reply.code(202);
-    return {id: ids.next(now), message: request.body.message, status: 'queued', createdAt: new Date(now).toISOString()};
+    return {id: body.id, message: body.message, status: 'queued', createdAt: new Date(now).toISOString()};
   });
+}
+
+async function listen(app: FastifyInstance): Promise<number> {
   await app.listen({port: 0, host: '127.0.0.1'});
   return (app.server.address() as {port: number}).port;
 }
@@ -151,5 +203,7 @@ const servers: Readonly<Record<Kind, () => Promise<number>>> = {
   'no-op, batched': () => serveStore(noStore(atEndOfTurn())),
   'fastify no-op': () => serveFastify(atOnce),
   'fastify no-op, batched': () => serveFastify(atEndOfTurn()),
+  'fastify no-op, checks': () => serveFastifyWithChecks(atOnce),
+  'fastify no-op, checks, batched': () => serveFastifyWithChecks(atEndOfTurn()),
 };
 process.stdout.write(`${await servers[kind]()}\n`);

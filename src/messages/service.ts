@@ -11,7 +11,7 @@ import type {LimitsConfig, MessagesConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
-import {LIST_LIMIT} from './http/parameters.ts';
+import {LIST_MAX} from './http/schemas.ts';
 import {startApiServer} from './http/server.ts';
 import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
 import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
@@ -53,10 +53,11 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const holdings = new Holdings(holdLimits(config.limits));
   const app = createApp({
     authenticator,
-    handlers: createHandlers({store, limiter, clock, bodyBytes}),
+    handlers: createHandlers({store, bodyBytes}),
     holdings,
     limiter,
-    monotonic: () => clock.monotonic(),
+    clock,
+    bodyBytes,
     description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),
     metrics: requestMetrics(registry, holdings),
     logger,
@@ -87,7 +88,7 @@ const TOTAL_REQUESTS = 8192;
 
 /** As configured, but raised if the longest body or response would not fit, or one account could take everything. */
 export function holdLimits({bodyBytes, heldBytes, account}: LimitsConfig): HoldLimits {
-  const longest = answerBytes(LIST_LIMIT.max, {bodyBytes});
+  const longest = answerBytes(LIST_MAX, bodyBytes);
   const accountBytes = Math.max(account.heldBytes, 2 * longest);
   return {
     accountBytes,

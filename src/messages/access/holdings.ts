@@ -65,7 +65,7 @@ export class Holdings {
     const account = this.#accounts.get(name) ?? {name, requests: 0, bytes: 0, waiting: []};
     if (account.requests >= this.#limits.accountRequests) return 'account';
     if (this.#requests >= this.#limits.totalRequests) return 'total';
-    this.#accounts.set(name, account);
+    if (account.requests === 0) this.#accounts.set(name, account);
     account.requests += 1;
     this.#requests += 1;
     return new Held(this, account);

@@ -66,13 +66,3 @@ export function problem(status: number, code: ProblemCode, detail: string, optio
 export function isProblem({contentType}: Answer): boolean {
   return contentType === 'application/problem+json';
 }
-
-/** 400 for one parameter of the body, at `pointer`. */
-export function badMember(pointer: string, detail: string): Answer {
-  return problem(400, 'invalid_parameter', detail, {errors: [{detail, pointer}]});
-}
-
-/** 400 for one parameter of the query. */
-export function badQuery(parameter: string, detail: string): Answer {
-  return problem(400, 'invalid_parameter', detail, {errors: [{detail, parameter}]});
-}

@@ -1,44 +1,47 @@
-/** From request to response: request id, route, key, scope, operation, and what they share. */
+/** From request to response: request id, operation, key, scope, input, and what they share. */
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
-import type {AccountLimiter} from '../access/limiter.ts';
-import {StoreError} from '../store/store.ts';
-import {type Answer, isProblem, problem} from './answer.ts';
-import {discardBody} from './body.ts';
-import {type Exchange, type Handlers, overBound} from './handlers.ts';
+import {StoreError, type StoreRefusal} from '../store/store.ts';
+import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
+import {discardBody, readJsonBody} from './body.ts';
+import type {Handlers, Subject} from './handlers.ts';
+import {admission, type Limits, overBound, overLimit} from './limits.ts';
+import {type KeyedOperation, OPERATIONS, type Operation} from './operations.ts';
 import {PublicAnswers} from './public-answers.ts';
-import {allowed, matchPath, type Route, routeOf} from './routes.ts';
+import {allowed, matchPath, operationOf} from './routes.ts';
+import {decodeQuery, validatorOf} from './validate.ts';
 
 export interface RequestMetrics {
   observe(route: string, status: number, ms: number): void;
 }
 
-export interface AppOptions {
+export interface AppOptions extends Limits {
   readonly authenticator: Authenticator;
   readonly handlers: Handlers;
   readonly holdings: Holdings;
-  readonly limiter: AccountLimiter;
-  /** Milliseconds since an arbitrary point. */
-  readonly monotonic: () => number;
+  readonly bodyBytes: number;
   /** The OpenAPI document. */
   readonly description: object;
   readonly metrics: RequestMetrics;
   readonly logger: Logger;
 }
 
-/** What is known about a request when it ends, for log and metrics. */
-interface Trace {
+/** One request, from its headers until its response was sent or its connection was closed. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
+  readonly sendContinue: () => void;
   readonly requestId: string;
   readonly startMs: number;
-  route?: Route;
-  principal?: Principal;
+  operation: Operation | undefined;
+  principal: Principal | undefined;
   /** The memory that the request holds, from the check of its key until its response was sent. */
-  hold?: Hold;
-  isDone?: boolean;
-  hasLeft?: boolean;
+  hold: Hold | undefined;
+  isDone: boolean;
+  hasLeft: boolean;
 }
 
 export interface App {
@@ -49,79 +52,98 @@ export interface App {
 }
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
+const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
+const NONE = {value: undefined, raw: Buffer.alloc(0)};
 
 export function createApp(options: AppOptions): App {
+  const {description} = options;
+  const described: Answer = {...json(200, description), text: JSON.stringify(description)};
   const publicAnswers = new PublicAnswers();
-  const description = JSON.stringify(options.description);
-  const traces = new Map<ServerResponse, Trace>();
+  const exchanges = new Map<ServerResponse, Exchange>();
   const handle: App['handle'] = async (request, response, sendContinue) => {
-    const trace: Trace = {requestId: requestIdOf(request), startMs: performance.now()};
-    traces.set(response, trace);
-    const answer = await answerTo(request, sendContinue, trace, description, options).catch(error =>
-      failed(error, trace, options),
-    );
+    const exchange: Exchange = {
+      request,
+      sendContinue,
+      requestId: requestIdOf(request),
+      startMs: options.clock.monotonic(),
+      operation: undefined,
+      principal: undefined,
+      hold: undefined,
+      isDone: false,
+      hasLeft: false,
+    };
+    exchanges.set(response, exchange);
+    let answer: Answer | undefined;
+    try {
+      answer = await answerTo(exchange, described, options);
+    } catch (error) {
+      answer = failed(error, exchange, options);
+    }
+    const now = options.clock.monotonic();
     if (answer !== undefined) {
-      const bytes = send(response, answer, trace.requestId);
-      account(response, bytes, trace, publicAnswers, options);
+      const bytes = send(response, answer, exchange.requestId);
+      exchange.hold?.keep(bytes);
+      if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
+      // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
+      if (exchange.hold === undefined) publicAnswers.add(response, bytes);
       discardBody(request);
     }
-    record(request, answer, trace, options);
-    trace.isDone = true;
-    if (trace.hasLeft) trace.hold?.release();
+    record(answer, now, exchange, options);
+    exchange.isDone = true;
+    if (exchange.hasLeft) exchange.hold?.release();
   };
   const left: App['left'] = response => {
-    const trace = traces.get(response);
-    if (trace === undefined) return;
-    traces.delete(response);
-    trace.hasLeft = true;
-    if (trace.isDone) trace.hold?.release();
+    const exchange = exchanges.get(response);
+    if (exchange === undefined) return;
+    exchanges.delete(response);
+    exchange.hasLeft = true;
+    if (exchange.isDone) exchange.hold?.release();
   };
   return {handle, left};
 }
 
-/** A response is charged to its account until it is sent, or to a shared budget if there is no valid key. */
-function account(
-  response: ServerResponse,
-  bytes: number,
-  {hold, principal}: Trace,
-  publicAnswers: PublicAnswers,
-  {limiter, monotonic}: AppOptions,
-): void {
-  hold?.keep(bytes);
-  if (principal) limiter.answered(principal.account, bytes, monotonic());
-  if (hold === undefined) publicAnswers.add(response, bytes);
-}
-
-async function answerTo(
-  request: IncomingMessage,
-  sendContinue: () => void,
-  trace: Trace,
-  description: string,
+function answerTo(
+  exchange: Exchange,
+  described: Answer,
   options: AppOptions,
-): Promise<Answer | undefined> {
-  const [path = '', query = ''] = split(request.url ?? '');
+): Answer | undefined | Promise<Answer | undefined> {
+  const {request} = exchange;
+  const [path, query] = split(request.url ?? '');
   const match = matchPath(path);
   if (match === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
-  const route = routeOf(match, request.method);
-  if (route === undefined) {
+  const operation = operationOf(match, request.method);
+  if (operation === undefined) {
     return problem(405, 'method_not_allowed', 'The path does not support this method.', {
       headers: {allow: allowed(match)},
     });
   }
-  trace.route = route;
-  if (route.scope === undefined || route.name === 'describe') return describe(options, description);
-  const principal = authorize(request, route.scope, options.authenticator);
+  exchange.operation = operation;
+  if (operation.scope === undefined) return described;
+  const principal = authorize(request, operation.scope, options.authenticator);
   if (!('account' in principal)) return principal;
-  trace.principal = principal;
+  exchange.principal = principal;
   const hold = options.holdings.enter(principal.account);
   if (typeof hold === 'string') return overBound(hold);
-  trace.hold = hold;
-  const exchange: Exchange = {request, principal, hold, id: match.id, query, sendContinue};
-  return options.handlers[route.name](exchange);
+  exchange.hold = hold;
+  return perform(exchange, operation, {account: principal.account, hold, id: match.id}, query, options);
 }
 
-function describe({description}: AppOptions, text: string): Answer {
-  return {status: 200, contentType: 'application/json', body: description, text};
+/** From a valid key to the response. Undefined: the client is gone. */
+async function perform(
+  {request, sendContinue}: Exchange,
+  operation: KeyedOperation,
+  {account, hold, id}: Omit<Subject, 'raw'>,
+  query: string,
+  options: AppOptions,
+): Promise<Answer | undefined> {
+  const body = operation.body
+    ? await readJsonBody(request, options.bodyBytes, admission(account, hold, options, sendContinue), operation.body)
+    : NONE;
+  if (body === undefined || 'status' in body) return body;
+  const input = {query: operation.query && decodeQuery(query), body: body.value, headers: request.headers};
+  const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
+  // Inputs says what the schemas let through.
+  return refused ?? (await options.handlers[operation.name]({account, hold, id, raw: body.raw}, input as never));
 }
 
 /** RFC 6750, section 3. */
@@ -150,66 +172,56 @@ function outOfScope(scope: Scope): Answer {
   });
 }
 
-function failed(error: unknown, {requestId, route}: Trace, {logger}: AppOptions): Answer {
-  if (error instanceof StoreError) return storeProblem(error);
-  logger.error({err: error, requestId, route: route?.name}, 'request failed');
+function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppOptions): Answer {
+  if (error instanceof StoreError) {
+    const [code, detail, retryAfter] = STORE_PROBLEMS[error.refusal];
+    return problem(503, code, detail, {headers: {'retry-after': retryAfter}});
+  }
+  logger.error({err: error, requestId, route: operation?.name}, 'request failed');
   return problem(500, 'internal_error', 'Internal error. The details are in the log under the request id.');
 }
 
-/** Details about the store's disk go to the log, not to clients. */
-function storeProblem({refusal}: StoreError): Answer {
-  switch (refusal) {
-    case 'full':
-      return problem(503, 'store_full', 'The store is full. Retry later.', {headers: {'retry-after': '30'}});
-    case 'busy':
-      return problem(503, 'store_busy', 'Too many operations are waiting to be stored. Retry later.', {
-        headers: {'retry-after': '1'},
-      });
-    case 'down':
-      return problem(503, 'unavailable', 'Messages cannot be stored or read now. Retry later.', {
-        headers: {'retry-after': '5'},
-      });
-    case 'unknown':
-      return problem(
-        503,
-        'outcome_unknown',
-        'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',
-        {headers: {'retry-after': '1'}},
-      );
-  }
-}
+/** Code, detail, and Retry-After. Details about the store's disk go to the log, not to clients. */
+const STORE_PROBLEMS: Readonly<Record<StoreRefusal, readonly [ProblemCode, string, string]>> = {
+  full: ['store_full', 'The store is full. Retry later.', '30'],
+  busy: ['store_busy', 'Too many operations are waiting to be stored. Retry later.', '1'],
+  down: ['unavailable', 'Messages cannot be stored or read now. Retry later.', '5'],
+  unknown: [
+    'outcome_unknown',
+    'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',
+    '1',
+  ],
+};
 
 /** Returns the length of the body in bytes. */
 function send(response: ServerResponse, answer: Answer, requestId: string): number {
   const {status, headers, contentType, body} = answer;
-  const text = answer.text ?? JSON.stringify(contentType === 'application/problem+json' ? {...body, requestId} : body);
+  const text = answer.text ?? JSON.stringify(isProblem(answer) ? {...body, requestId} : body);
   const bytes = Buffer.byteLength(text);
-  response.writeHead(status, {
-    'content-type': contentType,
-    'content-length': bytes,
-    'cache-control': 'no-store',
-    'x-request-id': requestId,
-    ...headers,
-  });
-  response.end(text); // A string, not a buffer: Node writes a string together with the headers.
+  const lines = ['content-type', contentType, 'content-length', bytes];
+  lines.push('cache-control', 'no-store', 'x-request-id', requestId);
+  for (const name in headers) lines.push(name, headers[name] ?? '');
+  response.writeHead(status, lines);
+  // A string, not a buffer: Node writes a string together with the headers. As Latin-1, Node need not look for its end.
+  response.end(text, bytes === text.length ? 'latin1' : 'utf8');
   return bytes;
 }
 
 function record(
-  request: IncomingMessage,
   answer: Answer | undefined,
-  trace: Trace,
+  now: number,
+  {request, requestId, startMs, operation, principal}: Exchange,
   {metrics, logger}: AppOptions,
 ): void {
-  const {requestId, startMs, route, principal} = trace;
-  const ms = performance.now() - startMs;
+  const ms = now - startMs;
   const status = answer?.status ?? 499; // nginx's status for a client that closed the connection.
-  metrics.observe(route?.name ?? 'none', status, ms);
+  const route = operation?.name;
+  metrics.observe(route ?? 'none', status, ms);
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
   if (!logger.isLevelEnabled(level)) return;
   const code = answer && isProblem(answer) ? (answer.body as {code?: string}).code : undefined;
   const {account, keyId} = principal ?? {};
-  logger[level]({requestId, method: request.method, route: route?.name, status, code, account, keyId, ms}, 'request');
+  logger[level]({requestId, method: request.method, route, status, code, account, keyId, ms}, 'request');
 }
 
 /** The client's own id, if it is safe to write anywhere. */
@@ -218,7 +230,8 @@ function requestIdOf({headers}: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-function split(url: string): readonly string[] {
+/** Path and query. */
+function split(url: string): readonly [string, string] {
   const mark = url.indexOf('?');
-  return mark === -1 ? [url] : [url.slice(0, mark), url.slice(mark + 1)];
+  return mark === -1 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
 }

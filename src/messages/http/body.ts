@@ -1,16 +1,16 @@
-/** Reads request bodies: JSON objects of limited size. */
+/** Reads request bodies: JSON of limited size. */
 import {isUtf8} from 'node:buffer';
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
 import {CHUNK_BYTES, FINE_CHUNKS, onTooFine} from './chunks.ts';
 
-export type JsonObject = Readonly<Record<string, unknown>>;
+/** `value`: what the JSON says. */
+export interface JsonBody {
+  readonly value: unknown;
+  readonly raw: Buffer;
+}
 
-export type JsonBody =
-  | {readonly ok: true; readonly object: JsonObject; readonly raw: Buffer}
-  | {readonly ok: false; readonly answer: Answer}
-  /** The client is gone before the end of the body, so there is nobody to respond to. */
-  | {readonly ok: false; readonly answer: undefined};
+const EMPTY = Buffer.alloc(0);
 
 /** Called before memory is used for a body. Each returns the response that rejects it, if any. */
 export interface Admission {
@@ -32,22 +32,24 @@ const DISCARD_MS = 2000;
 const LINGER_MS = 1000;
 const FIRST_BYTES = 4096;
 
-/** Checks in the order of the contract: content type, size, limits, JSON. */
-export async function readJsonBody(
+/**
+ * Checks in the order of the contract: content type, size, limits, JSON. With `orNone`, an absent body counts as an
+ * empty object. Undefined: the client is gone.
+ */
+export function readJsonBody(
   request: IncomingMessage,
   limitBytes: number,
   admission: Admission,
-): Promise<JsonBody> {
-  if (!isJson(request)) return {ok: false, answer: wrongType()};
+  {orNone = false}: {readonly orNone?: boolean},
+): Answer | Promise<JsonBody | Answer | undefined> | JsonBody {
+  if (orNone && !hasBody(request)) return admission.begin(0) ?? {value: {}, raw: EMPTY};
+  if (!isJson(request)) return wrongType();
   const length = lengthOf(request);
-  if (length !== undefined && length > limitBytes) return {ok: false, answer: tooLarge(limitBytes)};
-  const refused = admission.begin(length);
-  if (refused) return {ok: false, answer: refused};
-  const raw = await readBytes(request, length, limitBytes, admission);
-  return Buffer.isBuffer(raw) ? parseObject(raw) : {ok: false, answer: raw};
+  if (length !== undefined && length > limitBytes) return tooLarge(limitBytes);
+  return admission.begin(length) ?? readBytes(request, length, limitBytes, admission);
 }
 
-export function hasBody({headers}: IncomingMessage): boolean {
+function hasBody({headers}: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
@@ -85,13 +87,12 @@ function isJson({headers}: IncomingMessage): boolean {
   return JSON_TYPE.test(type.trim()) && charset.every(parameter => CHARSET.test(parameter));
 }
 
-/** The bytes, or a response, or undefined if the client is gone. */
 function readBytes(
   request: IncomingMessage,
   length: number | undefined,
   limitBytes: number,
   admission: Admission,
-): Promise<Buffer | Answer | undefined> {
+): Promise<JsonBody | Answer | undefined> {
   const body = new BodyBuffer(length);
   let [counted, charged] = [0, 0];
   const charge = (memory: number): Answer | undefined => {
@@ -100,28 +101,26 @@ function readBytes(
     charged = counted;
     return refused;
   };
+  const take = (chunk: Buffer): Answer | undefined => {
+    counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
+    if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
+    const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
+    if (refused === undefined) body.add(chunk);
+    return refused;
+  };
   return new Promise(resolve => {
-    const take = (chunk: Buffer): Answer | undefined => {
-      counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
-      if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
-      const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
-      if (refused === undefined) body.add(chunk);
-      return refused;
-    };
+    request.read(0); // Node then passes chunks on as it parses them, and has nothing to discard after the response.
     request.on('data', (chunk: Buffer) => {
       const refused = take(chunk);
       if (refused === undefined) return;
       request.removeAllListeners('data');
       resolve(refused);
     });
-    onTooFine(request, () => resolve(tooFine()));
-    request.on('end', () => resolve(body.bytes));
-    request.on('error', () => resolve(undefined));
-    request.on('close', () => resolve(undefined));
+    if (length === undefined) onTooFine(request, () => resolve(tooFine()));
+    request.on('end', () => resolve(parse(body.bytes)));
+    request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
   });
 }
-
-const EMPTY = Buffer.alloc(0);
 
 /** One buffer for all chunks: one Buffer per chunk could cost many times its content. */
 class BodyBuffer {
@@ -166,18 +165,15 @@ class BodyBuffer {
   }
 }
 
-function parseObject(raw: Buffer): JsonBody {
-  if (!isUtf8(raw)) return {ok: false, answer: invalidJson('The body is not valid UTF-8.')};
-  let value: unknown;
+function parse(raw: Buffer): JsonBody | Answer {
+  const text = raw.toString('utf8');
+  // Decoding replaces what is not UTF-8, and hardly any text contains the replacement itself.
+  if (text.includes('\ufffd') && !isUtf8(raw)) return invalidJson('The body is not valid UTF-8.');
   try {
-    value = JSON.parse(raw.toString('utf8'));
+    return {value: JSON.parse(text), raw};
   } catch {
-    return {ok: false, answer: invalidJson('The body is not valid JSON.')};
+    return invalidJson('The body is not valid JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return {ok: false, answer: invalidJson('The body must be a JSON object.')};
-  }
-  return {ok: true, object: value as JsonObject, raw};
 }
 
 function wrongType(): Answer {

@@ -87,7 +87,7 @@ class Pipeline {
 
   #start(response: ServerResponse, start: () => void): void {
     this.#active.add(response);
-    response.once('close', () => {
+    response.on('close', () => {
       this.#active.delete(response);
       this.#onLeft(this.#socket, response);
       this.#unreadSince = undefined;

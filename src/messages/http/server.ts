@@ -27,6 +27,8 @@ export interface ApiServer {
   close(graceMs: number): Promise<void>;
 }
 
+const nothing = () => undefined;
+
 const MAX_HEADER_BYTES = 16_384;
 /** How often connections are checked for timeouts. */
 const CHECK_INTERVAL_MS = 1000;
@@ -61,10 +63,10 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
       void app.handle(request, response, sendContinue);
     });
   };
-  server.on('request', (request, response) => serve(request, response, () => undefined));
+  server.on('request', (request, response) => serve(request, response, nothing));
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node's own 417 would bypass all limits.
-  server.on('checkExpectation', (request, response) => serve(request, response, () => undefined));
+  server.on('checkExpectation', (request, response) => serve(request, response, nothing));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pipelines));
   const unread = setInterval(() => {
     pipelines.cutUnread(performance.now(), config.answerTimeoutSeconds * 1000);

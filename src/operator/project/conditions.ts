@@ -1,6 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
 
@@ -16,6 +17,8 @@ export const PROJECT_REASONS = {
     'CertificateNotReady',
     'CertificateFailed',
     'CertManagerMissing',
+    'Refused',
+    'Retrying',
   ],
   Deployed: ['Deployed', 'NoReadyEndpoint'],
   DomainsReady: [
@@ -75,6 +78,9 @@ export const ProjectReady = {
       'CertificateNotReady',
       `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
     ),
+  refused: (message: string, published: boolean) =>
+    ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
+  retrying: (message: string) => ready('False', 'Retrying', explainRetrying('an object of the project', message)),
   noBackend: (found: NoBackend) => {
     const {reason, message} = explainNoBackend(found);
     return ready('False', reason, message);

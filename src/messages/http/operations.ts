@@ -1,0 +1,167 @@
+/** The operations of the API. The schemas of each validate its requests, and describe them in the OpenAPI document. */
+import type {Scope} from '../access/auth.ts';
+import type {MessageStatus} from '../store/store.ts';
+import {
+  CLAIM_MAX,
+  type COMPONENTS,
+  CURSOR,
+  IDEMPOTENCY_KEY,
+  integer,
+  LEASE,
+  LIST_MAX,
+  REASON,
+  type Schemas,
+  STATUS,
+  TEXT,
+} from './schemas.ts';
+
+/** One that requires a key with its scope. */
+export type KeyedOperation = OperationOf<keyof Inputs, Scope>;
+export type Operation = KeyedOperation | OperationOf<'describe', undefined>;
+
+interface OperationOf<Name, KeyScope> {
+  /** As in the OpenAPI document and in the metrics. */
+  readonly name: Name;
+  readonly scope: KeyScope;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: (limits: DescribedLimits) => string;
+  /** Other parameters are rejected: a misspelled filter would show what it was meant to hide. */
+  readonly query?: Schemas;
+  readonly headers?: Schemas;
+  /** Other members are ignored. */
+  readonly body?: {
+    readonly properties: Schemas;
+    readonly required?: readonly string[];
+    /** An absent body counts as an empty object. */
+    readonly orNone?: boolean;
+  };
+  readonly success: {
+    readonly status: 200 | 202;
+    readonly description: string;
+    readonly schema?: keyof typeof COMPONENTS;
+    readonly headers?: object;
+  };
+  /** In addition to those that any operation may return. */
+  readonly problems?: readonly string[];
+}
+
+/** What the descriptions of operations name. */
+export interface DescribedLimits {
+  readonly bodyBytes: number;
+  readonly maxAttempts: number;
+}
+
+/** What the schemas let through. Names of headers are in lower case, as Node's are. */
+export interface Inputs {
+  readonly submit: {readonly headers: {readonly 'idempotency-key'?: string}; readonly body: {readonly message: string}};
+  readonly list: {readonly query: {readonly limit: number; readonly cursor?: string; readonly status?: MessageStatus}};
+  readonly get: object;
+  readonly claim: {readonly body: {readonly limit: number; readonly leaseSeconds: number}};
+  readonly ack: {readonly body: {readonly lease: string}};
+  readonly nack: {readonly body: {readonly lease: string; readonly delaySeconds: number; readonly reason?: string}};
+}
+
+export const OPERATIONS: readonly Operation[] = [
+  {
+    name: 'submit',
+    method: 'POST',
+    path: '/messages',
+    scope: 'messages:write',
+    summary: 'Submit a message',
+    description: ({bodyBytes}) =>
+      `The body may have at most ${bodyBytes} bytes. Members other than \`message\` are ignored.`,
+    headers: {
+      'Idempotency-Key': {
+        description: 'Makes repeats safe: the same key with the same body stores one message.',
+        ...IDEMPOTENCY_KEY,
+      },
+    },
+    body: {properties: {message: TEXT}, required: ['message']},
+    success: {
+      status: 202,
+      description: 'The message is stored.',
+      schema: 'Queued',
+      headers: {
+        Location: {description: 'The message, relative to this URL.', schema: {type: 'string'}},
+        'Idempotency-Replayed': {
+          description: 'Present if an earlier request stored the message.',
+          schema: {const: 'true'},
+        },
+      },
+    },
+    problems: ['413', '422'],
+  },
+  {
+    name: 'list',
+    method: 'GET',
+    path: '/messages',
+    scope: 'messages:read',
+    summary: 'List messages, oldest first',
+    description: () =>
+      'A page may be shorter than `limit` without being the last one. Continue until `nextCursor` is null.',
+    query: {
+      limit: {description: 'Messages on a page.', ...integer(1, LIST_MAX, 20)},
+      cursor: {description: 'The `nextCursor` of the previous page.', ...CURSOR},
+      status: {...STATUS, description: 'Only messages with this status.'},
+    },
+    success: {status: 200, description: 'A page.', schema: 'Page'},
+  },
+  {
+    name: 'get',
+    method: 'GET',
+    path: '/messages/{id}',
+    scope: 'messages:read',
+    summary: 'Read a message',
+    success: {status: 200, description: 'The message.', schema: 'Message'},
+    problems: ['404'],
+  },
+  {
+    name: 'claim',
+    method: 'POST',
+    path: '/messages/claim',
+    scope: 'messages:process',
+    summary: 'Claim the oldest waiting messages',
+    description: ({maxAttempts}) =>
+      'Each message is exclusively yours until you ack or nack it, or the lease expires; then it waits again. ' +
+      `After ${maxAttempts} claims without an ack, it is dead. You may get fewer than \`limit\` messages, or none.`,
+    body: {properties: {limit: integer(1, CLAIM_MAX, 1), leaseSeconds: integer(1, 43_200, 30)}, orNone: true},
+    success: {status: 200, description: 'The claimed messages.', schema: 'Claimed'},
+    problems: ['413'],
+  },
+  {
+    name: 'ack',
+    method: 'POST',
+    path: '/messages/{id}/ack',
+    scope: 'messages:process',
+    summary: 'Acknowledge a claimed message',
+    body: {properties: {lease: LEASE}, required: ['lease'], orNone: true},
+    success: {status: 200, description: 'The message is done.', schema: 'Settled'},
+    problems: ['404', '409', '413'],
+  },
+  {
+    name: 'nack',
+    method: 'POST',
+    path: '/messages/{id}/nack',
+    scope: 'messages:process',
+    summary: 'Return a claimed message',
+    description: ({maxAttempts}) =>
+      `The message waits again and can be claimed after \`delaySeconds\`. If it was claimed ${maxAttempts} times, it is dead.`,
+    body: {
+      properties: {lease: LEASE, delaySeconds: integer(0, 86_400, 0), reason: REASON},
+      required: ['lease'],
+      orNone: true,
+    },
+    success: {status: 200, description: 'The message is queued or dead.', schema: 'Settled'},
+    problems: ['404', '409', '413'],
+  },
+  {
+    name: 'describe',
+    method: 'GET',
+    path: '/openapi.json',
+    scope: undefined,
+    summary: 'This document',
+    success: {status: 200, description: 'An OpenAPI 3.1 document.'},
+  },
+];
