@@ -162,7 +162,7 @@ export const Accepted = {
     accepted(
       'False',
       'PlanRequired',
-      `Custom domains require a paid plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically when the platform has set the namespace's label ${LABEL.plan}.`,
+      `Custom domains require a plan that allows them${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically once the platform has set the namespace's label ${LABEL.plan}.`,
     ),
   planLimitReached: (plan: string, limit: number) =>
     accepted(
@@ -243,7 +243,8 @@ export const Claimed = {
 } as const;
 
 export const CaaAllowed = {
-  waiting: () => caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked at the same time.'),
+  waiting: () =>
+    caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked together with the other records.'),
   yes: (message: string) => caaAllowed('True', 'Allowed', message),
   notChecked: () =>
     caaAllowed(
@@ -318,7 +319,7 @@ export const CertificateReady = {
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. To start a new attempt then, run: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
@@ -366,7 +367,7 @@ export const Routed = {
     routed(
       'False',
       'TargetNotLive',
-      `Waiting for the target of the redirect to be live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
+      `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
     ),
 } as const;
 
