@@ -28,7 +28,7 @@ interface Schema {
   [keyword: string]: unknown;
 }
 
-/** Options that the chart sets itself, because they follow from the release or the pod. */
+/** Options that the chart sets itself, because they follow from the release or the pod, or does not support. */
 const setByTheChart = {
   operator: [
     'admission',
@@ -36,7 +36,7 @@ const setByTheChart = {
     'controller.leaderElection.leaseName',
     'controller.leaderElection.namespace',
   ],
-  messages: ['server.port', 'operations', 'keys.file', 'store.folder'],
+  messages: ['server.port', 'operations', 'keys.file', 'store.folder', 'store.kind', 'store.postgres'],
 };
 
 const chart = join(import.meta.dirname, '../charts/nameplate');

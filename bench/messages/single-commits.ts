@@ -1,7 +1,8 @@
 /** A database's thread without group commit: each operation is a transaction of its own. */
 import {parentPort, workerData} from 'node:worker_threads';
+import type {Chunk} from '../../src/messages/store/queue/operations.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
-import type {Chunk, EngineOptions} from '../../src/messages/store/sqlite/operations.ts';
+import type {EngineOptions} from '../../src/messages/store/sqlite/operations.ts';
 
 const engine = new Engine(workerData as EngineOptions);
 parentPort?.on('message', ({operations, now}: Chunk) => {

@@ -14,3 +14,13 @@ export function backoffMs(policy: BackoffPolicy, failures: number, random: () =>
   const grown = Math.min(policy.maxMs, policy.initialMs * policy.factor ** (failures - 1));
   return grown * (1 - policy.jitter * random());
 }
+
+/** The same, but no sooner than a server asked for, and not at exactly that time with everybody else. */
+export function retryDelayMs(
+  policy: BackoffPolicy,
+  failures: number,
+  askedMs: number | undefined,
+  random: () => number,
+): number {
+  return Math.max(backoffMs(policy, failures, random), (askedMs ?? 0) * (1 + policy.jitter * random()));
+}

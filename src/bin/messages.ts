@@ -43,6 +43,9 @@ async function main(): Promise<number> {
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
   if (command === undefined) return serve(config, values.kubeconfig);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
+  if (config.store.kind !== 'sqlite') {
+    throw new ConfigError('the command backup', ["it copies SQLite's database; back up PostgreSQL with its own tools"]);
+  }
   await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
     throw new StoreError('down', `the backup failed: ${cause.message}`, {cause});
   });

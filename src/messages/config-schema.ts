@@ -1,6 +1,9 @@
 /** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
+import type {ConfigProblem} from '../process/config-problem.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
-import type {MessagesConfig} from './config.ts';
+import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
+import {TLS_MODES} from './store/postgres/connection.ts';
+import {DURABILITIES} from './store/postgres/settings.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -35,19 +38,28 @@ const server = section('The API.', {
   ),
 });
 
+const file = {type: 'string', minLength: 1, title: 'the path of a file'};
+
 const store = section('Where messages are stored.', {
+  kind: {
+    type: 'string',
+    enum: ['sqlite', 'postgres'],
+    default: 'sqlite',
+    description:
+      'sqlite: a database on a volume, for one pod. postgres: a PostgreSQL database, for any number of pods.',
+  },
   folder: {
     type: 'string',
     minLength: 1,
     default: '/var/lib/nameplate-messages',
     title: 'the path of a folder',
-    description: 'Folder of the database, on a separate volume. It must exist.',
+    description: 'Folder of the SQLite database, on a separate volume. It must exist.',
   },
   reserveBytes: integer(
     64 * MIB,
     0,
     1024 * GIB,
-    'Free space to keep on the volume, for draining the queue. With less, new messages are rejected.',
+    'Free space to keep on the volume of SQLite, for draining the queue. With less, new messages are rejected.',
   ),
   maxWaiting: integer(
     10_000,
@@ -56,6 +68,33 @@ const store = section('Where messages are stored.', {
     'Maximum number of operations that wait for the disk. More are rejected as store_busy.',
   ),
   maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Maximum bytes of messages that wait for the disk.'),
+  postgres: section('The PostgreSQL database (version 15 or later), if kind is postgres.', {
+    uriFile: {
+      ...file,
+      description:
+        'A file, usually from a Secret, that contains postgresql://USER:PASSWORD@HOST:PORT/DATABASE. The host must be that of the primary, without a pooler.',
+    },
+    tls: {
+      type: 'string',
+      enum: TLS_MODES,
+      default: 'verify-full',
+      description: 'verify-full: the certificate of the server must be valid for its host. disable: no TLS.',
+    },
+    caFile: {...file, description: 'Certificates of the authorities to trust, in PEM, instead of the usual ones.'},
+    durability: {
+      type: 'string',
+      enum: DURABILITIES,
+      default: 'synchronous-standby',
+      description:
+        "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
+    },
+    writers: integer(
+      4,
+      1,
+      64,
+      'Connections of each pod that write. Each pod has three more, to read and to delete what is too old.',
+    ),
+  }),
 });
 
 const retention = section('How long finished messages and idempotency keys are kept.', {
@@ -139,13 +178,22 @@ export const messagesConfigSchema = {
 /** What `loadConfig` in src/process needs to read the configuration. */
 export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
   schema: messagesConfigSchema,
-  check: ({limits: {bodyBytes, account}}) => {
-    const burst = account.bytesPerSecond * account.burstSeconds;
-    if (burst >= bodyBytes) return [];
-    const message = `is ${account.bytesPerSecond}, which allows a burst of ${burst} bytes; allowed: a burst of at least bodyBytes, which is ${bodyBytes}`;
-    return [{path: ['limits', 'account', 'bytesPerSecond'], message}];
-  },
+  check: ({limits, store: configured}) => [...burstProblems(limits), ...storeProblems(configured)],
 };
+
+function burstProblems({bodyBytes, account}: LimitsConfig): readonly ConfigProblem[] {
+  const burst = account.bytesPerSecond * account.burstSeconds;
+  if (burst >= bodyBytes) return [];
+  const message = `is ${account.bytesPerSecond}, which allows a burst of ${burst} bytes; allowed: a burst of at least bodyBytes, which is ${bodyBytes}`;
+  return [{path: ['limits', 'account', 'bytesPerSecond'], message}];
+}
+
+function storeProblems({kind, postgres: {uriFile}}: StoreConfig): readonly ConfigProblem[] {
+  const path = ['store', 'postgres', 'uriFile'];
+  if (kind === 'postgres' && uriFile === undefined) return [{path, message: 'is missing; needed: the path of a file'}];
+  if (kind === 'sqlite' && uriFile !== undefined) return [{path, message: 'is set, but store.kind is sqlite'}];
+  return [];
+}
 
 /** An object that rejects unknown keys. */
 function object(description: string, properties: Readonly<Record<string, Schema>>) {

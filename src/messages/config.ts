@@ -1,6 +1,8 @@
 /** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
 import type {RateLimits} from './access/limiter.ts';
 import type {ServerConfig} from './http/server.ts';
+import type {TlsMode} from './store/postgres/connection.ts';
+import type {Durability} from './store/postgres/settings.ts';
 
 export interface MessagesConfig {
   readonly server: ServerConfig;
@@ -21,11 +23,22 @@ export interface KeysConfig {
 }
 
 export interface StoreConfig {
-  /** Folder of the database; must exist. */
+  readonly kind: 'sqlite' | 'postgres';
+  /** Folder of the SQLite database; must exist. */
   readonly folder: string;
   readonly reserveBytes: number;
   readonly maxWaiting: number;
   readonly maxWaitingBytes: number;
+  readonly postgres: PostgresConfig;
+}
+
+export interface PostgresConfig {
+  /** Required if the kind is postgres. */
+  readonly uriFile?: string;
+  readonly tls: TlsMode;
+  readonly caFile?: string;
+  readonly durability: Durability;
+  readonly writers: number;
 }
 
 export interface QueueConfig {

@@ -1,7 +1,6 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {RequestMetrics} from './http/app.ts';
-import type {StoreObservation} from './store/dispatch/sqlite-store.ts';
-import type {StoreHealth} from './store/store.ts';
+import type {StoreHealth, StoreObservation} from './store/store.ts';
 
 export interface StoreMetrics {
   observe(observation: StoreObservation): void;

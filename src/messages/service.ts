@@ -13,8 +13,10 @@ import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
 import {LIST_MAX} from './http/schemas.ts';
 import {startApiServer} from './http/server.ts';
-import {requestMetrics, storeMetrics} from './metrics.ts';
-import {openSqliteStore, type SqliteStore} from './store/dispatch/sqlite-store.ts';
+import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
+import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
+import {PostgresStore} from './store/postgres/postgres-store.ts';
+import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {
   readonly config: MessagesConfig;
@@ -42,7 +44,7 @@ export function databasePath(folder: string): string {
   return join(folder, 'messages.db');
 }
 
-/** Rejects if it cannot open the database or listen on the port. */
+/** Rejects if it cannot open the SQLite database or listen on the port. PostgreSQL is connected in the background. */
 export async function startMessagesService(options: ServiceOptions): Promise<MessagesService> {
   const {config, authenticator, clock, logger, registry} = options;
   const store = await openStore(options);
@@ -96,42 +98,39 @@ export function holdLimits({bodyBytes, heldBytes, account}: LimitsConfig): HoldL
   };
 }
 
-async function openStore({
-  config,
-  storeWorker,
-  clock,
-  logger,
-  registry,
-  onFailed,
-}: ServiceOptions): Promise<SqliteStore> {
-  const {store, queue, retention, limits} = config;
-  let opened: SqliteStore | undefined;
-  const metrics = storeMetrics(registry, () => opened);
-  opened = await openSqliteStore({
-    engine: {
-      path: databasePath(store.folder),
-      maxAttempts: queue.maxAttempts,
-      accountBytes: limits.account.storedBytes,
-      reserveBytes: store.reserveBytes,
-      retention: {
-        doneMs: retention.doneSeconds * 1000,
-        deadMs: retention.deadSeconds * 1000,
-        idempotencyMs: retention.idempotencySeconds * 1000,
-      },
-    },
-    worker: storeWorker,
-    maxWaiting: store.maxWaiting,
-    maxWaitingBytes: store.maxWaitingBytes,
-    clock,
-    logger,
-    observe: metrics.observe,
-    onFailed,
-  });
+type OpenStore = MessageStore & WatchedStore;
+
+async function openStore(options: ServiceOptions): Promise<OpenStore> {
+  const {config, storeWorker, clock, logger, registry, onFailed} = options;
+  const {kind, folder, reserveBytes, maxWaiting, maxWaitingBytes, postgres} = config.store;
+  let opened: OpenStore | undefined;
+  const {observe} = storeMetrics(registry, () => opened);
+  const rules = rulesOf(config);
+  const common = {maxWaiting, maxWaitingBytes, clock, logger, observe};
+  if (kind === 'postgres') {
+    const {uriFile = '', writers, ...connection} = postgres;
+    opened = new PostgresStore({...common, connection: {uriFile, ...connection}, writers, rules});
+  } else {
+    const engine = {path: databasePath(folder), reserveBytes, ...rules};
+    opened = await openSqliteStore({...common, engine, worker: storeWorker, onFailed});
+  }
   return opened;
 }
 
+function rulesOf({queue, limits, retention}: MessagesConfig): StoreRules {
+  return {
+    maxAttempts: queue.maxAttempts,
+    accountBytes: limits.account.storedBytes,
+    retention: {
+      doneMs: retention.doneSeconds * 1000,
+      deadMs: retention.deadSeconds * 1000,
+      idempotencyMs: retention.idempotencySeconds * 1000,
+    },
+  };
+}
+
 /** A full store keeps its traffic: reading and processing continue and free up space. */
-function storeCheck(store: SqliteStore): HealthCheck {
+function storeCheck(store: WatchedStore): HealthCheck {
   const is = (kind: 'full' | 'down') => {
     const state = store.state();
     return state.kind === kind ? `store ${kind}: ${state.problem}` : undefined;

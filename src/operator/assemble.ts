@@ -49,6 +49,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     registry,
     identity,
     reportingController: 'nameplate.dev/operator',
+    reportFailuresAfterMs: config.controller.reportFailuresAfterSeconds * 1000,
     ...leaderElection(config, namespace),
   });
   const edge = edges[config.routing.provider](config.routing);

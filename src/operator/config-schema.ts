@@ -427,6 +427,11 @@ export const operatorConfigSchema: Schema = {
     }),
     controller: section('Settings of the controllers.', {
       workers: count(4, 1, 64, 'How many reconciles each controller runs at the same time.'),
+      reportFailuresAfterSeconds: seconds(
+        300,
+        1,
+        'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
+      ),
       leaderElection,
     }),
     server: section('The server for /healthz, /readyz, and /metrics.', {

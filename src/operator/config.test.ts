@@ -66,6 +66,7 @@ const complete: OperatorConfig = {
   claims: {lingerSeconds: 86_400},
   controller: {
     workers: 4,
+    reportFailuresAfterSeconds: 300,
     leaderElection: {
       enabled: true,
       leaseName: 'nameplate',

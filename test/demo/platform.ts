@@ -75,7 +75,7 @@ export async function freePlan(terminal: Terminal): Promise<void> {
   );
   await terminal.type(message('acme', 'shop.example.com'), {
     shows: 'the tenant sees which plan is required',
-    matching: [/require a paid plan \(pro\).*on plan free/],
+    matching: [/require a plan that allows them \(pro\).*on plan free/],
   });
   await terminal.type('kubectl label namespace acme nameplate.dev/plan=pro', {shows: 'the platform sells an upgrade'});
   await terminal.type(waitForCondition('acme', 'shop.example.com', 'Accepted'), {

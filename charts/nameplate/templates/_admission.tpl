@@ -31,12 +31,12 @@ spec:
   validationActions: {{ eq .root.Values.admission.mode "audit" | ternary "[Audit, Warn]" "[Deny]" }}
 {{- end }}
 
-{{/* CEL: the writer may not write routes of the edge. RBAC decides, by a resource that exists only for this query. */}}
+{{/* CEL: the writer may not write edge routes. RBAC decides, by a resource that exists only for this query. */}}
 {{- define "nameplate.admission.notTrusted" -}}
 !authorizer.group('nameplate.dev').resource('routes').check('manage').allowed()
 {{- end }}
 
-{{/* A variable of a policy: the writer may write routes of the edge. */}}
+{{/* A variable of a policy: the writer may write edge routes. */}}
 {{- define "nameplate.admission.trustVariable" -}}
 - name: isTrusted
   expression: authorizer.group('nameplate.dev').resource('routes').check('manage').allowed()

@@ -29,6 +29,7 @@ export const PROBLEM_CODES = [
   'store_full',
   'store_busy',
   'unavailable',
+  'outcome_unknown',
   'not_found',
   'method_not_allowed',
   'malformed_request',

@@ -186,6 +186,11 @@ const STORE_PROBLEMS: Readonly<Record<StoreRefusal, readonly [ProblemCode, strin
   full: ['store_full', 'The store is full. Retry later.', '30'],
   busy: ['store_busy', 'Too many operations are waiting to be stored. Retry later.', '1'],
   down: ['unavailable', 'Messages cannot be stored or read now. Retry later.', '5'],
+  unknown: [
+    'outcome_unknown',
+    'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',
+    '1',
+  ],
 };
 
 /** Returns the length of the body in bytes. */

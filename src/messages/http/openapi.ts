@@ -20,9 +20,12 @@ const problems: Readonly<Record<string, object>> = {
   429: problemResponse('The account is over a limit; `code` and `detail` say which. Retry after the time given.', {
     'Retry-After': RETRY_AFTER,
   }),
-  503: problemResponse('The store is full, overloaded, or unavailable, or keys cannot be checked.', {
-    'Retry-After': RETRY_AFTER,
-  }),
+  503: problemResponse(
+    'The store is full, overloaded, or unavailable, the outcome is unknown, or keys cannot be checked.',
+    {
+      'Retry-After': RETRY_AFTER,
+    },
+  ),
 };
 const ALWAYS = ['400', '401', '403', '405', '408', '429', '503'];
 

@@ -11,7 +11,7 @@ export function isMessageId(text: string): boolean {
 export type RandomFill = (buffer: Uint8Array) => void;
 
 /**
- * * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time
+ * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time
  * count within the millisecond (section 6.2, method 1). Continues after `last`, even if the clock stepped back.
  */
 export class MessageIds {
@@ -23,8 +23,12 @@ export class MessageIds {
 
   constructor(last: string | undefined, random: RandomFill = randomFillSync) {
     this.#random = random;
-    if (last === undefined) return;
-    const hex = last.slice(PREFIX.length).replaceAll('-', '');
+    if (last !== undefined) this.continueAfter(last);
+  }
+
+  /** `last` with or without its prefix. Ids of accounts that take turns need not be above each other's. */
+  continueAfter(last: string): void {
+    const hex = last.replace(PREFIX, '').replaceAll('-', '');
     this.#ms = Number.parseInt(hex.slice(0, 12), 16);
     this.#counter = Number.parseInt(hex.slice(13, 16), 16);
   }

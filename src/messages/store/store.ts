@@ -111,6 +111,26 @@ export interface MessageStore {
   close(): Promise<void>;
 }
 
+/** The rules that every engine keeps. */
+export interface StoreRules {
+  /** How often a message can be claimed before it is dead. */
+  readonly maxAttempts: number;
+  /** How much one account may store, in bytes as counted by cost.ts. */
+  readonly accountBytes: number;
+  readonly retention: RetentionOptions;
+}
+
+export interface RetentionOptions {
+  readonly doneMs: number;
+  readonly deadMs: number;
+  readonly idempotencyMs: number;
+}
+
+/** For metrics. */
+export type StoreObservation =
+  | {readonly kind: 'batch'; readonly operations: number; readonly commitMs: number}
+  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number};
+
 /**
  * - ok
  * - full: new messages are rejected; everything else works, so that workers can drain the queue.
@@ -126,8 +146,9 @@ export interface StoreHealth {
  * - full: no room, as in the state.
  * - busy: too much is waiting to be written; nothing was done.
  * - down: it could not be written (or read).
+ * - unknown: whether it was done cannot be known now. An append with an idempotency key, or an ack, can be repeated.
  */
-export type StoreRefusal = 'full' | 'busy' | 'down';
+export type StoreRefusal = 'full' | 'busy' | 'down' | 'unknown';
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';

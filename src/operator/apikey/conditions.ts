@@ -1,13 +1,14 @@
 /** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
+import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 export type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 
 /** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains each of them. */
 export const API_KEY_REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
-  Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused'],
+  Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused', 'Retrying'],
 } as const;
 
 type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS)[Type][number];
@@ -77,16 +78,18 @@ export const KeyReady = {
       'KeyInUse',
       `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`,
     ),
-  refused: (secret: string, message: string) =>
+  refused: (secret: string, message: string, works: boolean) =>
     ready(
-      'False',
+      works ? 'True' : 'False',
       'Refused',
-      `The API server refused Secret ${secret}: ${message.replace(/[.\s]+$/, '')}. Nameplate will retry. Ask the platform team to fix the cause named above.`,
+      `${explainRefusal(`Secret ${secret}`, message)}${works ? ' Until then, the current key works.' : ''}`,
     ),
+  retrying: (secret: string, message: string) =>
+    ready('False', 'Retrying', explainRetrying(`Secret ${secret}`, message)),
 } as const;
 
 /** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
 export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
-  if (status === 'True') return [];
+  if (status === 'True' && reason !== 'Refused') return [];
   return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
 }

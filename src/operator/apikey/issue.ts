@@ -6,6 +6,7 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import {conditionAfter} from '../model/failed-write.ts';
 import {SECRET} from '../model/kinds.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import {
@@ -23,13 +24,23 @@ import {deleteSecret} from './sweep.ts';
 
 /** A foreign Secret is not in the cache: how often to check at the API server whether it still exists. */
 const CONFLICT_RETRY_MS = 10_000;
-const REFUSED_RETRY_MS = 30_000;
 
 export type Issue =
-  | {readonly kind: 'issued'; readonly key: IssuedKey}
+  | {readonly kind: 'issued'; readonly key: IssuedKey; readonly failed?: FailedWrite}
   /** There is no key, and the spec requires none. */
   | {readonly kind: 'none'}
-  | {readonly kind: 'failed'; readonly condition: ApiKeyCondition; readonly retryMs?: number};
+  | {
+      readonly kind: 'failed';
+      readonly condition: ApiKeyCondition;
+      readonly retryMs?: number;
+      readonly failure?: unknown;
+    };
+
+/** The key stays as it is: the API server did not accept its replacement. */
+interface FailedWrite {
+  readonly condition: ApiKeyCondition;
+  readonly failure: unknown;
+}
 
 export interface IssueContext {
   readonly apiKey: DeepReadonly<APIKey>;
@@ -38,6 +49,8 @@ export interface IssueContext {
   /** Revoked or expired: no new key is created. */
   readonly ended: boolean;
   readonly nowMs: number;
+  /** As in `ReconcileContext`. */
+  readonly keepsFailing: boolean;
   readonly client: KubeClient;
   readonly signal: AbortSignal;
 }
@@ -60,12 +73,16 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
 }
 
 /** Created, never applied: a Secret that was created meanwhile is not overwritten. */
-async function createKey({apiKey, ended, client, signal}: IssueContext): Promise<Issue> {
+async function createKey({apiKey, ended, keepsFailing, client, signal}: IssueContext): Promise<Issue> {
   if (ended) return {kind: 'none'};
   const key = mintKey(randomBytes);
   const secret = buildSecret(apiKey, key);
-  const refusal = await refusalOf(client.create(SECRET, secret, {signal}), secretNameOf(apiKey), key);
-  return refusal ?? issued(secret, apiKey);
+  try {
+    await client.create(SECRET, secret, {signal});
+  } catch (error) {
+    return {kind: 'failed', ...failedWrite(error, {name: secretNameOf(apiKey), key, works: false, keepsFailing})};
+  }
+  return issued(secret, apiKey);
 }
 
 async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue> {
@@ -81,11 +98,15 @@ async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue>
 }
 
 async function rotateKey(context: IssueContext, secret: KeySecret, found: IssuedKey): Promise<Issue> {
-  const {apiKey, client, signal, nowMs} = context;
+  const {apiKey, keepsFailing, client, signal, nowMs} = context;
   const key = mintKey(randomBytes);
   const patch = rotationPatch(secret, {apiKey, issued: found, key, nowMs});
-  const patched = client.patch<KeySecret>(SECRET, objectKey(secret), patch, {signal});
-  return (await refusalOf(patched, secret.metadata.name, key)) ?? issued(await patched, apiKey);
+  try {
+    return issued(await client.patch<KeySecret>(SECRET, objectKey(secret), patch, {signal}), apiKey);
+  } catch (error) {
+    const failed = failedWrite(error, {name: secret.metadata.name, key, works: true, keepsFailing});
+    return {kind: 'issued', key: found, failed};
+  }
 }
 
 function issued(secret: KeySecret, {metadata}: DeepReadonly<APIKey>): Issue {
@@ -94,21 +115,29 @@ function issued(secret: KeySecret, {metadata}: DeepReadonly<APIKey>): Issue {
   return {kind: 'issued', key};
 }
 
-/** A quota, a policy, or a webhook refused. It may quote the key, so the key is removed from its message. */
-async function refusalOf(write: Promise<unknown>, name: string, key: string): Promise<Issue | undefined> {
-  try {
-    await write;
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status === 409) throw error;
-    const message = [key, Buffer.from(key).toString('base64')].reduce(
-      (text, secret) => text.replaceAll(secret, '[the key]'),
-      error.message,
-    );
-    return {
-      kind: 'failed',
-      condition: KeyReady.refused(name, message),
-      retryMs: error.retryAfterMs ?? REFUSED_RETRY_MS,
-    };
-  }
+interface Attempt {
+  readonly name: string;
+  readonly key: string;
+  readonly works: boolean;
+  readonly keepsFailing: boolean;
+}
+
+function failedWrite(error: unknown, {name, key, works, keepsFailing}: Attempt): FailedWrite {
+  const failure = error instanceof ApiError ? error.redacted(message => withoutKey(message, key)) : error;
+  const condition = conditionAfter<ApiKeyCondition>(failure, {
+    works,
+    keepsFailing,
+    last: undefined,
+    refused: message => KeyReady.refused(name, message, works),
+    retrying: message => KeyReady.retrying(name, message),
+  });
+  return {condition, failure};
+}
+
+/** A webhook or a policy may quote the key in its message, which the status and the log show. */
+function withoutKey(message: string, key: string): string {
+  return [key, Buffer.from(key).toString('base64')].reduce(
+    (text, secret) => text.replaceAll(secret, '[the key]'),
+    message,
+  );
 }

@@ -6,7 +6,7 @@ import {COMPLETE} from '../../keys/keyclaim.ts';
 import {endOf} from '../../keys/validity.ts';
 import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
 import type {Operator} from '../state/context.ts';
@@ -21,7 +21,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
   const {stores, clock} = operator;
   /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
   const known = new Map<string, string | undefined>();
-  return async (key, {client, signal}) => {
+  return async (key, {client, signal, keepsFailing}) => {
     // While its kind is not installed, an APIKey or a record that is missing from the cache is not gone.
     if (stores.apiKeys.state !== 'synced' || stores.keyClaims.state !== 'synced') return after(1000);
     const nowMs = clock.now();
@@ -40,7 +40,7 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     const ended = endOf(apiKey, nowMs) !== undefined;
     const knownUid = known.get(key);
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
-    const issue = await issueKey({apiKey, knownUid, ended, nowMs, client, signal});
+    const issue = await issueKey({apiKey, knownUid, ended, nowMs, keepsFailing, client, signal});
     known.set(key, apiKey.metadata.uid);
     const account = accountId(namespace);
     const claim = {apiKey, account, stores, nowMs, client, signal};
@@ -63,11 +63,14 @@ function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIK
   if (!ready) return;
   const made = ready.reason === 'Issued' && before?.prefix !== status.prefix;
   const note = made ? `Secret ${status.secretName} holds the key ${status.prefix}….` : ready.message;
-  events.event(apiKey, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
+  const isGood = ready.status === 'True' && ready.reason !== 'Refused';
+  events.event(apiKey, isGood ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
 }
 
-/** When the status must change even if nothing else does: the key expires, the overlap ends, a refusal is retried. */
+/** When the status must change even if nothing else does: the key expires, the overlap ends, a write is retried. */
 function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
+  const failure = issue.kind === 'issued' ? issue.failed?.failure : issue.kind === 'failed' ? issue.failure : undefined;
+  if (failure !== undefined) return retry(failure);
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
     ...(issue.kind === 'issued' && issue.key.previous ? [Date.parse(issue.key.previous.validUntil)] : []),

@@ -50,6 +50,7 @@ function readyOf(
       return KeyReady.expired(apiKey.spec.expiresAt ?? '');
     case undefined:
       if (issue.kind === 'failed') return issue.condition;
+      if (held && issue.kind === 'issued' && issue.failed) return issue.failed.condition;
       return held ? KeyReady.issued(apiKey.metadata.name, secret) : KeyReady.keyInUse(secret);
   }
 }

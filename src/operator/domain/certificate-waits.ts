@@ -49,7 +49,7 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
 }
 
 /**
- * Re-adding a host evades neither pause nor budget, because the claim remembers the failures. A verify request ends the
+ * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request ends the
  * pause, but cannot exceed the budget.
  */
 export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
@@ -71,7 +71,7 @@ export function isAskedFor({verifyRequest, check}: DomainView): boolean {
   return verifyRequest !== undefined && check?.request === verifyRequest;
 }
 
-/** By when the orders are certainly planned. */
+/** The time by which the orders are sure to be planned. */
 const PLAN_MS = 5_000;
 
 /** A certificate that is requested, and whose order waits for the CA's budget. */

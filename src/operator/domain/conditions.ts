@@ -5,8 +5,8 @@
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
-import type {ApiError} from '../../runtime/kube/errors.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -49,7 +49,7 @@ export const DOMAIN_REASONS = {
     'Checking',
     'Waiting',
   ],
-  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Waiting'],
+  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Refused', 'Retrying', 'Waiting'],
   CAAAllowed: ['Allowed', 'NotChecked', 'Forbidden', 'LookupFailed', 'Waiting'],
   CertificateReady: [
     'Issued',
@@ -64,6 +64,7 @@ export const DOMAIN_REASONS = {
     'IssuerNotAllowed',
     'CertManagerMissing',
     'Refused',
+    'Retrying',
     'Waiting',
   ],
   Routed: [
@@ -79,6 +80,7 @@ export const DOMAIN_REASONS = {
     'Pending',
     'NotAccepted',
     'Refused',
+    'Retrying',
     'Waiting',
   ],
 } as const;
@@ -92,8 +94,8 @@ export interface StepResult {
   readonly condition: DomainCondition;
   /** When the step must run again even if nothing changes. */
   readonly wakeAtMs?: number;
-  /** The API server refused what the step wrote. */
-  readonly refusal?: ApiError;
+  /** Why a write of the step failed. The reconcile is retried. */
+  readonly failure?: unknown;
 }
 
 /** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
@@ -164,7 +166,7 @@ export const Accepted = {
     accepted(
       'False',
       'PlanRequired',
-      `Custom domains require a paid plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically when the platform has set the namespace's label ${LABEL.plan}.`,
+      `Custom domains require a plan that allows them${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically once the platform has set the namespace's label ${LABEL.plan}.`,
     ),
   planLimitReached: (plan: string, limit: number) =>
     accepted(
@@ -233,6 +235,9 @@ export const Claimed = {
       'HeldByAnotherAccount',
       `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}). Nameplate will then move the host here.`,
     ),
+  refused: (message: string, holds: boolean) =>
+    claimed(holds ? 'True' : 'Unknown', 'Refused', explainRefusal('the DomainClaim', message)),
+  retrying: (message: string) => claimed('Unknown', 'Retrying', explainRetrying('the DomainClaim', message)),
   staleProof: (host: string, txtName: string, value: string) =>
     claimed(
       'False',
@@ -242,7 +247,8 @@ export const Claimed = {
 } as const;
 
 export const CaaAllowed = {
-  waiting: () => caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked at the same time.'),
+  waiting: () =>
+    caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked together with the other records.'),
   yes: (message: string) => caaAllowed('True', 'Allowed', message),
   notChecked: () =>
     caaAllowed(
@@ -317,7 +323,7 @@ export const CertificateReady = {
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. To start a new attempt then, run: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
@@ -331,7 +337,13 @@ export const CertificateReady = {
       'IssuerNotAllowed',
       `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`,
     ),
-  refused: (message: string) => certificateReady('False', 'Refused', refusal('the Certificate', message)),
+  refused: (message: string, usable: boolean) =>
+    certificateReady(
+      usable ? 'True' : 'False',
+      'Refused',
+      `${explainRefusal('the Certificate', message)}${usable ? ' Until then, the current certificate stays in use.' : ''}`,
+    ),
+  retrying: (message: string) => certificateReady('False', 'Retrying', explainRetrying('the Certificate', message)),
   certManagerMissing: () =>
     certificateReady(
       'False',
@@ -339,11 +351,6 @@ export const CertificateReady = {
       'cert-manager is not installed in this cluster. The platform team must install it; Nameplate will then continue automatically.',
     ),
 } as const;
-
-/** A quota, a policy, a webhook that is down, or a kind that is not installed. */
-function refusal(what: string, message: string): string {
-  return `The API server refused ${what}: ${message.replace(/[.\s]+$/, '')}. Nameplate will retry. Ask the platform team to fix the cause named above.`;
-}
 
 const KEPT = ' Until then, the current route stays in place.';
 
@@ -357,7 +364,6 @@ export const Routed = {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
-  refused: (message: string) => routed('False', 'Refused', refusal('the route', message)),
   pending: (what: string) =>
     routed(
       'Unknown',
@@ -370,11 +376,14 @@ export const Routed = {
       'NotAccepted',
       `The Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
     ),
+  refused: (message: string, kept: boolean) =>
+    routed(kept ? 'True' : 'False', 'Refused', `${explainRefusal('the route', message)}${kept ? KEPT : ''}`),
+  retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),
   targetNotLive: (target: string, kept: boolean) =>
     routed(
       'False',
       'TargetNotLive',
-      `Waiting for the target of the redirect to be live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
+      `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
     ),
 } as const;
 

@@ -2,26 +2,25 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
-import {ApiError, isConflict} from '../../runtime/kube/errors.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
-import {checkCaa} from './caa.ts';
 import {certify} from './certify.ts';
 import {claimHost} from './claim.ts';
-import {CertificateReady, type DomainCondition, Routed, type StepResult} from './conditions.ts';
+import type {StepResult} from './conditions.ts';
+import {failedCertificate, failedClaim, failedRoute} from './failed-writes.ts';
 import {Reporter} from './report.ts';
 import {route} from './route.ts';
 import {dropForeignRoute, finalize} from './unpublish.ts';
-import {verifyDns} from './verify.ts';
+import {checkCaa, verifyDns} from './verify.ts';
 import {type DomainView, viewOf} from './view.ts';
 
 /** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {
   const reporter = new Reporter();
   const {stores} = operator;
-  return async (key, {client, signal}) => {
+  return async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
     if (stores.domains.state !== 'synced') return after(1000); // without its kind, a Domain missing from the cache is not gone
     const domain = stores.domains.get(key);
@@ -35,13 +34,15 @@ export function reconcileDomain(operator: Operator): Reconcile {
 
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
-    const claim = await claimHost(context, view, proof);
+    const claim = await claimHost(context, view, proof).catch(failedClaim({view, keepsFailing}));
     view = await dropForeignRoute(context, view, claim);
     const caa = checkCaa(view);
-    const certificate = await certify(context, view, {proof, claim, caa}).catch(refusedAs(CertificateReady));
-    const routed = await route(context, view, {accepted, claim, certificate}).catch(refusedAs(Routed));
+    const certificate = await certify(context, view, {proof, claim, caa}).catch(
+      failedCertificate({view, keepsFailing}),
+    );
+    const routed = await route(context, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
     const wakeAtMs = await reporter.report(context, view, {accepted, proof, claim, caa, certificate, routed});
-    return outcomeOf([proof, certificate, routed], wakeAtMs, view.nowMs);
+    return outcomeOf([proof, claim, certificate, routed], wakeAtMs, view.nowMs);
   };
 }
 
@@ -53,18 +54,10 @@ function isAboutToChange({stores, places}: Operator, domain: DomainView['domain'
   return !isDeepStrictEqual(desired?.spec, domain.spec);
 }
 
-/** If the API server refuses a write, the step reports it and the reconcile is retried; other errors are unexpected. */
-function refusedAs({refused}: {readonly refused: (message: string) => DomainCondition}) {
-  return (error: unknown): StepResult & {readonly usable: false} => {
-    if (!(error instanceof ApiError) || isConflict(error)) throw error;
-    return {condition: refused(error.message), usable: false, refusal: error};
-  };
-}
-
-/** When the Domain is due again: after the backoff if a write was refused, otherwise at the earliest time. */
+/** When the Domain is due again: after the backoff if a write failed, otherwise at the earliest time. */
 function outcomeOf(steps: readonly StepResult[], wakeAtMs: readonly number[], nowMs: number): Outcome {
-  const refusal = steps.find(step => step.refusal)?.refusal;
-  if (refusal) return retry(refusal);
+  const failed = steps.find(step => step.failure !== undefined);
+  if (failed) return retry(failed.failure);
   const next = Math.min(...wakeAtMs, ...steps.map(step => step.wakeAtMs ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(next) ? after(Math.max(next - nowMs, 1000)) : done();
 }

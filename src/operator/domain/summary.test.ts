@@ -51,6 +51,30 @@ test.each([
     status: 'False',
   },
   {
+    case: 'a change of the route is refused, and the last one stays',
+    now: steps(Routed.refused('exceeded quota', true)),
+    published: true,
+    state: 'Degraded',
+    reason: 'Refused',
+    status: 'True',
+  },
+  {
+    case: 'a change of the Certificate is refused, and its Secret stays valid',
+    now: steps(CertificateReady.refused('exceeded quota', true)),
+    published: true,
+    state: 'Degraded',
+    reason: 'Refused',
+    status: 'True',
+  },
+  {
+    case: 'the first route is refused',
+    now: steps(Routed.refused('exceeded quota', false)),
+    published: false,
+    state: 'Verified',
+    reason: 'Refused',
+    status: 'False',
+  },
+  {
     case: 'the record is missing',
     now: steps(missing, Claimed.waiting(), waitingCertificate, waitingRoute),
     published: false,
@@ -114,6 +138,13 @@ function progress(type: string, reason: string, observedGeneration = 3): Conditi
 
 test.each([
   {case: 'what is live progresses no further', now: steps(), previous: [], seconds: 0, is: []},
+  {
+    case: 'what is live but cannot be changed is in progress',
+    now: steps(Routed.refused('exceeded quota', true)),
+    previous: [],
+    seconds: 0,
+    is: ['Reconciling'],
+  },
   {
     case: 'what only a person can fix stalls immediately',
     now: steps(Accepted.invalidHost('it is an address')),

@@ -28,6 +28,9 @@ const BLAME: readonly DomainConditionType[] = [
 /** Traffic continues, but a person must act. */
 const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
+/** What stands stays, but Nameplate cannot renew or change it. */
+const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused']);
+
 export function readyOf(steps: Steps): DomainCondition {
   const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
   const lost = step(steps, 'Claimed').status === 'False';
@@ -52,8 +55,7 @@ export function stateOf(steps: Steps, ready: DomainCondition, published: boolean
 
 function degradationOf(steps: Steps): DomainCondition | undefined {
   const trouble = steps.find(({status, reason}) => status === 'False' && DEGRADING.has(reason));
-  const certificate = step(steps, 'CertificateReady');
-  return trouble ?? (certificate.reason === 'RenewalFailing' ? certificate : undefined);
+  return trouble ?? steps.find(({status, reason}) => status === 'True' && FAILING.has(reason));
 }
 
 export interface Progress {
@@ -73,6 +75,8 @@ export function progressOf(
   previous: readonly Readonly<Condition>[] | undefined,
   {generation, propagationSeconds, nowMs}: {generation: number; propagationSeconds: number; nowMs: number},
 ): Progress {
+  // The current spec may not be in force yet.
+  if (ready.reason === 'Refused') return {conditions: [Reconciling(ready.reason, ready.message)]};
   if (ready.status === 'True') return {conditions: []};
   if (STALLED_AT_ONCE.has(ready.reason)) return {conditions: [Stalled(ready.reason, ready.message)]};
   const reconciling: Progress = {conditions: [Reconciling(ready.reason, ready.message)]};

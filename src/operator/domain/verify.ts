@@ -1,7 +1,7 @@
-/** Proof by DNS, from the verdicts that the scheduler keeps; never waits for DNS. */
+/** Proof by DNS and CAA, from the verdicts that the scheduler keeps; never waits for DNS. */
 import {timestamp} from '../../api/conditions.ts';
 import type {Operator} from '../state/context.ts';
-import {DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
+import {CaaAllowed, DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView, isOlderThanClaim} from './view.ts';
 
 export interface Proof extends StepResult {
@@ -74,4 +74,26 @@ function judgeHeld({config}: Operator, view: DomainView): Pick<Proof, 'condition
   const condition =
     last && last.status !== 'Unknown' ? {...last, type: 'DNSVerified' as const} : DnsVerified.held(host);
   return {condition, ...(driftsAtMs !== undefined && {wakeAtMs: driftsAtMs})};
+}
+
+/** CAA, from the last DNS check. If the lookup fails, a CA must refuse (RFC 8659), so nothing is requested. */
+export function checkCaa(view: DomainView): DomainCondition {
+  const caa = view.check?.verdict.caa;
+  if (!caa) {
+    const last = before(view, 'CAAAllowed');
+    return last ? {...last, type: 'CAAAllowed'} : CaaAllowed.waiting();
+  }
+  switch (caa.outcome) {
+    case 'allowed':
+      return CaaAllowed.yes(caa.message);
+    case 'forbidden':
+      return CaaAllowed.forbidden(caa.message);
+    case 'lookup-failed': {
+      // An outage changes nothing: what was allowed stays allowed until a CAA record forbids it.
+      const last = before(view, 'CAAAllowed');
+      return last?.status === 'True' ? {...last, type: 'CAAAllowed'} : CaaAllowed.lookupFailed(caa.message);
+    }
+    case 'unchecked':
+      return view.question.caaIdentities.length > 0 ? CaaAllowed.waiting() : CaaAllowed.notChecked();
+  }
 }

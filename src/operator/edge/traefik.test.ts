@@ -107,6 +107,14 @@ test('an emptied Ingress has no path, no certificate, and no default backend, an
   }
 });
 
+test('an Ingress whose rules somebody has replaced with a default backend is emptied, too', () => {
+  const ingress = edge.build(route).find(({intent}) => intent.kind === 'Ingress')?.intent as KubeObject;
+  const edited = {...ingress, spec: {ingressClassName: 'traefik', defaultBackend: {service: {name: 'np-a'}}}};
+  const patch = edge.emptied(edited);
+  expect(patch).toEqual({spec: {rules: [{host: 'nothing.invalid'}], tls: null, defaultBackend: null}});
+  expect(publishedRoute(edge, [edited])).toEqual({kind: 'serve'});
+});
+
 test('what is emptied counts as not published', () => {
   const objects = edge.build(route).map(({intent}) => intent);
   expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});

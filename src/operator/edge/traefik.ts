@@ -76,15 +76,19 @@ function noIngressClass({ingressClassName}: RoutingConfig): EdgeProblem {
   return {reason: 'IngressClassNotFound', message};
 }
 
+/** As somebody else may have changed it. */
+type EditedIngress = KubeObject & {spec: Partial<Ingress['spec']> & {defaultBackend?: unknown}};
+
 /**
  * A rule without paths matches nothing. The rules cannot be removed: an Ingress must have a rule or a default backend, and
  * that backend would serve every unknown host. Nor can the class: Traefik may serve an Ingress without one.
  */
 function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined {
   if (object.kind !== INGRESS.kind) return undefined;
-  const {rules, tls, defaultBackend} = (object as DeepReadonly<Ingress & {spec: {defaultBackend?: unknown}}>).spec;
+  const {rules = [], tls, defaultBackend} = (object as DeepReadonly<EditedIngress>).spec;
   if (!rules.some(({http}) => http) && !tls && !defaultBackend) return undefined;
-  return {spec: {rules: rules.map(({host}) => ({host})), tls: null, defaultBackend: null}};
+  const kept = rules.length > 0 ? rules.map(({host}) => ({host})) : [{host: 'nothing.invalid'}];
+  return {spec: {rules: kept, tls: null, defaultBackend: null}};
 }
 
 /** With `permanent`, Traefik responds with 301 to GET and 308 to other methods; without it, with 302 and 307. */

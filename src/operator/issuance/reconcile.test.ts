@@ -1,10 +1,12 @@
 /** How long a pass lasts and rests: only the requests of the client advance the clock. */
+import {pino} from 'pino';
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {ManualClock} from '../../base/manual-clock.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
+import {ApiError} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -23,6 +25,8 @@ let clock: ManualClock;
 /** How far one request to the API server advances the clock, and one lookup of a namespace. */
 let writeMs: number;
 let lookMs: number;
+/** Whether the API server refuses the decision on a request. */
+let refuses: (name: string) => boolean;
 let requests: Store<CertificateRequest>;
 let reconcile: () => ReturnType<ReturnType<typeof reconcileOrders>>;
 
@@ -33,6 +37,7 @@ beforeEach(() => {
   clock = new ManualClock(NOW);
   writeMs = 0;
   lookMs = 0;
+  refuses = () => false;
   requests = newStore();
   requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
   requests.addIndex(INDEX.approvedWithoutClaim, () => []);
@@ -63,12 +68,21 @@ beforeEach(() => {
     },
     applyStatus: async (_: unknown, {metadata}: KubeObject) => {
       pass(writeMs);
+      if (refuses(metadata.name)) throw new ApiError('PATCH', 403, {message: 'no'});
       requests.remove(requests.get(`a/${metadata.name}`) as CertificateRequest);
     },
   };
+  const logger = pino({level: 'silent'});
   const orderSchedule = new OrderSchedule();
   const reservations = new Reservations();
-  const run = reconcileOrders({stores, clock, config: CONFIG, orderSchedule, reservations} as unknown as Operator);
+  const run = reconcileOrders({
+    stores,
+    clock,
+    config: CONFIG,
+    orderSchedule,
+    reservations,
+    logger,
+  } as unknown as Operator);
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   reconcile = () => run(ACCOUNT, context as Parameters<typeof run>[1]);
 });
@@ -137,6 +151,22 @@ test('however many changes trigger it, it spends at most a tenth of the time on 
   expect(await reconcile()).toEqual(after(1));
   expect(requests.size).toBe(1);
   pass(1);
+  expect(await reconcile()).toEqual(done());
+  expect(requests.size).toBe(0);
+});
+
+test('a request whose decision is refused waits longer each time, and delays no other', async () => {
+  refuses = name => name === 'r0';
+  waitFor(3);
+  expect(await reconcile()).toEqual(after(SECOND));
+  expect([...requests.list()].map(({metadata}) => metadata.name)).toEqual(['r0']);
+  pass(SECOND);
+  expect(await reconcile()).toEqual(after(2 * SECOND));
+  requests.upsert({...(requests.get('a/r0') as CertificateRequest), metadata: {name: 'r1', namespace: 'a'}});
+  expect(await reconcile(), 'one that comes meanwhile does not wait').toEqual(after(2 * SECOND));
+  expect(requests.get('a/r1')).toBeUndefined();
+  refuses = () => false;
+  pass(2 * SECOND);
   expect(await reconcile()).toEqual(done());
   expect(requests.size).toBe(0);
 });

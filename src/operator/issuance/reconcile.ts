@@ -2,9 +2,13 @@
  * Approves certificate requests within the CA's limits, because cert-manager places an order when a request is approved.
  * Every order from the platform's account at the CA passes here, whatever the request is for.
  */
+
+import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
+import type {Clock} from '../../base/clock.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {decideFreshly, writeDecision} from '../approval/reconcile.ts';
@@ -37,8 +41,9 @@ interface Waiting {
 
 /** Keys are CA accounts, as `caAccountOf` names them. */
 export function reconcileOrders(operator: Operator): Reconcile {
-  const {stores, clock, config, orderSchedule} = operator;
+  const {stores, clock, config, orderSchedule, logger} = operator;
   const restsUntil = new Map<string, number>();
+  const refused = new Refused(clock);
   return async (caAccount, {client, signal}) => {
     const context = {...operator, client, signal};
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
@@ -54,22 +59,61 @@ export function reconcileOrders(operator: Operator): Reconcile {
       recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
     restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
     const errors: unknown[] = [];
-    const ready = waiting.filter(it => startMs(it) <= nowMs);
+    refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
+    const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
     const due = withSlots(operator, ready);
     const isFull = due.length < ready.length;
     const passEnds = clock.monotonic() + PASS_MS;
     for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
-      // A refusal by the API server must not delay the others.
-      await recordAndDecide(context, next).catch(error => errors.push(error));
+      const {key} = next.order;
+      await recordAndDecide(context, next).catch(error => {
+        // A refusal concerns one request, and must not delay the others.
+        if (classifyFailure(error) !== 'refusal') errors.push(error);
+        else logger.warn({request: key, err: error, ms: refused.add(key)}, 'The decision on a request was refused.');
+      });
     }
     for (const {request} of due) operator.reservations.release(request);
     const later = waiting.filter(it => startMs(it) > nowMs);
     orderSchedule.publish(caAccount, planByHost(later, plan));
     if (errors.length > 0) return retry(errors[0]);
     if (due.length > 0) return after(0);
-    const nextMs = soonest([...later.map(startMs), isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY]);
+    const pauses = waiting.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
+    const nextMs = soonest([
+      ...later.map(startMs),
+      ...pauses.map(ms => nowMs + ms),
+      isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
+    ]);
     return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
   };
+}
+
+const REFUSED_BACKOFF: BackoffPolicy = {initialMs: 1000, maxMs: 300_000, factor: 2, jitter: 0};
+
+/** Requests whose decision the API server refused, each with its own backoff. */
+class Refused {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, {readonly failures: number; readonly untilMs: number}>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Returns how long the request has to wait now. */
+  add(key: string): number {
+    const failures = (this.#byKey.get(key)?.failures ?? 0) + 1;
+    const ms = backoffMs(REFUSED_BACKOFF, failures, () => 0);
+    this.#byKey.set(key, {failures, untilMs: this.#clock.monotonic() + ms});
+    return ms;
+  }
+
+  leftMs(key: string): number {
+    return Math.max(0, (this.#byKey.get(key)?.untilMs ?? 0) - this.#clock.monotonic());
+  }
+
+  /** Forgets those that no longer exist. */
+  keep(exists: (key: string) => boolean): void {
+    for (const key of this.#byKey.keys()) if (!exists(key)) this.#byKey.delete(key);
+  }
 }
 
 /**

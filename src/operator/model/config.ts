@@ -116,6 +116,7 @@ export interface OperatorDnsConfig extends DnsConfig {
 
 export interface ControllerConfig {
   readonly workers: number;
+  readonly reportFailuresAfterSeconds: number;
   readonly leaderElection: LeaderElectionConfig;
 }
 

@@ -1,6 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
 
@@ -20,6 +21,8 @@ export const PROJECT_REASONS = {
     'CertificateNotReady',
     'CertificateFailed',
     'CertManagerMissing',
+    'Refused',
+    'Retrying',
   ],
   Deployed: ['Deployed', 'NoReadyEndpoint'],
   DomainsReady: [
@@ -87,6 +90,9 @@ export const ProjectReady = {
       'RouteNotAccepted',
       `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
     ),
+  refused: (message: string, published: boolean) =>
+    ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
+  retrying: (message: string) => ready('False', 'Retrying', explainRetrying('an object of the project', message)),
   noBackend: (found: NoBackend) => {
     const {reason, message} = explainNoBackend(found);
     return ready('False', reason, message);

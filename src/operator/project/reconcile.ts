@@ -3,10 +3,11 @@ import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done} from '../../runtime/controller/outcome.ts';
+import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
-import {deleteRoutes, publishRoute} from '../edge/publish.ts';
+import {deleteRoutes, publishRoute, routeObjects} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/route-objects.ts';
 import {
   assessCertificate,
   buildCertificate,
@@ -17,7 +18,8 @@ import {
 import {accountOf} from '../model/account.ts';
 import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import {CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
+import {conditionAfter, lastCondition} from '../model/failed-write.ts';
+import {type CachedProject, CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
@@ -27,7 +29,7 @@ import {deployedAt, projectStatus} from './status.ts';
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
   const {stores, names, places, clock} = operator;
-  return async (key, {client, signal}) => {
+  return async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
@@ -39,13 +41,19 @@ export function reconcileProject(operator: Operator): Reconcile {
     const object = stores.namespaces.get(namespace);
     if (!object) return done();
     const {defaultHost} = project;
+    let failure: unknown;
+    const failed = (error: unknown) => {
+      failure = error;
+      return failedPublication(operator, project, error, keepsFailing);
+    };
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(context, project));
     const ready = places.has(project)
-      ? await publishDefaultHost(context, project, defaultHost)
+      ? await publishDefaultHost(context, project, defaultHost).catch(failed)
       : beyondPlan(operator, object);
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
     await applyStatusIfChanged(client, PROJECT, project, projectStatus(project, facts), {signal});
+    if (failure !== undefined) return retry(failure);
     return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
   };
 }
@@ -96,6 +104,25 @@ async function publishDefaultHost(
     case 'rejected':
       return ProjectReady.routeNotAccepted(host, publication.what, publication.why);
   }
+}
+
+/** A published project stays Ready, whatever the API server says about the next write. */
+function failedPublication(
+  {stores, edge}: Operator,
+  project: DeepReadonly<CachedProject>,
+  failure: unknown,
+  keepsFailing: boolean,
+): DecidedCondition {
+  const {metadata, defaultHost, status} = project;
+  const objects = routeObjects(stores, routeKeyOf(`${metadata.namespace}/${defaultHost}`));
+  const works = publishedRoute(edge, objects) !== undefined;
+  return conditionAfter<DecidedCondition>(failure, {
+    works,
+    keepsFailing,
+    last: lastCondition('Ready', status?.conditions, metadata.generation),
+    refused: message => ProjectReady.refused(message, works),
+    retrying: ProjectReady.retrying,
+  });
 }
 
 /** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */

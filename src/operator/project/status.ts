@@ -25,7 +25,7 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
     ready.reason === 'PlanLimitReached' && hosts.length > 0
       ? DomainsReady.planLimitReached()
       : summarizeDomains(project, hosts, domainOf),
-    ...(ready.status === 'True' ? [] : [ProjectReconciling(ready.reason, ready.message)]),
+    ...(ready.status === 'True' && ready.reason !== 'Refused' ? [] : [ProjectReconciling(ready.reason, ready.message)]),
   ];
   const main = project.spec.domains?.primary;
   const isMainLive = main !== undefined && isReady(ours(project, domainOf(main)));

@@ -1,9 +1,9 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
+import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
 import type {KubeClient, Selector, WatchEvent} from '../kube/client.ts';
-import {ApiError, isExpired, isInvalid, isNotFound, TransportError} from '../kube/errors.ts';
+import {ApiError, classifyFailure, isExpired, isForbidden, isInvalid, isNotFound} from '../kube/errors.ts';
 import {type KubeMetrics, kubeMetrics} from '../kube/metrics.ts';
 import {compareResourceVersions, type KubeObject, keyOf, type ResourceType, resourceName} from '../kube/object.ts';
 import {surelySelects} from '../kube/selector.ts';
@@ -251,9 +251,9 @@ export class Reflector<T extends KubeObject> {
   async #pause(step: Step, failures: number, signal: AbortSignal): Promise<void> {
     const {clock, backoff = BACKOFF} = this.#options;
     const missing = this.store.state === 'missing';
-    const delay = backoffMs(missing ? {...backoff, maxMs: MISSING_RETRY_MS} : backoff, failures, this.#random);
-    const asked = step.error instanceof ApiError ? (step.error.retryAfterMs ?? 0) : 0;
-    const ms = Math.round(Math.max(delay, asked));
+    const policy = missing ? {...backoff, maxMs: MISSING_RETRY_MS} : backoff;
+    const asked = step.error instanceof ApiError ? step.error.retryAfterMs : undefined;
+    const ms = Math.round(retryDelayMs(policy, failures, asked, this.#random));
     const level = missing || step.error === undefined ? 'debug' : 'warn';
     this.#logger[level]({err: step.error, failures, ms}, 'the cache lost its watch; trying again');
     await clock.sleep(ms, signal).catch(() => undefined);
@@ -270,14 +270,9 @@ export class Reflector<T extends KubeObject> {
   }
 }
 
-/** A token has just expired, rights are being fixed, or there are too many requests. */
-const KEEPING_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
-
-/** Whether a watch can continue where it was: the fault is between us and the server, or temporary. */
+/** Whether a watch can continue where it was: after an outage, and while rights are being fixed. */
 function keepsPlace(error: unknown): boolean {
-  if (error instanceof TransportError) return true;
-  if (isExpired(error)) return false;
-  return error instanceof ApiError && (KEEPING_STATUSES.has(error.status) || error.status >= 500);
+  return !isExpired(error) && (classifyFailure(error) === 'outage' || isForbidden(error));
 }
 
 /** Whether the event ends the initial objects. */

@@ -1,11 +1,11 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
+import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
 import {Deadline} from '../../base/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
-import {ApiError, isConflict, isFenced} from '../kube/errors.ts';
+import {ApiError, classifyFailure, type FailureKind} from '../kube/errors.ts';
 import type {KubeObject, ResourceType} from '../kube/object.ts';
 import {type ControllerMetrics, controllerMetrics} from './metrics.ts';
 import {type Outcome, retry} from './outcome.ts';
@@ -22,8 +22,8 @@ export interface ReconcileContext {
    * (read-your-writes).
    */
   readonly client: KubeClient;
-  /** How many times in a row this key has failed before this attempt. */
-  readonly failures: number;
+  /** Every attempt for this key has failed for five minutes (`reportFailuresAfterMs`). */
+  readonly keepsFailing: boolean;
 }
 
 export type Reconcile = (key: string, context: ReconcileContext) => Promise<Outcome>;
@@ -36,7 +36,7 @@ export interface ControllerOptions {
   readonly workers?: number;
   /** The deadline of one reconcile, default 60 000 ms. */
   readonly reconcileTimeoutMs?: number;
-  /** For each key on its own, after failures. Default: 5 ms, doubling up to 5 minutes. */
+  /** For each key on its own, after failures. Default: 5 ms, doubling up to 5 minutes, or to one after an outage. */
   readonly backoff?: BackoffPolicy;
 }
 
@@ -58,15 +58,27 @@ export interface ControllerEnvironment {
   readonly registry: Registry;
   /** In [0, 1). */
   readonly random: () => number;
+  /** A key that has failed for this long is reported once. */
+  readonly reportFailuresAfterMs: number;
   /** The caches of a kind, for read-your-writes. */
   readonly storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
 }
 
 const WORKERS = 4;
 const RECONCILE_TIMEOUT_MS = 60_000;
-const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter: 0};
+const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter: 0.5};
+/** After an outage, everything should work again soon. */
+const MAX_OUTAGE_BACKOFF_MS = 60_000;
 /** How long a worker waits for the caches to show our own writes before it requeues the key. */
 const VISIBLE_TIMEOUT_MS = 1_000;
+
+/** A key whose last attempts have all failed. */
+interface Failing {
+  readonly sinceMs: number;
+  failures: number;
+  /** As what it was reported. */
+  reported?: FailureKind;
+}
 
 /** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
 export class ReconcileLoop implements Controller {
@@ -78,7 +90,9 @@ export class ReconcileLoop implements Controller {
   readonly #queue: WorkQueue;
   readonly #ownWrites: OwnWrites;
   readonly #sources: {readonly store: ReadonlyStore<KubeObject>; readonly subscribe: () => () => void}[] = [];
-  readonly #failures = new Map<string, number>();
+  readonly #failing = new Map<string, Failing>();
+  /** How many failing keys are reported. */
+  readonly #reported = new Map<FailureKind, number>();
   /** Keys that are being reconciled, and since when. */
   readonly #running = new Map<string, number>();
 
@@ -159,7 +173,7 @@ export class ReconcileLoop implements Controller {
         signal: deadline.signal,
         logger: logger.child({controller: this.name, key}),
         client: client.recording(write => this.#ownWrites.record(key, write)),
-        failures: this.#failures.get(key) ?? 0,
+        keepsFailing: this.#keepsFailing(this.#failing.get(key)),
       });
     } catch (error) {
       // These types mean a mistake in the program. All other errors come from what we call.
@@ -173,9 +187,7 @@ export class ReconcileLoop implements Controller {
   }
 
   #settle(key: string, outcome: Outcome): void {
-    const failures = outcome.kind === 'retry' ? (this.#failures.get(key) ?? 0) + 1 : 0;
-    if (failures > 0) this.#failures.set(key, failures);
-    else this.#failures.delete(key);
+    if (outcome.kind !== 'retry') this.#forgetFailures(key);
     switch (outcome.kind) {
       case 'done':
         this.#count('success');
@@ -186,7 +198,7 @@ export class ReconcileLoop implements Controller {
         break;
       case 'retry':
         this.#count('error');
-        this.#retry(key, outcome.error, failures);
+        this.#retry(key, outcome.error);
         break;
       case 'terminal':
         this.#count('error');
@@ -196,15 +208,50 @@ export class ReconcileLoop implements Controller {
     }
   }
 
-  #retry(key: string, error: unknown, failures: number): void {
-    const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-    const ms = Math.max(backoffMs(this.#options.backoff ?? BACKOFF, failures, this.#environment.random), asked);
+  #retry(key: string, error: unknown): void {
+    const kind = classifyFailure(error);
+    const {failures} = this.#failed(key, kind, error);
+    const {backoff = BACKOFF} = this.#options;
+    const policy = kind === 'outage' ? {...backoff, maxMs: Math.min(backoff.maxMs, MAX_OUTAGE_BACKOFF_MS)} : backoff;
+    const asked = error instanceof ApiError ? error.retryAfterMs : undefined;
+    const ms = retryDelayMs(policy, failures, asked, this.#environment.random);
     this.#metrics.errors.inc({controller: this.name});
     this.#metrics.retries.inc({name: this.name});
-    // A conflict is normal, and leader election logs that we may no longer write.
-    const level = isConflict(error) || isFenced(error) ? 'debug' : 'warn';
+    // A race is normal, an outage fails every key, and leader election logs that we may no longer write.
+    const level = kind === 'refusal' || kind === 'unknown' ? 'warn' : 'debug';
     this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'reconcile failed; trying again');
     this.#queue.addAfter(key, ms);
+  }
+
+  #failed(key: string, kind: FailureKind, error: unknown): Failing {
+    const failing = this.#failing.get(key) ?? {sinceMs: this.#environment.clock.monotonic(), failures: 0};
+    this.#failing.set(key, failing);
+    failing.failures += 1;
+    if (failing.reported === undefined && this.#keepsFailing(failing)) {
+      failing.reported = kind;
+      const isFirst = this.#report(kind, 1) === 1;
+      if (isFirst) this.#logger.error({key, err: error, kind}, 'reconciles keep failing; trying further');
+    }
+    return failing;
+  }
+
+  #keepsFailing(failing: Failing | undefined): boolean {
+    const {clock, reportFailuresAfterMs} = this.#environment;
+    return failing !== undefined && clock.monotonic() - failing.sinceMs >= reportFailuresAfterMs;
+  }
+
+  #forgetFailures(key: string): void {
+    const kind = this.#failing.get(key)?.reported;
+    this.#failing.delete(key);
+    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'no reconcile keeps failing any longer');
+  }
+
+  /** Returns how many keys are reported now. One line of the log stands for all of them, and the metric counts them. */
+  #report(kind: FailureKind, more: 1 | -1): number {
+    const count = (this.#reported.get(kind) ?? 0) + more;
+    this.#reported.set(kind, count);
+    this.#metrics.failingKeys.set({controller: this.name, kind}, count);
+    return count;
   }
 
   #count(result: string): void {

@@ -24,6 +24,13 @@ export interface ManagerOptions {
   readonly leaderElection?: LeaderElectionOptions;
   /** How long running reconciles may take to end at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
+  /**
+   * A leader that gets no response for this long, except about its lease, ends. A cache without a watch for this long is
+   * not ready. Default 120 000 ms.
+   */
+  readonly maxSilenceMs?: number;
+  /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
+  readonly reportFailuresAfterMs?: number;
   /** In [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -48,7 +55,7 @@ export interface HealthCheck {
 }
 
 export interface Health {
-  /** All caches have settled. A standby can be ready too. */
+  /** All caches have settled, and none has lost its watch for long. A standby can be ready too. */
   readonly ready: boolean;
   /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
@@ -67,7 +74,8 @@ export type ManagerEnd =
  *
  * Caches start on every replica (a warm standby). Controllers and leader-only runnables run while this process leads,
  * once all caches have settled. When the signal aborts, running reconciles end within the grace, then the lease is
- * released. When the lease is lost, all writes are rejected immediately, and reconciles are aborted.
+ * released. When the lease is lost, all writes are rejected immediately, and reconciles are aborted. A leader that the
+ * API server does not answer gives up its lease and ends, because another replica may be better connected.
  */
 export interface Manager {
   readonly events: EventRecorder;
@@ -80,6 +88,10 @@ export interface Manager {
   start(signal: AbortSignal): Promise<ManagerEnd>;
 }
 
+const MAX_SILENCE_MS = 120_000;
+/** How often the silence is measured before it is too long. */
+const SILENCE_CHECKS = 20;
+const REPORT_FAILURES_AFTER_MS = 300_000;
 const SHUTDOWN_GRACE_MS = 10_000;
 /** How long aborted reconciles may take to end. */
 const ABANDON_GRACE_MS = 2_000;
@@ -118,7 +130,7 @@ class ProcessManager implements Manager {
     // A container that restarts keeps its pod's name, so the name alone does not distinguish two processes.
     const holder = `${identity}_${randomUUID()}`;
     const shared = {clock, logger, registry, random: this.#random};
-    this.#elector = new LeaderElector({...leaderElection, ...shared, client: client.ungated(), identity: holder});
+    this.#elector = new LeaderElector({...leaderElection, ...shared, client: client.forLease(), identity: holder});
     client.setWriteGate(this.#elector.gate);
   }
 
@@ -138,7 +150,9 @@ class ProcessManager implements Manager {
       const name = resourceName(resource);
       return this.#caches.filter(cache => resourceName(cache.resource) === name).map(cache => cache.reflector.store);
     };
-    const controller = new ReconcileLoop(options, {client, clock, logger, registry, random: this.#random, storesOf});
+    const {reportFailuresAfterMs = REPORT_FAILURES_AFTER_MS} = this.#options;
+    const environment = {client, clock, logger, registry, random: this.#random, reportFailuresAfterMs, storesOf};
+    const controller = new ReconcileLoop(options, environment);
     this.#controllers.push(controller);
     return controller;
   }
@@ -149,8 +163,12 @@ class ProcessManager implements Manager {
   }
 
   health(): Health {
-    const caches = this.#caches.map(({resource, reflector: {store}}): HealthCheck => {
-      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing', message: store.state};
+    const {clock, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
+    const now = clock.monotonic();
+    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): HealthCheck => {
+      const isLost = store.state === 'synced' && now - lostSince >= maxSilenceMs;
+      const message = isLost ? 'its watch is lost, and it may be out of date' : store.state;
+      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing' && !isLost, message};
     });
     const loops = this.#controllers.map((controller): HealthCheck => {
       const stuck = controller.stuck();
@@ -205,6 +223,7 @@ class ProcessManager implements Manager {
   async #lead(stop: AbortSignal, lost: AbortSignal, fail: (error: unknown) => void): Promise<{release: boolean}> {
     const {logger, shutdownGraceMs = SHUTDOWN_GRACE_MS} = this.#options;
     const ending = AbortSignal.any([stop, lost]);
+    void this.#endInSilence(ending, fail);
     await Promise.all(this.#caches.map(({reflector}) => reflector.store.settled(ending))).catch(() => undefined);
     if (ending.aborted) return {release: true};
     this.#leading = true;
@@ -224,6 +243,18 @@ class ProcessManager implements Manager {
     await this.#endsWithin(EVENTS_GRACE_MS, this.events.flush(lost));
     this.#leading = false;
     return {release: drained};
+  }
+
+  /** Fails once no call has been answered for too long. Never rejects. */
+  async #endInSilence(signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+    const {client, clock, logger, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
+    while (!signal.aborted && client.silentMs() < maxSilenceMs) {
+      await clock.sleep(maxSilenceMs / SILENCE_CHECKS, signal).catch(() => undefined);
+    }
+    if (signal.aborted) return;
+    const error = new Error(`the API server has not answered for ${maxSilenceMs / 1000} s`);
+    logger.error({err: error}, 'giving up the lease');
+    fail(error);
   }
 
   /** Whether the work ended in time. */

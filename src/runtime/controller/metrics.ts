@@ -6,6 +6,7 @@ export interface ControllerMetrics {
   readonly errors: Counter<'controller'>;
   readonly terminalErrors: Counter<'controller'>;
   readonly panics: Counter<'controller'>;
+  readonly failingKeys: Gauge<'controller' | 'kind'>;
   readonly reconcileSeconds: Histogram<'controller'>;
   readonly activeWorkers: Gauge<'controller'>;
   readonly maxWorkers: Gauge<'controller'>;
@@ -51,6 +52,12 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
       'controller_runtime_reconcile_panics_total',
       'Reconciles that threw a TypeError or the like.',
       'controller',
+    ),
+    failingKeys: gauge(
+      'controller_failing_keys',
+      'Keys whose reconciles have failed for more than five minutes, by kind: refusal, outage, race, fenced, unknown.',
+      'controller',
+      'kind',
     ),
     reconcileSeconds: histogram('controller_runtime_reconcile_time_seconds', 'Length of a reconcile.', 'controller'),
     activeWorkers: gauge('controller_runtime_active_workers', 'Workers busy now.', 'controller'),

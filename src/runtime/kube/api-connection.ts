@@ -27,9 +27,16 @@ export interface ApiConnectionOptions {
 export class ApiConnection {
   readonly #options: ApiConnectionOptions;
   gate: WriteGate = () => Number.POSITIVE_INFINITY;
+  /** When the first call after the last sign of the server began. */
+  #waitsSince: number | undefined;
 
   constructor(options: ApiConnectionOptions) {
     this.#options = options;
+  }
+
+  /** For how many milliseconds calls have been made without any response. */
+  silentMs(): number {
+    return this.#waitsSince === undefined ? 0 : performance.now() - this.#waitsSince;
   }
 
   /** One request and its whole response, parsed. */
@@ -63,7 +70,10 @@ export class ApiConnection {
     const response = await this.#send(exchange, deadline.signal, signal, idleTimeoutMs);
     onOpen?.();
     try {
-      for await (const chunk of response.body) yield chunk as Uint8Array;
+      for await (const chunk of response.body) {
+        this.#waitsSince = undefined;
+        yield chunk as Uint8Array;
+      }
     } catch (error) {
       throw failure(describe(exchange), error, signal);
     }
@@ -80,9 +90,11 @@ export class ApiConnection {
     const {accept = 'application/json', contentType, gated, method, path, body} = exchange;
     const headers = {accept, 'user-agent': userAgent, ...(contentType && {'content-type': contentType})};
     const mayStart = (): Error | undefined => (!gated || this.gate() > 0 ? undefined : new FencedError(call));
+    this.#waitsSince ??= performance.now();
     try {
       const optional = {...(body !== undefined && {body}), ...(idleTimeoutMs !== undefined && {idleTimeoutMs})};
       const response = await transport.send({method, path, headers, signal, mayStart, ...optional});
+      this.#waitsSince = undefined;
       metrics.requests.inc({code: String(response.statusCode), method, host});
       if (response.statusCode < 300) return response;
       throw await refusal(call, response);

@@ -87,10 +87,12 @@ export interface KubeClient {
 
   /** From now on, every write must pass the gate, also through derived clients. */
   setWriteGate(gate: WriteGate): void;
-  /** The same client without the gate, for the lease itself. */
-  ungated(): KubeClient;
+  /** The same client without the gate and on connections of its own, for the lease: calls that hang delay no renewal. */
+  forLease(): KubeClient;
   /** The same client, which reports each successful write. */
   recording(onWrite: (write: WriteRecord) => void): KubeClient;
+  /** For how many milliseconds calls, except those for the lease, have been made without any response; 0: for none. */
+  silentMs(): number;
   /** Ends open streams and connections. */
   close(): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import {DeadlineError} from '../../base/deadline.ts';
+
 /** What the API server says is wrong with one field. */
 export interface StatusCause {
   readonly reason?: string;
@@ -33,13 +35,20 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(call: string, status: number, body: ApiStatus, retryAfterMs?: number) {
-    super(`${call}: ${status} ${body.reason ?? ''}: ${body.message ?? 'no message'}`);
+    super(`${call}: ${[status, body.reason].filter(Boolean).join(' ')}: ${body.message ?? 'no message'}`);
     this.status = status;
     this.reason = body.reason ?? '';
     this.causes = body.details?.causes ?? [];
     const seconds = body.details?.retryAfterSeconds;
     const asked = retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
     this.retryAfterMs = asked === undefined ? undefined : Math.min(asked, MAX_RETRY_AFTER_MS);
+  }
+
+  /** The same error for logs, if the server may have quoted a secret. */
+  redacted(redact: (message: string) => string): ApiError {
+    const copy = new ApiError('', this.status, {reason: this.reason}, this.retryAfterMs);
+    copy.message = redact(this.message);
+    return copy;
   }
 }
 
@@ -59,6 +68,32 @@ export class FencedError extends Error {
   constructor(call: string) {
     super(`${call}: refused, this process may not write now (not the leader)`);
   }
+}
+
+/**
+ * Whom a failure concerns, and so what to do about it:
+ * - `refusal`: the object. Report it there, and retry; somebody has to change something.
+ * - `outage`: the API server, our token, or the way there. Retry; the object has no part in it.
+ * - `race`: somebody else wrote first. Decide again from what the server has now.
+ * - `fenced`: the write was not sent.
+ * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
+ */
+export type FailureKind = 'refusal' | 'outage' | 'race' | 'fenced' | 'unknown';
+
+/** A webhook that denies chooses its code, and one that is down is a 500. */
+const WEBHOOK = /admission webhook "[^"]*" denied|failed calling webhook "/;
+/** Of the client errors, those that the next attempt may not meet. */
+const TEMPORARY: ReadonlySet<number> = new Set([401, 408, 429]);
+
+/** Every decision between reporting a failure and only retrying it is made here. */
+export function classifyFailure(error: unknown): FailureKind {
+  if (error instanceof FencedError) return 'fenced';
+  if (error instanceof TransportError || error instanceof DeadlineError) return 'outage';
+  if (!(error instanceof ApiError)) return 'unknown';
+  if (WEBHOOK.test(error.message)) return 'refusal';
+  if (error.status === 409) return 'race';
+  const isRefusal = error.status >= 400 && error.status < 500 && !TEMPORARY.has(error.status);
+  return isRefusal ? 'refusal' : 'outage';
 }
 
 /** The object does not exist, or for a list, the kind. */
@@ -84,17 +119,9 @@ export function isForbidden(error: unknown): error is ApiError & {readonly statu
   return error instanceof ApiError && error.status === 403;
 }
 
-export function isUnauthorized(error: unknown): error is ApiError & {readonly status: 401} {
-  return error instanceof ApiError && error.status === 401;
-}
-
 /** The resourceVersion or continue token is too old: list again. */
 export function isExpired(error: unknown): error is ApiError & {readonly reason: 'Expired' | 'Gone'} {
   return error instanceof ApiError && (error.status === 410 || error.reason === 'Expired' || error.reason === 'Gone');
-}
-
-export function isTooManyRequests(error: unknown): error is ApiError & {readonly status: 429} {
-  return error instanceof ApiError && error.status === 429;
 }
 
 export function isFenced(error: unknown): error is FencedError {

@@ -56,17 +56,19 @@ const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const access = loadClusterAccess(options.kubeconfig);
   options.logger.debug({server: access.server}, 'using the API server');
-  const connection = new ApiConnection({
-    transport: new Transport(access),
+  const common = {
     host: new URL(access.server).host,
     userAgent: options.userAgent,
     timeoutMs: options.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS,
     metrics: kubeMetrics(options.registry),
-  });
-  return new HttpClient(connection, {fieldManager: options.fieldManager, gated: true});
+  };
+  const connection = new ApiConnection({...common, transport: new Transport(access)});
+  const leaseConnection = new ApiConnection({...common, transport: new Transport(access)});
+  return new HttpClient(connection, {fieldManager: options.fieldManager, gated: true, leaseConnection});
 }
 
 interface Mode {
+  readonly leaseConnection: ApiConnection;
   readonly fieldManager: string;
   readonly gated: boolean;
   readonly onWrite?: (write: WriteRecord) => void;
@@ -191,16 +193,20 @@ class HttpClient implements KubeClient {
     this.#connection.gate = gate;
   }
 
-  ungated(): KubeClient {
-    return new HttpClient(this.#connection, {...this.#mode, gated: false});
+  forLease(): KubeClient {
+    return new HttpClient(this.#mode.leaseConnection, {...this.#mode, gated: false});
   }
 
   recording(onWrite: (write: WriteRecord) => void): KubeClient {
     return new HttpClient(this.#connection, {...this.#mode, onWrite});
   }
 
+  silentMs(): number {
+    return this.#connection.silentMs();
+  }
+
   async close(): Promise<void> {
-    await this.#connection.close();
+    await Promise.all([this.#connection.close(), this.#mode.leaseConnection.close()]);
   }
 
   async #apply<T extends KubeObject>(

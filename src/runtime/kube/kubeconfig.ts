@@ -19,6 +19,8 @@ export interface ClusterAccess {
   /** The namespace of the context, or in a pod, of the pod. */
   readonly namespace: string | undefined;
   credentials(): Promise<Credentials>;
+  /** The server did not accept them (401): the next call reads the kubeconfig and the token again. */
+  refuse(credentials: Credentials): void;
 }
 
 /**
@@ -26,17 +28,34 @@ export interface ClusterAccess {
  * the formats, exec plugins, token files (read again every minute), and client certificates.
  */
 export function loadClusterAccess(path?: string): ClusterAccess {
-  const config = new KubeConfig();
-  if (path) config.loadFromFile(path);
-  else config.loadFromDefault();
+  let config = load(path);
+  let newest: Credentials | undefined;
+  let isRefused = false;
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`kubeconfig ${path ?? '(default)'}: the current context names no cluster`);
   return {
     server: cluster.server.replace(/\/+$/, ''),
     proxyUrl: cluster.proxyUrl,
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,
-    credentials: shared(() => readCredentials(config)),
+    credentials: shared(async () => {
+      // client-node caches tokens in the KubeConfig: token files for a minute, those of exec plugins until they expire.
+      if (isRefused) config = load(path);
+      isRefused = false;
+      newest = await readCredentials(config);
+      return newest;
+    }),
+    // Of many calls with the same old token, one has it read again.
+    refuse: ({headers}) => {
+      isRefused ||= headers.authorization === newest?.headers.authorization;
+    },
   };
+}
+
+function load(path: string | undefined): KubeConfig {
+  const config = new KubeConfig();
+  if (path) config.loadFromFile(path);
+  else config.loadFromDefault();
+  return config;
 }
 
 /** What `applyToHTTPSOptions` sets for Node's https: TLS material, headers, and `auth` for basic authentication. */

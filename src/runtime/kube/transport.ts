@@ -1,6 +1,7 @@
 import {isDeepStrictEqual} from 'node:util';
-import {Agent, type Dispatcher, ProxyAgent} from 'undici';
-import type {ClusterAccess, TlsMaterial} from './kubeconfig.ts';
+import {type Dispatcher, errors, Pool, ProxyAgent} from 'undici';
+import {DeadlineError} from '../../base/deadline.ts';
+import type {ClusterAccess, Credentials, TlsMaterial} from './kubeconfig.ts';
 
 export interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -19,9 +20,12 @@ export type HttpResponse = Dispatcher.ResponseData;
 
 interface Connections {
   readonly tls: TlsMaterial;
-  readonly requests: Dispatcher;
-  readonly streams: Dispatcher;
+  readonly dispatcher: Dispatcher;
+  /** When a response last began on one of its connections. */
+  answeredAt: number;
 }
+
+type Purpose = 'requests' | 'streams';
 
 /** Ordinary requests share this many connections. Further requests wait. */
 const REQUEST_CONNECTIONS = 8;
@@ -35,14 +39,17 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 
 /**
  * HTTP to one API server over pinned connections: 8 for requests and one for each watch, so a watch never blocks a
- * request. HTTP/1.1, so a connection that dies ends one exchange, not all. When certificates rotate, new connections
- * are opened, and each old one ends with the exchange on it.
+ * request. HTTP/1.1, so a connection that dies ends one exchange, not all. When certificates rotate, or when a deadline
+ * passes without a response on any connection, new connections are opened, and each old one ends with the exchange on
+ * it.
  */
 export class Transport {
   readonly #access: ClusterAccess;
   readonly #basePath: string;
   readonly #origin: string;
-  #connections: Connections | undefined;
+  readonly #pools = new Map<Purpose, Connections>();
+  /** Replaced dispatchers on which exchanges are still running. */
+  readonly #retired = new Set<Dispatcher>();
 
   constructor(access: ClusterAccess) {
     const url = new URL(access.server);
@@ -51,49 +58,80 @@ export class Transport {
     this.#basePath = url.pathname.replace(/\/$/, '');
   }
 
+  /** Rejects with the signal's reason as soon as the signal aborts, even while the call waits for a connection. */
   async send(call: HttpCall): Promise<HttpResponse> {
     call.signal.throwIfAborted();
+    const startedAt = performance.now();
     const credentials = await abortable(this.#access.credentials(), call.signal);
-    const connections = this.#connectionsFor(credentials.tls);
-    const dispatcher = call.idleTimeoutMs === undefined ? connections.requests : connections.streams;
-    const {mayStart} = call;
-    return await (mayStart ? dispatcher.compose(gate(mayStart)) : dispatcher).request({
-      origin: this.#origin,
-      path: this.#basePath + call.path,
-      method: call.method,
-      headers: {...call.headers, ...credentials.headers},
-      body: call.body ?? null,
-      signal: call.signal,
-      headersTimeout: call.idleTimeoutMs === undefined ? 0 : Math.min(call.idleTimeoutMs, STREAM_HEAD_TIMEOUT_MS),
-      bodyTimeout: call.idleTimeoutMs ?? 0,
-    });
+    const purpose = call.idleTimeoutMs === undefined ? 'requests' : 'streams';
+    const pool = this.#poolFor(purpose, credentials.tls);
+    try {
+      const response = await abortable(this.#request(pool.dispatcher, call, credentials.headers), call.signal);
+      pool.answeredAt = performance.now();
+      if (response.statusCode === 401) this.#access.refuse(credentials);
+      return response;
+    } catch (error) {
+      if (isTimeout(error) && pool.answeredAt < startedAt) this.#replace(purpose, pool);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
-    const connections = this.#connections;
-    this.#connections = undefined;
-    await Promise.all([connections?.requests.destroy(), connections?.streams.destroy()]);
+    const dispatchers = [...this.#retired, ...[...this.#pools.values()].map(({dispatcher}) => dispatcher)];
+    this.#pools.clear();
+    await Promise.all(dispatchers.map(dispatcher => dispatcher.destroy()));
   }
 
-  #connectionsFor(tls: TlsMaterial): Connections {
-    const current = this.#connections;
+  #request(dispatcher: Dispatcher, call: HttpCall, headers: Credentials['headers']): Promise<HttpResponse> {
+    const {mayStart, idleTimeoutMs} = call;
+    return (mayStart ? dispatcher.compose(gate(mayStart)) : dispatcher).request({
+      origin: this.#origin,
+      path: this.#basePath + call.path,
+      method: call.method,
+      headers: {...call.headers, ...headers},
+      body: call.body ?? null,
+      signal: call.signal,
+      headersTimeout: idleTimeoutMs === undefined ? 0 : Math.min(idleTimeoutMs, STREAM_HEAD_TIMEOUT_MS),
+      bodyTimeout: idleTimeoutMs ?? 0,
+    });
+  }
+
+  #poolFor(purpose: Purpose, tls: TlsMaterial): Connections {
+    const current = this.#pools.get(purpose);
     if (current && isDeepStrictEqual(current.tls, tls)) return current;
-    const next = {tls, requests: this.#agent(tls, REQUEST_CONNECTIONS), streams: this.#agent(tls, null)};
-    this.#connections = next;
-    // close() lets running exchanges finish. Their callers get any error that it could reject with.
-    for (const old of current ? [current.requests, current.streams] : []) old.close().catch(() => undefined);
-    return next;
+    if (current) this.#replace(purpose, current);
+    const dispatcher = this.#agent(tls, purpose === 'requests' ? REQUEST_CONNECTIONS : null);
+    const pool = {tls, dispatcher, answeredAt: Number.NEGATIVE_INFINITY};
+    this.#pools.set(purpose, pool);
+    return pool;
+  }
+
+  /** The next call opens new connections. Idle ones are closed now, and the others after the exchange on them. */
+  #replace(purpose: Purpose, {dispatcher}: Connections): void {
+    if (this.#pools.get(purpose)?.dispatcher === dispatcher) this.#pools.delete(purpose);
+    if (this.#retired.has(dispatcher)) return;
+    this.#retired.add(dispatcher);
+    const forget = () => void this.#retired.delete(dispatcher);
+    dispatcher.close().then(forget, forget); // the callers of the running exchanges get any error
   }
 
   #agent(tls: TlsMaterial, connections: number | null): Dispatcher {
     const connect = {...tls, timeout: CONNECT_TIMEOUT_MS, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS};
     const common = {allowH2: false, pipelining: 1, connections, keepAliveTimeout: KEEP_ALIVE_MS};
     const {proxyUrl} = this.#access;
-    return proxyUrl ? new ProxyAgent({...common, uri: proxyUrl, requestTls: connect}) : new Agent({...common, connect});
+    // Not an Agent: after its close(), its destroy() destroys nothing.
+    return proxyUrl
+      ? new ProxyAgent({...common, uri: proxyUrl, requestTls: connect})
+      : new Pool(this.#origin, {...common, connect});
   }
 }
 
-/** Stops waiting for the work, which may continue (an exec plugin that hangs). */
+/** A deadline, or undici's own limit for the head of a stream. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof DeadlineError || error instanceof errors.HeadersTimeoutError;
+}
+
+/** Stops waiting for the work, which may continue (an exec plugin that hangs, a request that waits for a connection). */
 async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   const {promise: aborted, reject} = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);

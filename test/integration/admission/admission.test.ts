@@ -150,7 +150,7 @@ describe('of our own kinds', () => {
   test.each(claims.map(claim => ({kind: claim.kind, claim})))(
     'the operator writes a $kind, the platform team repairs it, and trust with routes is not enough',
     async ({claim}) => {
-      const says = 'Only Nameplate may write claims of hosts and keys, and HeldHosts';
+      const says = 'Only Nameplate may write DomainClaims, KeyClaims, and HeldHosts';
       const {kind, metadata} = claim;
       await expect(act('certManager', 'create', claim)).rejects.toThrow(says);
       await act('operator', 'create', claim);

@@ -111,7 +111,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     creator: 'admin',
     patch: accepted,
     subresource: 'status',
-    says: 'Only Nameplate may write routes of the edge',
+    says: 'Only Nameplate may write edge routes',
   },
   {
     what: 'an annotation that requests an address, through the status of a Service',

@@ -162,7 +162,7 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
   {
     attack: 'a record of the hosts that it holds',
     object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
-    says: 'Only Nameplate may write claims of hosts and keys, and HeldHosts',
+    says: 'Only Nameplate may write DomainClaims, KeyClaims, and HeldHosts',
   },
 ];
 

@@ -216,7 +216,7 @@ describe('what cert-manager creates', () => {
   });
 
   test('a tenant cannot write the record', async () => {
-    const says = 'Only Nameplate may write claims of hosts and keys, and HeldHosts';
+    const says = 'Only Nameplate may write DomainClaims, KeyClaims, and HeldHosts';
     await act('operator', 'create', record);
     await expect(asTenant(...patched('heldhosts', 'nameplate', {spec: {hosts: {any: 'any'}}}))).rejects.toThrow(says);
     await expect(asTenant('delete', 'heldhosts', 'nameplate')).rejects.toThrow(says);

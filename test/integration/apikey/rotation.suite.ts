@@ -2,6 +2,8 @@
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
+import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
 import {newKeyTenant, previousKey} from './key-tenant.ts';
 import type {KeyWorld} from './key-world.ts';
 
@@ -90,6 +92,31 @@ export function rotationSuite(world: () => KeyWorld): void {
     expect(thief.accepts(own)).toBe(true);
   });
 
+  test('unless the API server rejects the new key: then the current one keeps working', async () => {
+    const tenant = await newKeyTenant(world(), 'guarded');
+    const key = await tenant.issued();
+    await world().api.apply(POLICY);
+    const at = {namespace: 'guarded', name: tenant.secret()?.metadata.name ?? ''};
+    const probe = {metadata: {annotations: {probe: 'x'}}};
+    await until('the policy is in force', () => {
+      return world()
+        .client.patch(SECRET, at, probe)
+        .then(
+          () => false,
+          (error: Error) => error.message.includes('closed on Sundays'),
+        );
+    });
+    await tenant.askForRotation('once');
+    await tenant.becomes({Active: 'Active', Ready: 'Refused'}, [
+      'closed on Sundays',
+      'Until then, the current key works.',
+    ]);
+    expect(await tenant.works()).toBe(key);
+    await world().api.kubectl('delete', 'validatingadmissionpolicybinding', 'keeping');
+    await tenant.becomes(ROTATING);
+    expect(tenant.key()).not.toBe(key);
+  });
+
   test('both end when the APIKey is revoked, and no request makes another', async () => {
     const tenant = await newKeyTenant(world(), 'both');
     const old = await tenant.issued();
@@ -102,3 +129,24 @@ export function rotationSuite(world: () => KeyWorld): void {
     expect(tenant.key()).toBe(key);
   });
 }
+
+const POLICY = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: keeping}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [''], apiVersions: [v1], resources: [secrets], operations: [UPDATE]}
+  validations:
+  - {expression: 'false', message: closed on Sundays}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: keeping}
+spec:
+  policyName: keeping
+  validationActions: [Deny]
+  matchResources:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: guarded}}
+`;

@@ -72,7 +72,10 @@ const rows: readonly Row[] = [
     case: 'the free plan',
     plan: 'free',
     given: listed,
-    says: ['Custom domains require a paid plan (starter, pro); this namespace is on plan free', `label ${LABEL.plan}`],
+    says: [
+      'Custom domains require a plan that allows them (starter, pro); this namespace is on plan free',
+      `label ${LABEL.plan}`,
+    ],
     stalled: true,
     fix: tenant => tenant.label({[LABEL.plan]: 'pro'}),
   },

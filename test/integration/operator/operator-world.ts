@@ -58,8 +58,11 @@ export interface OperatorWorld {
   readonly kubeconfig: string;
   /** The operator's configuration file. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** A further process of the operator; `config` changes sections of the configuration. */
-  startOperator(name: string, config?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  /**
+   * A further process of the operator; `config` changes sections of the configuration, `through` is the kubeconfig of a
+   * proxy to the API server.
+   */
+  startOperator(name: string, config?: Readonly<Record<string, unknown>>, through?: string): Promise<OperatorProcess>;
   /** The one that was started last. */
   operator(): OperatorProcess;
   readonly certManager: {
@@ -134,11 +137,11 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
     kubeconfig,
     config,
     certManager,
-    startOperator: async (name, changes = {}) => {
+    startOperator: async (name, changes = {}, through = kubeconfig) => {
       const started = await startOperator({
         folder,
         name,
-        kubeconfig,
+        kubeconfig: through,
         config: {...config, ...changes},
         ...(program && {program}),
       });

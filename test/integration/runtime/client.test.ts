@@ -15,7 +15,7 @@ import {
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {until} from '../../cluster/wait.ts';
 import {CONFIG_MAP, configMap} from './runtime-world.ts';
-import {api, client, errorOf, namespace, proxy, world} from './setup.ts';
+import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
 
 test('what does not exist is undefined, and deleting it is fine', async () => {
   expect(await client.get(CONFIG_MAP, {namespace, name: 'nope'})).toBeUndefined();
@@ -84,6 +84,46 @@ test('every call has a deadline, and gives up when its caller does', async () =>
   expect(await abandoned).toMatchObject({message: 'enough'});
 });
 
+const get = (timeoutMs: number) => client.get(CONFIG_MAP, {namespace, name: 'x'}, {timeoutMs});
+
+test('a call that waits behind hanging ones ends at its own deadline, and the next call does not wait', async () => {
+  proxy.intercept = () => ({kind: 'silence'});
+  let ended = 0;
+  for (let i = 0; i < 8; i++) void errorOf(get(60_000)).finally(() => (ended += 1));
+  await until('they hang', () => proxy.seen.length === 8);
+  expect(String(await errorOf(get(300)))).toMatch(/no answer within 300 ms/);
+  proxy.intercept = () => undefined;
+  expect(await get(30_000)).toBeUndefined();
+  expect(ended).toBe(0);
+});
+
+test('connections that died without a sign cost one deadline, not one each', async () => {
+  const {promise: release, resolve: open} = Promise.withResolvers<void>();
+  proxy.intercept = () => ({kind: 'hold', until: release});
+  const warm = Array.from({length: 8}, () => get(30_000));
+  await until('eight connections are open', () => proxy.connections() === 8);
+  open();
+  await Promise.all(warm);
+  proxy.freeze();
+  const early = await Promise.allSettled([get(300), get(300)]);
+  expect(early.map(({status}) => status)).toEqual(['rejected', 'rejected']);
+  expect(await Promise.all(Array.from({length: 8}, () => get(5_000)))).toEqual(Array(8).fill(undefined));
+  await until('the dead ones are closed', () => proxy.connections() <= 8);
+});
+
+test('a slow call survives that others end at their deadlines', async () => {
+  const {promise: release, resolve: open} = Promise.withResolvers<void>();
+  proxy.intercept = ({path}) => (path.endsWith('/slow') ? {kind: 'hold', until: release} : {kind: 'silence'});
+  const slow = direct
+    .create(CONFIG_MAP, configMap(namespace, 'slow'))
+    .then(() => client.get(CONFIG_MAP, {namespace, name: 'slow'}));
+  await until('it has arrived', () => proxy.seen.length === 1);
+  await errorOf(get(200));
+  await errorOf(get(200));
+  open();
+  expect((await slow)?.metadata.name).toBe('slow');
+});
+
 test('a truncated response is no response', async () => {
   await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: 'x'.repeat(10_000)}));
   proxy.intercept = () => ({kind: 'cut', afterBytes: 5_000});
@@ -123,7 +163,7 @@ test('a closed gate lets no write out, not even one that waited for a free conne
   expect(writes).toEqual([]);
   // Reads, and the lease, are not subject to it.
   expect(await client.get(CONFIG_MAP, {namespace, name: 'late'})).toBeUndefined();
-  await client.ungated().create(CONFIG_MAP, configMap(namespace, 'lease'));
+  await client.forLease().create(CONFIG_MAP, configMap(namespace, 'lease'));
 });
 
 test('a recording client reports each successful write', async () => {
@@ -160,6 +200,22 @@ test('tokens of an exec plugin are fetched anew when they expire', async () => {
   const rotating = world.client(kubeconfig);
   expect(await errorOf(rotating.get(CONFIG_MAP, {namespace, name: 'x'}))).toMatchObject({status: 401});
   await writeFile(file, credential(good));
+  expect(await rotating.get(CONFIG_MAP, {namespace, name: 'x'})).toBeUndefined();
+});
+
+test('a token that the server refuses is read again from its file', async () => {
+  const config = JSON.parse(await readFile(api.kubeconfig, 'utf8')) as {users: {user: {token?: string}}[]};
+  const [entry] = config.users;
+  if (!entry) throw new Error('the kubeconfig has a user');
+  const tokenFile = `${api.kubeconfig}-token-file`;
+  const good = entry.user.token ?? '';
+  Object.assign(entry, {user: {'auth-provider': {name: 'tokenFile', config: {tokenFile}}}});
+  const kubeconfig = `${api.kubeconfig}-file`;
+  await writeFile(kubeconfig, JSON.stringify(config));
+  await writeFile(tokenFile, 'revoked');
+  const rotating = world.client(kubeconfig);
+  expect(await errorOf(rotating.get(CONFIG_MAP, {namespace, name: 'x'}))).toMatchObject({status: 401});
+  await writeFile(tokenFile, good);
   expect(await rotating.get(CONFIG_MAP, {namespace, name: 'x'})).toBeUndefined();
 });
 

@@ -1,9 +1,15 @@
+import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {beforeEach, describe, expect, test} from 'vitest';
 import {systemClock} from '../../../src/base/clock.ts';
 import type {ReadonlyStore} from '../../../src/runtime/cache/store.ts';
 import type {Controller, ControllerOptions, Reconcile} from '../../../src/runtime/controller/controller.ts';
-import {createManager, type Manager, type ManagerEnd} from '../../../src/runtime/controller/manager.ts';
+import {
+  createManager,
+  type Manager,
+  type ManagerEnd,
+  type ManagerOptions,
+} from '../../../src/runtime/controller/manager.ts';
 import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
@@ -27,10 +33,20 @@ interface Running {
 }
 
 /** A manager with one controller on the ConfigMaps of the namespace. */
-function run(reconcile: Reconcile, options: Partial<ControllerOptions> & {shutdownGraceMs?: number} = {}): Running {
-  const {shutdownGraceMs = 5_000, ...rest} = options;
+function run(reconcile: Reconcile, options: Partial<ControllerOptions> & Partial<ManagerOptions> = {}): Running {
+  const {shutdownGraceMs = 5_000, reportFailuresAfterMs = 300_000, maxSilenceMs = 120_000, ...others} = options;
+  const {logger: log = logger, ...rest} = others;
   const identity = {identity: 'test', reportingController: 'test.dev/controller'};
-  const manager = createManager({client, clock: systemClock, logger, registry, shutdownGraceMs, ...identity});
+  const common = {
+    client,
+    clock: systemClock,
+    logger: log,
+    registry,
+    shutdownGraceMs,
+    reportFailuresAfterMs,
+    maxSilenceMs,
+  };
+  const manager = createManager({...common, ...identity});
   const store = manager.cache(CONFIG_MAP, {namespace});
   const named = (key: string) => !key.endsWith('/kube-root-ca.crt');
   const controller = manager
@@ -61,15 +77,15 @@ test('every object is reconciled at the start, and again when it changes', async
 
 describe('outcomes', () => {
   test('a reconcile that throws is tried again, with growing pauses, and harms no other key', async () => {
-    const attempts: {at: number; failures: number}[] = [];
+    const attempts: {at: number}[] = [];
     const others: string[] = [];
     run(
-      async (key, {failures}) => {
+      async key => {
         if (!key.endsWith('/bad')) {
           others.push(key);
           return done();
         }
-        attempts.push({at: performance.now(), failures});
+        attempts.push({at: performance.now()});
         if (attempts.length < 5) throw new TypeError('undefined is not a function');
         return done();
       },
@@ -79,7 +95,6 @@ describe('outcomes', () => {
     await until('the fifth attempt is made', () => attempts.length === 5);
     await direct.create(CONFIG_MAP, configMap(namespace, 'good'));
     await until('the other key is served', () => others.length === 1);
-    expect(attempts.map(attempt => attempt.failures)).toEqual([0, 1, 2, 3, 4]);
     expect((attempts[4]?.at ?? 0) - (attempts[0]?.at ?? 0)).toBeGreaterThanOrEqual(20 + 40 + 80 + 160 - 5);
     expect(await metric('controller_runtime_reconcile_panics_total')).toContain('{controller="test"} 4');
     expect(await metric('controller_runtime_reconcile_total')).toContain('{controller="test",result="error"} 4');
@@ -118,6 +133,34 @@ describe('outcomes', () => {
     controller.enqueue('x');
     await until('it is made', () => direct.get(CONFIG_MAP, {namespace, name: 'made'}));
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(995);
+  });
+
+  test('an outage that lasts is reported once, however many keys it fails, and so is its end', async () => {
+    const lines: {level: number; msg: string}[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line));
+    const body = JSON.stringify({kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: 'overloaded'});
+    proxy.intercept = seen => (seen.method === 'PATCH' ? {kind: 'answer', status: 503, body} : undefined);
+    const attempts: boolean[] = [];
+    const {controller} = run(
+      async (key, context) => {
+        if (key.endsWith('x')) attempts.push(context.keepsFailing);
+        await context.client.apply(CONFIG_MAP, configMap(namespace, parseKey(key).name));
+        return done();
+      },
+      {
+        backoff: {initialMs: 20, maxMs: 20, factor: 1, jitter: 0.5},
+        reportFailuresAfterMs: 200,
+        logger: pino({level: 'info'}, {write}),
+      },
+    );
+    for (const name of ['x', 'y', 'z']) controller.enqueue(formatKey({namespace, name}));
+    const failing = async () => /kind="outage"\} (\d)/.exec(await metric('controller_failing_keys'))?.[1];
+    await until('three keys have failed for long', async () => (await failing()) === '3');
+    expect([attempts[0], attempts.at(-1)]).toEqual([false, true]);
+    proxy.intercept = () => undefined;
+    await until('none fails', async () => (await failing()) === '0');
+    const told = lines.filter(({msg}) => /reconcile/.test(msg)).map(({level, msg}) => `${level} ${msg}`);
+    expect(told).toEqual(['50 reconciles keep failing; trying further', '30 no reconcile keeps failing any longer']);
   });
 
   test('after: again without a change', async () => {
@@ -266,6 +309,18 @@ test('health: not ready until the caches have settled', async () => {
   proxy.intercept = () => undefined;
   await until('it is ready', () => manager.health().ready);
   expect(manager.health()).toMatchObject({ready: true, live: true, leader: true});
+});
+
+test('health: not ready while a cache has lost its watch for long', async () => {
+  const {manager} = run(async () => done(), {maxSilenceMs: 300});
+  await until('it is ready', () => manager.health().ready);
+  // Answered, so that the process does not end.
+  proxy.intercept = () => ({kind: 'answer', status: 500, body: 'broken'});
+  proxy.disconnect();
+  await until('it is not ready', () => !manager.health().ready);
+  expect(manager.health().live).toBe(true);
+  proxy.intercept = () => undefined;
+  await until('it is ready again', () => manager.health().ready);
 });
 
 test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {

@@ -47,6 +47,8 @@ export interface FaultProxy {
   intercept: (request: Seen) => Fault | undefined;
   /** Closes all connections to clients, as a restarting load balancer would. */
   disconnect(): void;
+  /** No connection that clients hold open now gets another byte, as behind a load balancer that forgot them. */
+  freeze(): void;
   /** How many connections clients hold open now. */
   connections(): number;
   stop(): Promise<void>;
@@ -65,6 +67,7 @@ export async function startFaultProxy(
 ): Promise<FaultProxy> {
   const {kubeconfig: base = api.kubeconfig, rewrite} = options;
   const agent = new Agent({keepAlive: true, ca: api.ca});
+  const frozen = new WeakSet<Socket>();
   const server = createServer((incoming, answer) => {
     const url = new URL(incoming.url ?? '/', api.url);
     const userAgent = incoming.headers['user-agent'] ?? '';
@@ -72,7 +75,8 @@ export async function startFaultProxy(
     const seen = {at, method: incoming.method ?? '', path: url.pathname, query: url.searchParams, userAgent};
     proxy.seen.push(seen);
     rewrite?.(seen.method, url);
-    handle(proxy.intercept(seen), incoming, answer, url, agent);
+    const fault = frozen.has(incoming.socket) ? ({kind: 'silence'} as const) : proxy.intercept(seen);
+    handle(fault, incoming, answer, url, agent);
   });
   const sockets = new Set<Socket>();
   server.on('connection', socket => {
@@ -88,6 +92,12 @@ export async function startFaultProxy(
     seen: [],
     intercept: () => undefined,
     disconnect: () => server.closeAllConnections(),
+    freeze: () => {
+      for (const socket of sockets) {
+        frozen.add(socket);
+        socket.write = () => true;
+      }
+    },
     connections: () => sockets.size,
     stop: async () => {
       server.closeAllConnections();

@@ -1,6 +1,7 @@
 /**
- * A program that writes as fast as it may while it leads: `node leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS
- * [deaf]`. Says on stdout when it is ready and why it ended. If deaf, it ignores requests to stop.
+ * A program that writes as fast as it may while it leads, and reads through every connection that it may have: `node
+ * leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS MAX_SILENCE_MS [deaf]`. Says on stdout when it is ready and why it
+ * ended. If deaf, it ignores requests to stop.
  *
  * At SIGUSR2 it stops itself as SIGSTOP would, but never between the check of the gate and the sending: what is stopped
  * there sends one write when it goes on, and no program can help that (see the runtime's README).
@@ -11,7 +12,7 @@ import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {CONFIG_MAP, logger} from './runtime-world.ts';
 
-const [kubeconfig = '', namespace = '', name = '', leaseMs = '', deaf] = process.argv.slice(2);
+const [kubeconfig = '', namespace = '', name = '', leaseMs = '', maxSilenceMs = '', deaf] = process.argv.slice(2);
 const leaseDurationMs = Number(leaseMs);
 const ended = new AbortController();
 const registry = new Registry();
@@ -23,6 +24,7 @@ const manager = createManager({
   registry,
   identity: name,
   reportingController: 'test.dev/leader',
+  maxSilenceMs: Number(maxSilenceMs),
   leaderElection: {
     lease: {namespace, name: 'test'},
     leaseDurationMs,
@@ -40,6 +42,17 @@ for (const writer of ['a', 'b', 'c', 'd']) {
         const patch = {data: {[writer]: `${name} ${i}`}};
         await client.patch(CONFIG_MAP, {namespace, name: 'x'}, patch, {signal}).catch(() => undefined);
         await systemClock.sleep(5, signal).catch(() => undefined);
+      }
+    },
+  });
+}
+for (let reader = 0; reader < 8; reader++) {
+  manager.run({
+    name: `reader ${reader}`,
+    run: async signal => {
+      while (!signal.aborted) {
+        await client.get(CONFIG_MAP, {namespace, name: 'x'}, {signal}).catch(() => undefined);
+        await systemClock.sleep(100, signal).catch(() => undefined);
       }
     },
   });

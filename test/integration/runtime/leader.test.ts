@@ -16,6 +16,7 @@ import {CONFIG_MAP, configMap, RuntimeWorld} from './runtime-world.ts';
 const LEASE_MS = 3_000;
 const ENDURING_LEASE_MS = 9_000;
 const LONG_LEASE_MS = 30_000;
+const MAX_SILENCE_MS = 120_000;
 /** What a busy machine may take for the rest. */
 const SLACK_MS = 20_000;
 /** The signal strikes wherever the leader happens to be. */
@@ -66,11 +67,17 @@ afterEach(async () => {
   await world.end();
 });
 
-async function start(name: string, leaseMs: number, ...manners: 'deaf'[]): Promise<Program> {
+interface Manners {
+  readonly maxSilenceMs?: number;
+  readonly deaf?: boolean;
+}
+
+async function start(name: string, leaseMs: number, manners: Manners = {}): Promise<Program> {
+  const {maxSilenceMs = MAX_SILENCE_MS, deaf = false} = manners;
   const program = fileURLToPath(new URL('leader-program.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, proxy.kubeconfig, namespace, name, `${leaseMs}`, ...manners], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const numbers = [leaseMs, maxSilenceMs].map(String);
+  const argv = [program, proxy.kubeconfig, namespace, name, ...numbers, ...(deaf ? ['deaf'] : [])];
+  const child = spawn(process.execPath, argv, {stdio: ['ignore', 'pipe', 'inherit']});
   children.push(child);
   const output: string[] = [];
   child.stdout.setEncoding('utf8').on('data', (text: string) => output.push(...text.trim().split('\n')));
@@ -104,8 +111,8 @@ async function expectTurns(...writers: string[]): Promise<void> {
   }
 }
 
-async function leaderAndStandby(leaseMs = LEASE_MS, ...manners: 'deaf'[]): Promise<[Program, Program]> {
-  const leader = await start('first', leaseMs, ...manners);
+async function leaderAndStandby(leaseMs = LEASE_MS, manners: Manners = {}): Promise<[Program, Program]> {
+  const leader = await start('first', leaseMs, manners);
   await until('the first one writes', () => writesOf('first').length > 10);
   const standby = await start('second', leaseMs);
   await until('the second one has asked for the lease', () =>
@@ -158,7 +165,7 @@ test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more 
 });
 
 test('work that ignores its abort signal writes nothing more once the lease is lost', async () => {
-  const [leader] = await leaderAndStandby(LEASE_MS, 'deaf');
+  const [leader] = await leaderAndStandby(LEASE_MS, {deaf: true});
   const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
   await takeover(since);
@@ -177,6 +184,35 @@ test('cut off from the API: the leader stops writing before another may begin', 
   expect(leader.output).toContain('end lease-lost');
   // It went on trying for a while, as it may; what did not arrive counts too.
   expect(writesOf('first').some(seen => seen.at > cutAt)).toBe(true);
+  await expectTurns('first', 'second');
+});
+
+/** Everything that the first program does hangs, except for its lease. */
+function silence(): void {
+  const isLease = (seen: Seen) => seen.path.endsWith('/leases/test');
+  proxy.intercept = seen => (seen.userAgent === 'first' && !isLease(seen) ? {kind: 'silence'} : undefined);
+}
+
+test('while every other call hangs, the leader keeps its lease', async () => {
+  const [leader] = await leaderAndStandby(ENDURING_LEASE_MS);
+  silence();
+  const renewals = () => proxy.seen.filter(({method, userAgent}) => method === 'PUT' && userAgent === 'first').length;
+  const before = renewals();
+  // A renewal each 1.2 s, and the lease is lost 6 s after the last one.
+  await until('it has renewed seven times', () => renewals() >= before + 7);
+  proxy.intercept = () => undefined;
+  const written = writesOf('first').length;
+  await until('it writes again', () => writesOf('first').length > written + 20);
+  expect(leader.output).toEqual(['ready']);
+  await expectTurns('first');
+});
+
+test('a leader that gets no response but to its lease gives it up, and the standby takes over', async () => {
+  const [leader] = await leaderAndStandby(LEASE_MS, {maxSilenceMs: 2_000});
+  silence();
+  await takeover(performance.now());
+  await until('the old leader has ended', () => leader.output.includes('exit 0'));
+  expect(leader.output).toContain('end failed');
   await expectTurns('first', 'second');
 });
 

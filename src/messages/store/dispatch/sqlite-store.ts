@@ -4,10 +4,11 @@
  */
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
-import type {BatchResult, EngineOptions, Failure, OperationKind, Operations} from '../sqlite/operations.ts';
-import {type MessageStore, StoreError, type StoreHealth} from '../store.ts';
+import type {OperationKind, Operations} from '../queue/operations.ts';
+import {type SubmissionLimits, Submissions} from '../queue/submissions.ts';
+import type {BatchResult, EngineOptions, Failure} from '../sqlite/operations.ts';
+import {type MessageStore, StoreError, type StoreHealth, type StoreObservation} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
-import {type SubmissionLimits, Submissions} from './submissions.ts';
 
 export interface SqliteStoreOptions extends SubmissionLimits {
   readonly engine: EngineOptions;
@@ -19,11 +20,6 @@ export interface SqliteStoreOptions extends SubmissionLimits {
   /** The database's thread has ended. The store cannot recover; restart the process. */
   readonly onFailed: (error: Error) => void;
 }
-
-/** For metrics. */
-export type StoreObservation =
-  | {readonly kind: 'batch'; readonly operations: number; readonly commitMs: number}
-  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number};
 
 const SWEEP_INTERVAL_MS = 1000;
 /** If a commit takes longer, the disk counts as unresponsive. */

@@ -1,9 +1,8 @@
 import type {DatabaseSync} from 'node:sqlite';
+import {keyCost, messageCost} from '../cost.ts';
 import {MessageIds} from '../message-id.ts';
-import type {AppendOutcome, Idempotency, NewMessage} from '../store.ts';
+import type {AppendOutcome, Idempotency, NewMessage, StoreRules} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
-import {keyCost, messageCost} from './cost.ts';
-import type {EngineOptions} from './operations.ts';
 import type {Row} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -13,7 +12,7 @@ export type Append = (message: NewMessage, now: number) => AppendOutcome;
 export function prepareAppend(
   db: DatabaseSync,
   usage: AccountBytes,
-  {accountBytes, retention}: EngineOptions,
+  {accountBytes, retention}: StoreRules,
   work: Work,
 ): Append {
   const insert = db.prepare(

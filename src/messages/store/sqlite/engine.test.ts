@@ -2,8 +2,8 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
+import type {Operation} from '../queue/operations.ts';
 import {Engine} from './engine.ts';
-import type {Operation} from './operations.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nameplate-engine-'));
 afterAll(() => rmSync(folder, {recursive: true}));

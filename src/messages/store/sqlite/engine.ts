@@ -1,19 +1,12 @@
 import {statfsSync} from 'node:fs';
 import {dirname} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
+import type {Operation, OperationResult, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
 import {failureOf} from './failure.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
-import type {
-  BatchResult,
-  EngineOptions,
-  Failure,
-  Operation,
-  OperationResult,
-  OperationValue,
-  SweepOutcome,
-} from './operations.ts';
+import type {BatchResult, EngineOptions, Failure} from './operations.ts';
 import {prepareReads, type Reads} from './read.ts';
 import {type Expired, prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
+import type {Chunk, Operation} from '../queue/operations.ts';
 import {gather} from './group-commit.ts';
-import type {Chunk, Operation} from './operations.ts';
 
 let made = 0;
 

@@ -1,4 +1,4 @@
-import type {Chunk, Operation} from './operations.ts';
+import type {Chunk, Operation} from '../queue/operations.ts';
 
 /** Keeps commits short, so that no account waits for another account's thousand messages. */
 const BATCH_OPERATIONS = 512;

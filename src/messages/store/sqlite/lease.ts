@@ -8,9 +8,9 @@ import {
   type Nack,
   PAGE_BYTES,
   type SettleOutcome,
+  type StoreRules,
 } from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
-import type {EngineOptions} from './operations.ts';
 import {COLUMNS, type Row, toMessage} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -35,7 +35,7 @@ export interface Leases {
 export function prepareLeases(
   db: DatabaseSync,
   usage: AccountBytes,
-  {maxAttempts, accountBytes}: Pick<EngineOptions, 'maxAttempts' | 'accountBytes'>,
+  {maxAttempts, accountBytes}: Pick<StoreRules, 'maxAttempts' | 'accountBytes'>,
   work: Work,
 ): Leases {
   const isLastAttempt = `status = 'leased' AND attempts >= :maxAttempts`;

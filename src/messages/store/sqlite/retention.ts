@@ -1,7 +1,7 @@
 import type {DatabaseSync} from 'node:sqlite';
+import {keyCost, messageCost} from '../cost.ts';
+import type {RetentionOptions} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
-import {keyCost, messageCost} from './cost.ts';
-import type {RetentionOptions} from './operations.ts';
 import type {Work} from './work.ts';
 
 /** The most rows of each kind, and approximate bytes, that one sweep deletes, so that no commit waits long for it. */

@@ -1,8 +1,9 @@
 /** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
 import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
+import type {Chunk} from '../queue/operations.ts';
 import {Engine} from './engine.ts';
 import {gather} from './group-commit.ts';
-import type {Chunk, EngineOptions, ThreadAnswer, ThreadRequest} from './operations.ts';
+import type {EngineOptions, ThreadAnswer, ThreadRequest} from './operations.ts';
 
 if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;

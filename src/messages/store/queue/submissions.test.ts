@@ -1,7 +1,7 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
-import type {Operation, OperationResult} from '../sqlite/operations.ts';
 import {StoreError} from '../store.ts';
+import type {Operation, OperationResult} from './operations.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
 
 /** An engine that answers when the test says so. */

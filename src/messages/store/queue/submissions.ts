@@ -1,6 +1,6 @@
-import type {Chunk, Operation, OperationKind, OperationResult, Operations} from '../sqlite/operations.ts';
 import {StoreError} from '../store.ts';
 import {Lanes} from './lanes.ts';
+import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
 
 export interface SubmissionLimits {
   /** How many operations and bytes may be unanswered. */
@@ -144,12 +144,12 @@ export class Submissions {
   }
 }
 
-function textLength(given: object): number {
+export function textLength(given: object): number {
   return 'message' in given && typeof given.message === 'string' ? given.message.length : 0;
 }
 
 /** How many rows an operation may return, which is roughly what it touches. */
-function rowsOf(given: object): number {
+export function rowsOf(given: object): number {
   return 'limit' in given && typeof given.limit === 'number' ? given.limit : 1;
 }
 

@@ -1,0 +1,123 @@
+import type {MessageIds} from '../message-id.ts';
+import type {Session} from './session.ts';
+
+interface Account {
+  bytes: number;
+  lastId: string | undefined;
+  changed: boolean;
+}
+
+// Sorted by the program, so that no two transactions wait for each other. The subquery fixes the order of the join.
+const LOCK = {
+  name: 'lock-accounts',
+  text: `
+    SELECT a.account, a.bytes, a.last_id FROM unnest($1::text[]) AS wanted(account)
+    CROSS JOIN LATERAL (SELECT * FROM accounts a WHERE a.account = wanted.account LIMIT 1 FOR UPDATE) a`,
+};
+const CREATE = {
+  name: 'create-accounts',
+  text: `
+    INSERT INTO accounts (account, bytes) SELECT account, 0 FROM unnest($1::text[]) AS wanted(account)
+    ON CONFLICT DO NOTHING`,
+};
+const SAVE = {
+  name: 'save-accounts',
+  text: `
+    INSERT INTO accounts (account, bytes, last_id) SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[])
+    ON CONFLICT (account) DO UPDATE SET bytes = excluded.bytes, last_id = excluded.last_id`,
+};
+
+/** Accounts without a row, which must be created in a separate transaction first: see `withAccounts`. */
+class MissingAccounts extends Error {
+  readonly accounts: readonly string[];
+
+  constructor(accounts: readonly string[]) {
+    super(`${accounts.length} accounts have no row yet`);
+    this.accounts = accounts;
+  }
+}
+
+/**
+ * The rows of some accounts, locked until the transaction is durable. Therefore an account's ids become visible in
+ * their order, whichever pod commits them, and a list never misses one behind its cursor.
+ */
+export class Accounts {
+  readonly #known: ReadonlyMap<string, Account>;
+
+  private constructor(known: ReadonlyMap<string, Account>) {
+    this.#known = known;
+  }
+
+  static async lock(session: Session, names: ReadonlySet<string>): Promise<Accounts> {
+    if (names.size === 0) return new Accounts(new Map());
+    const rows = await session.query(LOCK, [[...names].sort()]);
+    const known = new Map(
+      rows.map(({account, bytes, last_id}) => [
+        String(account),
+        {bytes: Number(bytes), lastId: last_id === null ? undefined : String(last_id), changed: false},
+      ]),
+    );
+    const missing = [...names].filter(name => !known.has(name)).sort();
+    if (missing.length > 0) throw new MissingAccounts(missing);
+    return new Accounts(known);
+  }
+
+  bytesOf(account: string): number {
+    return this.#get(account).bytes;
+  }
+
+  /** `bytes` is negative for deletions. */
+  charge(account: string, bytes: number): void {
+    const known = this.#get(account);
+    known.bytes += bytes;
+    known.changed ||= bytes !== 0;
+  }
+
+  /** The account's next id: above all earlier ones, even if the clock stepped back. `now` as the database has it. */
+  nextId(account: string, ids: MessageIds, now: number): string {
+    const known = this.#get(account);
+    if (known.lastId !== undefined) ids.continueAfter(known.lastId);
+    const id = ids.next(now);
+    known.lastId = uuidOf(id);
+    known.changed = true;
+    return id;
+  }
+
+  /** Writes what has changed. */
+  async save(session: Session): Promise<void> {
+    const changed = [...this.#known].filter(([, account]) => account.changed);
+    if (changed.length === 0) return;
+    await session.query(SAVE, [
+      changed.map(([name]) => name),
+      changed.map(([, {bytes}]) => bytes),
+      changed.map(([, {lastId}]) => lastId),
+    ]);
+  }
+
+  #get(account: string): Account {
+    const known = this.#known.get(account);
+    if (known === undefined) throw new Error('the account is not locked');
+    return known;
+  }
+}
+
+/** Runs a transaction that locks accounts, and creates their rows first if that is necessary. */
+export async function withAccounts<T>(session: Session, transaction: () => Promise<T>): Promise<T> {
+  try {
+    return await transaction();
+  } catch (error) {
+    const {cause} = error as {cause?: unknown};
+    if (!(cause instanceof MissingAccounts)) throw error;
+    await session.query(CREATE, [cause.accounts]);
+    return await transaction();
+  }
+}
+
+/** Without `msg_`. */
+export function uuidOf(id: string): string {
+  return id.slice('msg_'.length);
+}
+
+export function idOf(uuid: unknown): string {
+  return `msg_${uuid}`;
+}

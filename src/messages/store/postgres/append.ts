@@ -1,0 +1,137 @@
+import {keyCost, messageCost} from '../cost.ts';
+import type {MessageIds} from '../message-id.ts';
+import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
+import {type Accounts, idOf, uuidOf} from './accounts.ts';
+import type {Session} from './session.ts';
+
+interface Key {
+  readonly account: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+/** The idempotency keys of some new messages, as stored or as used by this transaction. */
+export type Keys = Map<string, Key>;
+
+const FIND_KEYS = {
+  name: 'find-keys',
+  text: `
+    SELECT k.* FROM unnest($1::text[], $2::text[]) AS wanted(account, key)
+    CROSS JOIN LATERAL (SELECT * FROM idempotency k WHERE k.account = wanted.account AND k.key = wanted.key LIMIT 1) k`,
+};
+const INSERT = {
+  name: 'insert-messages',
+  text: `
+    WITH texts AS (INSERT INTO bodies (account, id, literal) SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[]))
+    INSERT INTO messages (account, id, bytes, created_at)
+    SELECT account, id, bytes, $5 FROM unnest($1::text[], $2::uuid[], $4::int[]) AS new(account, id, bytes)`,
+};
+const KEEP_KEYS = {
+  name: 'keep-keys',
+  text: `
+    INSERT INTO idempotency (account, key, fingerprint, id, created_at)
+    SELECT account, key, fingerprint, id, $5 FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[])
+      AS used(account, key, fingerprint, id)
+    ON CONFLICT (account, key) DO UPDATE
+      SET fingerprint = excluded.fingerprint, id = excluded.id, created_at = excluded.created_at`,
+};
+
+/** After the accounts have been locked, so that no other transaction can use a key meanwhile. */
+export async function findKeys(session: Session, messages: readonly NewMessage[]): Promise<Keys> {
+  const withKey = messages.filter(({idempotency}) => idempotency !== undefined);
+  if (withKey.length === 0) return new Map();
+  const rows = await session.query(FIND_KEYS, [
+    withKey.map(({account}) => account),
+    withKey.map(({idempotency}) => idempotency?.key),
+  ]);
+  const found = rows.map(({account, key, fingerprint, id, created_at}) => ({
+    account: String(account),
+    key: String(key),
+    fingerprint: String(fingerprint),
+    id: idOf(id),
+    createdAt: Number(created_at),
+  }));
+  return new Map(found.map(each => [nameOf(each), each]));
+}
+
+export interface AppendContext {
+  readonly accounts: Accounts;
+  readonly keys: Keys;
+  readonly ids: MessageIds;
+  readonly rules: StoreRules;
+  /** The database's time, in milliseconds since the epoch. */
+  readonly now: number;
+}
+
+interface Inserted {
+  readonly account: string;
+  readonly id: string;
+  readonly literal: string;
+  readonly bytes: number;
+}
+
+/** New messages of one transaction: decided one by one, written together. */
+export class Appends {
+  readonly #context: AppendContext;
+  readonly #inserted: Inserted[] = [];
+  readonly #used: Keys = new Map();
+
+  constructor(context: AppendContext) {
+    this.#context = context;
+  }
+
+  add({account, message, idempotency}: NewMessage): AppendOutcome {
+    const {accounts, keys, ids, rules, now} = this.#context;
+    const kept = idempotency && keys.get(nameOf({account, key: idempotency.key}));
+    if (idempotency && kept && kept.createdAt > now - rules.retention.idempotencyMs) {
+      if (kept.fingerprint !== idempotency.fingerprint) return {kind: 'mismatch'};
+      return {kind: 'replayed', id: kept.id, createdAt: kept.createdAt};
+    }
+    const literal = JSON.stringify(message);
+    const bytes = Buffer.byteLength(literal);
+    const isNewKey = idempotency !== undefined && kept === undefined;
+    const cost = messageCost({account, bytes, reasonBytes: 0}) + (isNewKey ? keyCost(account, idempotency.key) : 0);
+    if (accounts.bytesOf(account) + cost > rules.accountBytes) return {kind: 'quota'};
+    const id = accounts.nextId(account, ids, now);
+    accounts.charge(account, cost);
+    this.#inserted.push({account, id, literal, bytes});
+    if (idempotency) {
+      const used = {account, ...idempotency, id, createdAt: now};
+      keys.set(nameOf(used), used);
+      this.#used.set(nameOf(used), used);
+    }
+    return {kind: 'appended', id, createdAt: now};
+  }
+
+  async save(session: Session): Promise<void> {
+    const {now} = this.#context;
+    const inserted = this.#inserted;
+    const used = [...this.#used.values()];
+    const inserting =
+      inserted.length > 0 &&
+      session.query(INSERT, [
+        inserted.map(({account}) => account),
+        inserted.map(({id}) => uuidOf(id)),
+        inserted.map(({literal}) => literal),
+        inserted.map(({bytes}) => bytes),
+        now,
+      ]);
+    const keeping =
+      used.length > 0 &&
+      session.query(KEEP_KEYS, [
+        used.map(({account}) => account),
+        used.map(({key}) => key),
+        used.map(({fingerprint}) => fingerprint),
+        used.map(({id}) => uuidOf(id)),
+        now,
+      ]);
+    await Promise.all([inserting, keeping]);
+  }
+}
+
+/** Keys are printable ASCII. */
+function nameOf({account, key}: {readonly account: string; readonly key: string}): string {
+  return `${key}\n${account}`;
+}

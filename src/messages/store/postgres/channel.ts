@@ -1,0 +1,167 @@
+import type {Logger} from 'pino';
+import {type BackoffPolicy, backoffMs} from '../../../base/backoff.ts';
+import type {Clock} from '../../../base/clock.ts';
+import type {Operation, OperationKind, OperationResult, Operations, OperationValue} from '../queue/operations.ts';
+import {rowsOf, type SubmissionLimits, Submissions, textLength} from '../queue/submissions.ts';
+import {StoreError} from '../store.ts';
+import {refused} from './failure.ts';
+import type {Session} from './session.ts';
+
+export interface ChannelOptions extends SubmissionLimits {
+  /** `note` is told what it waits for. */
+  readonly open: (signal: AbortSignal, note: (waiting: string) => void) => Promise<Session>;
+  /** One batch; values in its order. */
+  readonly perform: (session: Session, batch: readonly Operation[]) => Promise<readonly OperationValue[]>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onBatch: (operations: number, ms: number) => void;
+}
+
+/** Keeps transactions short, so that no account waits for another account's thousand messages. */
+const BATCH_ROWS = 512;
+const BATCH_BYTES = 4 << 20;
+const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 5000, factor: 2, jitter: 0.5};
+
+/**
+ * One connection at a time, and the operations that wait for it. What arrives while a batch is being committed forms
+ * the next one; on an idle connection, the first operation is sent without waiting for others.
+ */
+export class Channel {
+  readonly #options: ChannelOptions;
+  readonly #submissions: Submissions;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #queue: Operation[] = [];
+  #wake: (() => void) | undefined;
+  #problem: string | undefined = 'not connected yet';
+  /** The last append found no room on the server. */
+  #full = false;
+
+  constructor(options: ChannelOptions) {
+    this.#options = options;
+    this.#submissions = new Submissions({
+      ...options,
+      post: ({operations}) => {
+        this.#queue.push(...operations);
+        if (this.#problem === undefined) this.#wake?.();
+        else queueMicrotask(() => this.#reject(this.#problem ?? ''));
+      },
+      monotonic: () => options.clock.monotonic(),
+    });
+    this.#running = this.#run();
+  }
+
+  /** Why operations are rejected. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  get isFull(): boolean {
+    return this.#full;
+  }
+
+  get waiting(): number {
+    return this.#submissions.waiting;
+  }
+
+  /** How long the server has been working without an answer, in milliseconds. */
+  get silentMs(): number {
+    return this.#submissions.silentMs;
+  }
+
+  async submit<K extends OperationKind>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']> {
+    if (this.#problem !== undefined) throw new StoreError('down', this.#problem);
+    return this.#submissions.submit(kind, given);
+  }
+
+  /** Finishes what was accepted. */
+  async close(): Promise<void> {
+    if (this.#problem === undefined) await this.#submissions.idle();
+    this.#problem = 'the store is closed';
+    this.#closing.abort();
+    this.#wake?.();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const {open, clock, logger} = this.#options;
+    const {signal} = this.#closing;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        using session = await open(signal, waiting => {
+          this.#problem = waiting;
+        });
+        if (signal.aborted) return;
+        this.#problem = undefined;
+        if (failures > 0) logger.info('PostgreSQL can be used again');
+        failures = 0;
+        await this.#serve(session);
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        const {message} = error as Error;
+        if (failures === 1) logger.error({err: error}, 'PostgreSQL cannot be used');
+        this.#reject(message);
+      }
+      await clock.sleep(backoffMs(RECONNECT, failures, Math.random), signal).catch(() => undefined);
+    }
+  }
+
+  /** Until the connection ends or must not be used anymore; then throws the reason. */
+  async #serve(session: Session): Promise<void> {
+    void session.ended.then(() => this.#wake?.());
+    while (!this.#closing.signal.aborted) {
+      if (session.isBroken) throw new StoreError('down', 'the connection was lost');
+      if (this.#queue.length === 0) await this.#woken();
+      else await this.#commit(session, this.#next());
+    }
+  }
+
+  async #commit(session: Session, batch: readonly Operation[]): Promise<void> {
+    const start = performance.now();
+    try {
+      const values = await this.#options.perform(session, batch);
+      if (batch.some(({kind}) => kind === 'append')) this.#full = false;
+      this.#submissions.answer(values.map(value => ({ok: true, value})));
+      this.#options.onBatch(batch.length, performance.now() - start);
+    } catch (error) {
+      const {refusal, message} = refused(error);
+      this.#full = refusal === 'full';
+      const isUsable = !session.isBroken && (refusal === 'busy' || refusal === 'full');
+      if (!isUsable) this.#problem = message; // First, so that whoever gets the answer sees it.
+      this.#submissions.answer(batch.map((): OperationResult => ({ok: false, refusal, problem: message})));
+      if (!isUsable) throw error;
+    }
+  }
+
+  /** The first operations that wait: at least one, and as many as one transaction may have. */
+  #next(): readonly Operation[] {
+    let [rows, bytes, count] = [0, 0, 0];
+    while (count < this.#queue.length && rows < BATCH_ROWS && bytes < BATCH_BYTES) {
+      const given = this.#queue[count]?.given ?? {};
+      rows += rowsOf(given);
+      bytes += textLength(given);
+      count += 1;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #woken(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
+    });
+  }
+
+  /** Nothing of what waits was sent. */
+  #reject(problem: string): void {
+    this.#problem = problem;
+    while (this.#queue.length > 0) {
+      const rejected = this.#queue.splice(0);
+      this.#submissions.answer(rejected.map((): OperationResult => ({ok: false, refusal: 'down', problem})));
+    }
+  }
+}

@@ -1,0 +1,135 @@
+/** The store for many pods: a PostgreSQL database. Any number of pods may use it; all of their state is in it. */
+import {hash} from 'node:crypto';
+import type {Logger} from 'pino';
+import type {Clock} from '../../../base/clock.ts';
+import {MessageIds} from '../message-id.ts';
+import type {Operation, OperationValue} from '../queue/operations.ts';
+import type {SubmissionLimits} from '../queue/submissions.ts';
+import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
+import {Channel, type ChannelOptions} from './channel.ts';
+import {get, list} from './read.ts';
+import {sweep} from './retention.ts';
+import {Session, type SessionOptions} from './session.ts';
+import {writeBatch} from './write.ts';
+
+export interface PostgresStoreOptions extends SubmissionLimits {
+  readonly connection: SessionOptions;
+  /** How many connections write. An account always uses the same one, so its messages share commits. */
+  readonly writers: number;
+  readonly rules: StoreRules;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly observe: (observation: StoreObservation) => void;
+}
+
+const READERS = 2;
+const SWEEP_INTERVAL_MS = 1000;
+/** If a commit takes longer, the server or its standby counts as unresponsive. */
+const STALLED_MS = 5000;
+
+/** Connects in the background, and again whenever that is necessary: `state` says whether it can be used. */
+export class PostgresStore implements MessageStore {
+  readonly #options: PostgresStoreOptions;
+  readonly #writers: readonly Channel[];
+  readonly #readers: readonly Channel[];
+  readonly #keeper: Channel;
+  readonly #closing = new AbortController();
+  readonly #sweeping: Promise<void>;
+
+  constructor(options: PostgresStoreOptions) {
+    const {rules, writers, maxWaiting, maxWaitingBytes} = options;
+    this.#options = options;
+    const channel = (perform: ChannelOptions['perform'], writes: boolean) =>
+      new Channel({
+        ...options,
+        maxWaiting: Math.ceil(maxWaiting / writers),
+        maxWaitingBytes: Math.ceil(maxWaitingBytes / writers),
+        open: (signal, note) => Session.open(options.connection, signal, note),
+        perform,
+        onBatch: (operations, ms) => options.observe({kind: 'batch', operations, commitMs: writes ? ms : 0}),
+      });
+    this.#writers = Array.from({length: writers}, () => {
+      const ids = new MessageIds(undefined);
+      return channel((session, batch) => writeBatch(session, batch, {rules, ids}), true);
+    });
+    this.#readers = Array.from({length: READERS}, () => channel(readBatch, false));
+    this.#keeper = channel(async session => [await sweep(session, rules)], false);
+    this.#sweeping = this.#sweepUntilClosed();
+  }
+
+  readonly append: MessageStore['append'] = async message => this.#writer(message).submit('append', message);
+  readonly claim: MessageStore['claim'] = async query => this.#writer(query).submit('claim', query);
+  readonly ack: MessageStore['ack'] = async ref => this.#writer(ref).submit('ack', ref);
+  readonly nack: MessageStore['nack'] = async nack => this.#writer(nack).submit('nack', nack);
+  readonly get: MessageStore['get'] = async (account, id) => this.#reader({account}).submit('get', {account, id});
+  readonly list: MessageStore['list'] = async query => this.#reader(query).submit('list', query);
+
+  /** Operations that wait for the server. */
+  get waiting(): number {
+    return this.#channels.reduce((sum, {waiting}) => sum + waiting, 0);
+  }
+
+  state(): StoreHealth {
+    if (this.#closing.signal.aborted) return {kind: 'down', problem: 'the store is closed'};
+    const problem = this.#channels.map(channel => channel.problem).find(each => each !== undefined);
+    if (problem !== undefined) return {kind: 'down', problem};
+    const silentMs = Math.max(...this.#channels.map(channel => channel.silentMs));
+    if (silentMs > STALLED_MS) {
+      return {kind: 'down', problem: `no answer to a commit for ${Math.round(silentMs / 1000)} s`};
+    }
+    if (this.#writers.some(({isFull}) => isFull)) return {kind: 'full', problem: 'the disk of the server is full'};
+    return {kind: 'ok'};
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    await this.#sweeping;
+    await Promise.all(this.#channels.map(channel => channel.close()));
+  }
+
+  get #channels(): readonly Channel[] {
+    return [...this.#writers, ...this.#readers, this.#keeper];
+  }
+
+  #writer({account}: {readonly account: string}): Channel {
+    return this.#of(this.#writers, account);
+  }
+
+  #reader({account}: {readonly account: string}): Channel {
+    return this.#of(this.#readers, account);
+  }
+
+  #of(channels: readonly Channel[], account: string): Channel {
+    const channel = channels[Number.parseInt(hash('sha1', account).slice(0, 8), 16) % channels.length];
+    if (channel === undefined || this.#closing.signal.aborted) throw new StoreError('down', 'the store is closed');
+    return channel;
+  }
+
+  async #sweepUntilClosed(): Promise<void> {
+    const {clock, observe} = this.#options;
+    const {signal} = this.#closing;
+    while (!signal.aborted) {
+      let more = false;
+      try {
+        const swept = await this.#keeper.submit('sweep', {probe: false});
+        observe({kind: 'sweep', lapsed: swept.lapsed, deleted: swept.deleted});
+        more = swept.more;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
+      }
+      if (!more) await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => undefined);
+    }
+  }
+}
+
+/** Without a transaction: each read is one statement. */
+function readBatch(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
+  return session.read(() => Promise.all(batch.map(operation => read(session, operation))));
+}
+
+async function read(session: Session, {kind, given}: Operation): Promise<OperationValue> {
+  if (kind === 'get') return get(session, given.account, given.id);
+  if (kind === 'list') return list(session, given);
+  throw new Error(`${kind} does not read`);
+}

@@ -1,0 +1,142 @@
+import {keyCost, messageCost} from '../cost.ts';
+import type {SweepOutcome} from '../queue/operations.ts';
+import type {RetentionOptions, StoreRules} from '../store.ts';
+import {Accounts, withAccounts} from './accounts.ts';
+import {LAPSE_ROWS, lapse} from './claim.ts';
+import {LOCKS} from './schema.ts';
+import type {Row, Session} from './session.ts';
+import {NOW} from './write.ts';
+
+/** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */
+const SWEEP_ROWS = 200;
+const SWEEP_BYTES = 4 << 20;
+
+// One pod at a time; the lock is held until the transaction is durable.
+const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_xact_lock(${LOCKS.sweep}) AS mine`};
+export const FINISHED = {
+  name: 'finished',
+  text: `
+    SELECT account, id, bytes FROM messages
+    WHERE status = $1 AND finished_at <= $2 AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ${SWEEP_ROWS}`,
+};
+export const OLD_KEYS = {
+  name: 'old-keys',
+  text: `SELECT account, key FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT ${SWEEP_ROWS}`,
+};
+const DELETE_MESSAGES = {
+  name: 'delete-messages',
+  text: `
+    DELETE FROM messages WHERE ctid = ANY(ARRAY(
+      SELECT m.place FROM unnest($1::text[], $2::uuid[]) AS old(account, id) CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM messages m
+        WHERE m.account = old.account AND m.id = old.id AND finished_at IS NOT NULL LIMIT 1 FOR UPDATE SKIP LOCKED) m))
+    RETURNING account, id, bytes, coalesce(octet_length(reason), 0) AS reason_bytes`,
+};
+const DELETE_BODIES = {
+  name: 'delete-bodies',
+  text: `
+    DELETE FROM bodies WHERE ctid = ANY(ARRAY(
+      SELECT b.place FROM unnest($1::text[], $2::uuid[]) AS old(account, id) CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM bodies b WHERE b.account = old.account AND b.id = old.id LIMIT 1) b))`,
+};
+// A key that was used anew meanwhile is no longer old.
+const DELETE_KEYS = {
+  name: 'delete-keys',
+  text: `
+    DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
+      SELECT k.place FROM unnest($1::text[], $2::text[]) AS old(account, key) CROSS JOIN LATERAL (
+        SELECT ctid AS place FROM idempotency k
+        WHERE k.account = old.account AND k.key = old.key AND created_at <= $3 LIMIT 1) k))
+    RETURNING account, key`,
+};
+
+const NOTHING: SweepOutcome = {lapsed: 0, deleted: 0, more: false};
+
+/**
+ * One bounded step: ends leases, and deletes what is past its retention time. Does nothing while another pod is at it.
+ * Two transactions, because leases lock messages before accounts.
+ */
+export async function sweep(session: Session, rules: StoreRules): Promise<SweepOutcome> {
+  const lapsed = await session.commit(
+    () => mine(session),
+    async now => {
+      const count = now === undefined ? 0 : await lapse(session, rules, now);
+      return {value: count, promises: count > 0};
+    },
+  );
+  const expired = await withAccounts(session, () => expire(session, rules.retention));
+  return {lapsed, deleted: expired.deleted, more: expired.more || lapsed === LAPSE_ROWS};
+}
+
+/** The database's time; undefined if another pod has the lock. */
+async function mine(session: Session): Promise<number | undefined> {
+  const [[lock], [row]] = await Promise.all([session.query(MINE, []), session.query(NOW, [])]);
+  return lock?.mine === true ? Number(row?.now) : undefined;
+}
+
+interface Old {
+  readonly messages: readonly Row[];
+  readonly keys: readonly Row[];
+  readonly accounts: Accounts;
+  readonly now: number;
+  readonly more: boolean;
+}
+
+function expire(session: Session, retention: RetentionOptions): Promise<SweepOutcome> {
+  return session.commit(
+    () => findOld(session, retention),
+    async old => {
+      if (old === undefined || old.messages.length + old.keys.length === 0) return {value: NOTHING, promises: false};
+      const deleted = await deleteOld(session, old, retention);
+      return {value: {lapsed: 0, deleted, more: old.more}, promises: true};
+    },
+  );
+}
+
+async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: RetentionOptions): Promise<Old | undefined> {
+  const now = await mine(session);
+  if (now === undefined) return undefined;
+  const [done, dead, keys] = await Promise.all([
+    session.query(FINISHED, ['done', now - doneMs]),
+    session.query(FINISHED, ['dead', now - deadMs]),
+    session.query(OLD_KEYS, [now - idempotencyMs]),
+  ]);
+  const found = [...done, ...dead];
+  const messages = upTo(found);
+  const accounts = await Accounts.lock(session, new Set([...messages, ...keys].map(({account}) => String(account))));
+  const more = messages.length < found.length || [done, dead, keys].some(({length}) => length === SWEEP_ROWS);
+  return {messages, keys, accounts, now, more};
+}
+
+async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionOptions): Promise<number> {
+  const {accounts, now} = old;
+  const [messages, keys] = await Promise.all([
+    session.query(DELETE_MESSAGES, [old.messages.map(({account}) => account), old.messages.map(({id}) => id)]),
+    session.query(DELETE_KEYS, [
+      old.keys.map(({account}) => account),
+      old.keys.map(({key}) => key),
+      now - idempotencyMs,
+    ]),
+  ]);
+  for (const {account, bytes, reason_bytes} of messages) {
+    const size = {bytes: Number(bytes), reasonBytes: Number(reason_bytes)};
+    accounts.charge(String(account), -messageCost({account: String(account), ...size}));
+  }
+  for (const {account, key} of keys) accounts.charge(String(account), -keyCost(String(account), String(key)));
+  await Promise.all([
+    session.query(DELETE_BODIES, [messages.map(({account}) => account), messages.map(({id}) => id)]),
+    accounts.save(session),
+  ]);
+  return messages.length;
+}
+
+/** At least one row. Deleting a long message costs by its bytes. */
+function upTo(rows: readonly Row[]): readonly Row[] {
+  let bytes = 0;
+  const end = rows.findIndex(row => {
+    const isFull = bytes >= SWEEP_BYTES;
+    bytes += Number(row.bytes);
+    return isFull;
+  });
+  return end === -1 ? rows : rows.slice(0, end);
+}

@@ -1,0 +1,111 @@
+/** The tables, and the migrations from older versions. */
+import {StoreError} from '../store.ts';
+import type {Session} from './session.ts';
+
+/** The first key of all advisory locks: "NPmq". The second one says what for. */
+export const LOCKS = {migrate: 'SELECT pg_advisory_xact_lock(1313893745, 1)', sweep: '1313893745, 2'} as const;
+
+/**
+ * One script per version; never changed once released. Older programs must be able to run on a newer schema while pods
+ * are replaced one by one.
+ *
+ * `status` is what the API shows, except that queued messages are `waiting`, or `delayed` until `available_at`. That
+ * column is set for leased messages too, a second after the lease ends: after a failover, the clock may be another.
+ * Texts from clients are JSON string literals: JSON escapes NUL and lone surrogates, which PostgreSQL's text lacks.
+ * Bodies are separate, because each change of status writes the whole row again.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE accounts (
+    account text COLLATE "C" PRIMARY KEY,
+    bytes bigint NOT NULL,
+    last_id uuid
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+  CREATE TABLE messages (
+    account text COLLATE "C" NOT NULL,
+    id uuid NOT NULL,
+    lease uuid,
+    created_at bigint NOT NULL,
+    available_at bigint,
+    lease_until bigint,
+    finished_at bigint,
+    bytes integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    status text COLLATE "C" NOT NULL DEFAULT 'waiting'
+      CHECK (status IN ('waiting', 'delayed', 'leased', 'done', 'dead')),
+    reason text,
+    PRIMARY KEY (account, id)
+  ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+  -- An expression, so that only this index has the order that lists and claims read in.
+  CREATE INDEX messages_by_status ON messages (account, ((status || id::text)));
+  CREATE INDEX messages_hidden ON messages (account, available_at) WHERE available_at IS NOT NULL;
+  CREATE INDEX messages_leased ON messages (lease_until) WHERE lease_until IS NOT NULL;
+  CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
+
+  CREATE TABLE bodies (
+    account text COLLATE "C" NOT NULL,
+    id uuid NOT NULL,
+    literal text NOT NULL,
+    PRIMARY KEY (account, id)
+  );
+
+  CREATE TABLE idempotency (
+    account text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    fingerprint text NOT NULL,
+    id uuid NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (account, key)
+  );
+  CREATE INDEX idempotency_by_age ON idempotency (created_at);
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** Creates or migrates the tables, in one transaction; other pods wait. Rejects with a StoreError if it cannot. */
+export async function migrate(session: Session, to = SCHEMA_VERSION): Promise<void> {
+  if ((await versionOf(session)) >= to) return;
+  await session.commit(
+    () => session.query(LOCKS.migrate),
+    async () => {
+      const version = await versionOf(session);
+      if (version === 0) await create(session);
+      for (const script of MIGRATIONS.slice(version, to)) await session.query(script);
+      if (version < to) await session.query(`UPDATE schema_version SET version = ${to}`);
+      return {value: undefined, promises: true};
+    },
+  );
+}
+
+/**
+ * 0: there are no tables. Reads the catalog itself: to_regclass may still remember, after the wait for the lock, that
+ * there were none.
+ */
+async function versionOf(session: Session): Promise<number> {
+  const [server] = await session.query(`
+    SELECT current_setting('server_version_num')::int AS number, current_setting('server_encoding') AS encoding,
+      EXISTS (
+        SELECT FROM pg_class WHERE relname = 'schema_version'
+          AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'nameplate')) AS migrated`);
+  if (Number(server?.number) < 150_000) throw new StoreError('down', 'PostgreSQL must be version 15 or later');
+  if (server?.encoding !== 'UTF8')
+    throw new StoreError('down', `the database's encoding is ${server?.encoding}, not UTF8`);
+  if (server?.migrated !== true) return 0;
+  const [row] = await session.query('SELECT version FROM nameplate.schema_version');
+  const version = Number(row?.version);
+  if (version <= SCHEMA_VERSION) return version;
+  throw new StoreError(
+    'down',
+    `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,
+  );
+}
+
+/** The role may lack the right to create schemas; then the platform has created an empty one for it. */
+async function create(session: Session): Promise<void> {
+  const [found] = await session.query(`SELECT FROM pg_namespace WHERE nspname = 'nameplate'`);
+  if (found === undefined) await session.query('CREATE SCHEMA nameplate');
+  await session.query('CREATE TABLE schema_version (version integer NOT NULL)');
+  await session.query('INSERT INTO schema_version VALUES (0)');
+}

@@ -1,0 +1,76 @@
+/** What an acknowledgment means, and what the settings of PostgreSQL must be for it to be true. */
+
+/**
+ * - synchronous-standby: an answer waits until the write is on the disk of a standby too.
+ * - storage: an answer waits until the write is on the disk of the primary.
+ * - accepted-loss: an answer waits for whatever the server's own settings say. The last messages can be lost.
+ */
+export const DURABILITIES = ['synchronous-standby', 'storage', 'accepted-loss'] as const;
+export type Durability = (typeof DURABILITIES)[number];
+
+/** The server's settings as one transaction sees them. */
+export interface Settings {
+  readonly standby: boolean;
+  readonly names: string;
+  readonly commit: string;
+  readonly fsync: string;
+  /** When the session last loaded the configuration. */
+  readonly loaded: string;
+}
+
+export const READ_SETTINGS = {
+  name: 'read-settings',
+  text: `
+    SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
+      current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
+      pg_conf_load_time()::text AS loaded`,
+};
+
+/** With these values, the standby's disk has the commit, not only its memory. */
+const FLUSHED = ['on', 'remote_apply'];
+
+/** Why the settings do not give this durability; undefined if they do. */
+export function shortfall(durability: Durability, {standby, names, commit, fsync}: Settings): string | undefined {
+  if (standby) return 'the server is a standby: connect to the primary';
+  if (durability === 'accepted-loss') return undefined;
+  if (fsync !== 'on') return `fsync is ${fsync}: a power failure would lose acknowledged messages`;
+  if (durability === 'storage') return commit === 'off' ? 'synchronous_commit is off' : undefined;
+  if (names.trim() === '') return 'synchronous_standby_names is empty: no standby would have what is acknowledged';
+  if (!FLUSHED.includes(commit)) return `synchronous_commit is ${commit}; needed: ${FLUSHED.join(' or ')}`;
+  return undefined;
+}
+
+/**
+ * What a role or a database may set differently. Only index scans in fixed plans: the cost of a statement must not
+ * depend on statistics, which are always old in a queue. A statement_timeout would cancel the wait for the standby.
+ */
+const SESSION: Readonly<Record<string, string>> = {
+  search_path: 'nameplate',
+  client_encoding: 'UTF8',
+  client_min_messages: 'warning',
+  lc_messages: 'C',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  statement_timeout: '0',
+  transaction_timeout: '0',
+  lock_timeout: '5s',
+  idle_in_transaction_session_timeout: '30s',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+};
+
+/** Sets those that this version of PostgreSQL has and this role may set: lc_messages is only for superusers. */
+export function sessionSettings(durability: Durability): {readonly text: string; readonly values: unknown[]} {
+  const all = {...SESSION, ...(durability !== 'accepted-loss' && {synchronous_commit: 'on'})};
+  return {
+    text: `
+      SELECT set_config(wanted.name, wanted.value, false)
+      FROM unnest($1::text[], $2::text[]) AS wanted(name, value) JOIN pg_settings known ON known.name = wanted.name
+      WHERE known.context <> 'superuser' OR has_parameter_privilege(wanted.name, 'SET')`,
+    values: [Object.keys(all), Object.values(all)],
+  };
+}

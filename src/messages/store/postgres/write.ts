@@ -1,0 +1,91 @@
+import type {MessageIds} from '../message-id.ts';
+import type {Operation, OperationValue} from '../queue/operations.ts';
+import type {NewMessage, StoreRules} from '../store.ts';
+import {Accounts, withAccounts} from './accounts.ts';
+import {Appends, findKeys} from './append.ts';
+import {type Claimed, claim} from './claim.ts';
+import type {Done, Session} from './session.ts';
+import {lockMessages, Settlements} from './settle.ts';
+
+export interface WriteOptions {
+  readonly rules: StoreRules;
+  readonly ids: MessageIds;
+}
+
+export const NOW = {
+  name: 'now',
+  text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+};
+
+/**
+ * One transaction for a batch of appends, claims, acks, and nacks: answers in the order of the batch, once it is
+ * durable. Locks are taken in one order: accounts, then messages; claims skip what is locked. An answer that repeats an
+ * earlier one waits in the same way, because the earlier transaction may not be durable yet.
+ */
+export function writeBatch(
+  session: Session,
+  batch: readonly Operation[],
+  options: WriteOptions,
+): Promise<readonly OperationValue[]> {
+  const given = new Set(
+    batch.flatMap(({kind, given}) => (kind === 'append' || kind === 'nack' ? [given.account] : [])),
+  );
+  const refs = batch.flatMap(each => (each.kind === 'ack' || each.kind === 'nack' ? [each.given] : []));
+  const appended = batch.flatMap((each): NewMessage[] => (each.kind === 'append' ? [each.given] : []));
+  const read = async () => {
+    const [accounts, held, keys, [row]] = await Promise.all([
+      Accounts.lock(session, given),
+      lockMessages(session, refs),
+      findKeys(session, appended),
+      session.query(NOW, []), // Last, when nothing waits for a lock anymore.
+    ]);
+    return {accounts, held, keys, now: Number(row?.now)};
+  };
+  return withAccounts(session, () =>
+    session.commit(read, async found => write(session, batch, {...options, ...found})),
+  );
+}
+
+type Context = WriteOptions & ConstructorParameters<typeof Appends>[0] & ConstructorParameters<typeof Settlements>[0];
+
+async function write(
+  session: Session,
+  batch: readonly Operation[],
+  context: Context,
+): Promise<Done<readonly OperationValue[]>> {
+  const {rules, now, accounts} = context;
+  const appends = new Appends(context);
+  const settlements = new Settlements(context);
+  const claims: Promise<Claimed>[] = [];
+  const values = batch.map((operation): OperationValue | Promise<Claimed> => {
+    switch (operation.kind) {
+      case 'append':
+        return appends.add(operation.given);
+      case 'ack':
+        return settlements.ack(operation.given);
+      case 'nack':
+        return settlements.nack(operation.given);
+      case 'claim': {
+        const claimed = claim(session, operation.given, rules, now);
+        claims.push(claimed);
+        return claimed;
+      }
+      default:
+        throw new Error(`${operation.kind} does not write`);
+    }
+  });
+  const [all] = await Promise.all([
+    Promise.all(claims),
+    appends.save(session),
+    settlements.save(session),
+    accounts.save(session),
+  ]);
+  const onlyPolled = claims.length === batch.length && all.every(({hasWritten}) => !hasWritten);
+  const results = await Promise.all(
+    values.map(async value => {
+      const settled = await value;
+      return settled && 'hasWritten' in settled ? settled.messages : settled;
+    }),
+  );
+  return {value: results, promises: !onlyPolled};
+}

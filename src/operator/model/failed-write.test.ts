@@ -1,0 +1,35 @@
+import {expect, test} from 'vitest';
+import {ApiError, TransportError} from '../../runtime/kube/errors.ts';
+import {conditionAfter} from './failed-write.ts';
+
+const error = (status: number) => new ApiError('PATCH /x', status, {message: 'no'});
+const timeout = new TransportError('PATCH /x', new Error('no answer within 15000 ms'));
+const LAST = {reason: 'Serving'};
+const AGAIN = {reason: 'Retrying', message: 'as reported before'};
+
+test.each([
+  {case: 'a refusal', failure: error(403), works: true, keepsFailing: false, last: LAST, want: 'Refused'},
+  {case: 'a refusal that lasts', failure: error(403), works: true, keepsFailing: true, last: LAST, want: 'Refused'},
+  {case: 'overload', failure: error(429), works: false, keepsFailing: false, last: LAST, want: 'Serving'},
+  {case: 'a timeout', failure: timeout, works: false, keepsFailing: false, last: LAST, want: 'Serving'},
+  {case: 'overload that lasts', failure: error(503), works: false, keepsFailing: true, last: LAST, want: 'Retrying'},
+  {case: 'overload that is reported', failure: error(503), works: false, keepsFailing: true, last: AGAIN, want: AGAIN},
+  {case: 'overload of what works', failure: error(503), works: true, keepsFailing: true, last: LAST, want: 'Serving'},
+])('$case: $want', ({failure, works, keepsFailing, last, want}) => {
+  const [refused, retrying] = ['Refused', 'Retrying'].map(reason => (message: string) => ({reason, message})) as [M, M];
+  const condition = conditionAfter(failure, {works, keepsFailing, last, refused, retrying});
+  if (typeof want === 'string') expect(condition.reason).toBe(want);
+  else expect(condition).toBe(want);
+});
+
+type M = (message: string) => {reason: string; message: string};
+
+test.each([
+  {case: 'a lost race', failure: error(409), last: LAST},
+  {case: 'a mistake', failure: new TypeError('x is undefined'), last: LAST},
+  {case: 'overload before the first condition', failure: error(503), last: undefined},
+])('$case is thrown', ({failure, last}) => {
+  const never = () => expect.unreachable();
+  const after = {works: true, keepsFailing: false, last, refused: never, retrying: never};
+  expect(() => conditionAfter<{reason: string}>(failure, after)).toThrow(failure);
+});

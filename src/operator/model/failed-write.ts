@@ -1,0 +1,56 @@
+/** What a condition says after a write that failed. */
+import {type Condition, type DecidedCondition, findCondition} from '../../api/conditions.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+
+export interface AfterFailure<C> {
+  /** The host is served, or the key works, as before the write. */
+  readonly works: boolean;
+  /** As in `ReconcileContext`. */
+  readonly keepsFailing: boolean;
+  /** The condition before, if it speaks of the current spec. */
+  readonly last: C | undefined;
+  readonly refused: (message: string) => C;
+  readonly retrying: (message: string) => C;
+}
+
+/**
+ * A refusal concerns the object: its condition says so. An outage does not: the last condition stays, unless the outage
+ * has lasted and nothing works yet. Throws the failure if there is nothing to say.
+ */
+export function conditionAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): C {
+  const {works, keepsFailing, last, refused, retrying} = after;
+  const kind = classifyFailure(failure);
+  const message = failure instanceof Error ? failure.message : String(failure);
+  if (kind === 'refusal') return refused(message);
+  if (kind !== 'outage') throw failure;
+  // Reported once: the next failure may have another message.
+  if (keepsFailing && !works) return last?.reason === 'Retrying' ? last : retrying(message);
+  if (!last) throw failure;
+  return last;
+}
+
+/** The last condition, unless it speaks of an earlier spec: repeated, it would claim to speak of this one. */
+export function lastCondition<Type extends string>(
+  type: Type,
+  conditions: readonly DeepReadonly<Condition>[] | undefined,
+  generation: number | undefined,
+): (DecidedCondition<Type> & {reason: string}) | undefined {
+  const last = findCondition(conditions, type);
+  if (!last || last.observedGeneration !== generation) return undefined;
+  const {status, reason, message} = last;
+  return {type, status, reason, message};
+}
+
+/** A quota, a policy, a webhook that is down, or a kind that is not installed. */
+export function explainRefusal(what: string, message: string): string {
+  return `The API server refused ${what}: ${trimmed(message)}. Nameplate will retry. Ask the platform team to fix the cause named above.`;
+}
+
+export function explainRetrying(what: string, message: string): string {
+  return `The API server has not accepted ${what} for several minutes: ${trimmed(message)}. Nameplate will retry. Ask the platform team to check the API server.`;
+}
+
+function trimmed(message: string): string {
+  return message.replace(/[.\s]+$/, '');
+}

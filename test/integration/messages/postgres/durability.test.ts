@@ -1,0 +1,233 @@
+/** What an answer promises, with a primary and one synchronous standby: it is on both, or it is not promised. */
+import {randomUUID} from 'node:crypto';
+import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {until} from '../../../cluster/wait.ts';
+import {type Client, createClient, type MessagesAnswer} from '../client.ts';
+import {removeFolders, type Service} from '../service.ts';
+import {type Postgres, startPostgres} from './server.ts';
+import {startPod, startReadyPod} from './service.ts';
+
+const NAMES = `'ANY 1 (standby)'`;
+let primary: Postgres;
+let standby: Postgres;
+let database: string;
+interface Pod {
+  readonly service: Service;
+  readonly client: Client;
+}
+let pod: Pod;
+let client: Client;
+let other: Client;
+/** Of an account that no other test has. */
+let key: string;
+let account: string;
+const pods: Pod[] = [];
+
+beforeAll(async () => {
+  primary = await startPostgres();
+  standby = await primary.standby('standby');
+  await primary.configure({synchronous_standby_names: NAMES});
+  await primary.query('ALTER ROLE app SET client_min_messages = error');
+  database = await primary.createDatabase();
+  pod = await started(startReadyPod(primary, {database, postgres: {writers: 1}}));
+  const second = await started(startReadyPod(primary, {database, postgres: {writers: 1}}));
+  [client, other] = [pod.client, second.client];
+});
+beforeEach(async () => {
+  ({key, name: account} = pod.service.account());
+  await submit(client, 'first', 'first'); // An account's first message has a commit more.
+});
+afterEach(async () => {
+  await primary.configure({synchronous_standby_names: NAMES});
+  await standby.start();
+  for (const {service} of pods) {
+    await until('it is ready', async () => (await service.operations('/readyz')).status === 200, {intervalMs: 20});
+  }
+});
+afterAll(async () => {
+  for (const each of pods) await stopped(each);
+  await primary.remove();
+  await removeFolders();
+});
+
+async function started(starting: Promise<Service>): Promise<Pod> {
+  const service = await starting;
+  const made = {service, client: await createClient(service.url)};
+  pods.push(made);
+  return made;
+}
+
+async function stopped({service, client: ofPod}: Pod): Promise<void> {
+  ofPod.close();
+  await service.stop();
+}
+
+const readyz = async ({service}: Pod = pod) => (await service.operations('/readyz')).body;
+const submit = (to: Client, message: string, idempotencyKey: string) =>
+  to.submit(key, message, {'idempotency-key': idempotencyKey});
+
+interface Pending {
+  readonly answer: Promise<MessagesAnswer>;
+  readonly answered: () => MessagesAnswer | undefined;
+}
+
+function pending(answer: Promise<MessagesAnswer>): Pending {
+  let got: MessagesAnswer | undefined;
+  void answer.then(each => {
+    got = each;
+  });
+  return {answer, answered: () => got};
+}
+
+/** A message whose COMMIT waits for the standby, which is away. */
+async function submitWithoutStandby(idempotencyKey: string = randomUUID()): Promise<Pending> {
+  await standby.stop();
+  const submitted = pending(submit(client, 'hello', idempotencyKey));
+  await until('its commit waits', async () => (await primary.waiting()).length > 0);
+  return submitted;
+}
+
+const unknown = {status: 503, body: {code: 'outcome_unknown'}, headers: {'retry-after': '1'}};
+const unavailable = {status: 503, body: {code: 'unavailable'}};
+
+test('an acknowledged message is on the standby', async () => {
+  const {status, body} = await submit(client, 'hello', 'a');
+  expect(status).toBe(202);
+  await until('the standby has replayed it', async () => {
+    const rows = await standby.query(`SELECT 1 FROM nameplate.messages WHERE 'msg_' || id = '${body.id}'`, database);
+    return rows.length === 1;
+  });
+});
+
+test('without a standby, nothing is acknowledged until it is back', async () => {
+  await client.get(key, '/messages'); // The first read since the configuration was loaded has a commit, too.
+  const submitted = await submitWithoutStandby();
+  const read = await client.get(key, '/messages');
+  expect(read, 'reading continues, and shows no message that nobody has promised').toMatchObject({
+    status: 200,
+    body: {messages: [{message: 'first'}]},
+  });
+  expect(submitted.answered()).toBeUndefined();
+  await standby.start();
+  await expect(submitted.answer).resolves.toMatchObject({status: 202});
+});
+
+test('a commit that no standby confirms in time has an unknown outcome, and can be repeated', async () => {
+  const submitted = await submitWithoutStandby('same');
+  await until('it is answered', submitted.answered);
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+  await expect(submit(client, 'hello', 'same')).resolves.toMatchObject(unavailable);
+  await until('a new connection waits, too', async () => (await primary.waiting()).length === 2);
+  await standby.start();
+  const repeated = await until('it is stored', async () => {
+    const answer = await submit(client, 'hello', 'same');
+    return answer.status === 202 ? answer : undefined;
+  });
+  expect(repeated.headers['idempotency-replayed']).toBe('true');
+});
+
+test.each(['pg_cancel_backend', 'pg_terminate_backend'])('a wait ended by %s is no success', async how => {
+  const submitted = await submitWithoutStandby();
+  const [waiting] = await primary.waiting();
+  await primary.query(`SELECT ${how}(${waiting})`);
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+});
+
+test('a repeated request is answered only once its message is on the standby', async () => {
+  const submitted = await submitWithoutStandby('same');
+  const [waiting] = await primary.waiting();
+  await primary.query(`SELECT pg_cancel_backend(${waiting})`);
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+  const repeated = pending(submit(other, 'hello', 'same'));
+  await until('both pods wait', async () => (await primary.waiting()).length === 2);
+  expect(repeated.answered()).toBeUndefined();
+  await standby.start();
+  await expect(repeated.answer).resolves.toMatchObject({status: 202, headers: {'idempotency-replayed': 'true'}});
+});
+
+test('a repeated ack is answered only once the first one is on the standby', async () => {
+  const [{id, lease}] = (await client.post(key, '/messages/claim')).body.messages;
+  const ack = (to: Client) => to.post(key, `/messages/${id}/ack`, {lease});
+  await standby.stop();
+  const acknowledged = ack(client);
+  const [waiting] = await until('its commit waits', async () => {
+    const found = await primary.waiting();
+    return found.length > 0 ? found : undefined;
+  });
+  await primary.query(`SELECT pg_cancel_backend(${waiting})`);
+  await expect(acknowledged).resolves.toMatchObject(unknown);
+  const repeated = pending(ack(other));
+  await until('both pods wait', async () => (await primary.waiting()).length === 2);
+  expect(repeated.answered()).toBeUndefined();
+  await standby.start();
+  await expect(repeated.answer).resolves.toMatchObject({status: 200, body: {status: 'done'}});
+});
+
+test('after the primary restarted alone, nothing is read until the standby has what it shows', async () => {
+  const submitted = await submitWithoutStandby('a');
+  await primary.kill();
+  await expect(submitted.answer, 'the connection was lost after COMMIT').resolves.toMatchObject(unknown);
+  await primary.start();
+  await until('every connection waits', async () => (await primary.waiting()).length === 8);
+  const shown = await primary.query(
+    `SELECT count(*)::int AS count FROM nameplate.messages WHERE account = '${account}'`,
+    database,
+  );
+  expect(shown, 'the primary itself shows it').toEqual([{count: 2}]);
+  await expect(client.get(key, '/messages')).resolves.toMatchObject(unavailable);
+  expect(await readyz()).toContain('no standby has confirmed it yet');
+  await standby.start();
+  await until('it can be read', async () => (await client.get(key, '/messages')).status === 200);
+  await expect(submit(client, 'hello', 'a')).resolves.toMatchObject({headers: {'idempotency-replayed': 'true'}});
+  const {body} = await client.get(key, '/messages');
+  expect(body.messages).toHaveLength(2);
+});
+
+test('emptying synchronous_standby_names ends the waits, but acknowledges nothing', async () => {
+  const submitted = await submitWithoutStandby();
+  await primary.configure({synchronous_standby_names: `''`});
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+  await expect(submit(client, 'hello', 'b')).resolves.toMatchObject(unavailable);
+  await expect(client.get(key, '/messages'), 'it is on no standby').resolves.toMatchObject(unavailable);
+  await until('it is not ready', async () => (await readyz()).includes('synchronous_standby_names is empty'));
+  await primary.configure({synchronous_standby_names: NAMES});
+  await standby.start();
+  await until('it takes messages again', async () => (await submit(client, 'hello', 'b')).status === 202);
+});
+
+test('a configuration that was loaded during the wait does not matter, if the names are still there', async () => {
+  const submitted = await submitWithoutStandby();
+  await primary.configure({work_mem: `'8MB'`});
+  await standby.start();
+  await expect(submitted.answer).resolves.toMatchObject({status: 202});
+});
+
+test('a pod whose URI names the standby is not ready', async () => {
+  const lost = await started(startPod(standby, {database, postgres: {writers: 1}}));
+  await until('it says why', async () => (await readyz(lost)).includes('the server is a standby'));
+  await expect(lost.client.get(key, '/messages')).resolves.toMatchObject(unavailable);
+  await stopped(lost);
+  pods.pop();
+});
+
+test('a connection lost before COMMIT: nothing was stored, and the answer says so', async () => {
+  const locking = primary.query(
+    `BEGIN; SELECT * FROM nameplate.accounts FOR UPDATE; SELECT pg_sleep(60); COMMIT`,
+    database,
+  );
+  locking.catch(() => {}); // ended below
+  const sessions = (condition: string) =>
+    primary.query(`SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND ${condition}`);
+  await until('the row is locked', async () => (await sessions(`wait_event = 'PgSleep'`)).length === 1);
+  const submitted = submit(client, 'second', 'b');
+  const [{pid} = {}] = await until('the message waits for it', async () => {
+    const found = await sessions(`wait_event_type = 'Lock'`);
+    return found.length > 0 ? found : undefined;
+  });
+  await primary.query(`SELECT pg_terminate_backend(${pid})`);
+  await expect(submitted).resolves.toMatchObject(unavailable);
+  await primary.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'PgSleep'`);
+  await until('it is connected again', async () => (await readyz()).includes('[+]store ok'));
+  const {body} = await client.get(key, '/messages');
+  expect(body.messages.map(({message}: {message: string}) => message)).toEqual(['first']);
+});

@@ -1,0 +1,128 @@
+/** Many pods over one database: they agree, and what an account is charged is what it has stored. */
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {until} from '../../../cluster/wait.ts';
+import {type Client, createClient} from '../client.ts';
+import {Ledger, listAllMessages, startLoad, submit} from '../load.ts';
+import {accountOf, removeFolders, type Service, type ServiceOptions} from '../service.ts';
+import {type Postgres, startPostgres} from './server.ts';
+import {startReadyPod} from './service.ts';
+
+const {key} = accountOf(0);
+let server: Postgres;
+const stops: (() => unknown)[] = [];
+
+interface Pod {
+  readonly service: Service;
+  readonly client: Client;
+}
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  await server.remove();
+  await removeFolders();
+});
+
+async function twoPods(database: string, config: NonNullable<ServiceOptions['config']> = {}): Promise<[Pod, Pod]> {
+  const start = async (): Promise<Pod> => {
+    const service = await startReadyPod(server, {database, config, postgres: {durability: 'storage'}});
+    const client = await createClient(service.url);
+    stops.push(() => client.close(), service.stop);
+    return {service, client};
+  };
+  return Promise.all([start(), start()]);
+}
+
+test('a cursor misses no message, whichever pod commits it', async () => {
+  const pods = await twoPods(await server.createDatabase());
+  const ledger = new Ledger();
+  const loads = pods.map(({client}) => startLoad({client, key, ledger, clients: 16, workers: 0}));
+  let stopped = false;
+  const read: string[] = [];
+  const tail = async () => {
+    for (let isLast = false; !isLast; ) {
+      isLast = stopped;
+      for (const {client} of pods) {
+        const {body} = await client.get(key, `/messages?limit=100${read.length > 0 ? `&cursor=${read.at(-1)}` : ''}`);
+        read.push(...body.messages.map(({id}: {id: string}) => id));
+        if (body.nextCursor !== null) isLast = false;
+      }
+    }
+  };
+  const tailing = tail();
+  await ledger.more(600);
+  await Promise.all(loads.map(load => load.stop()));
+  stopped = true;
+  await tailing;
+  expect(read).toEqual(ledger.submissions.map(({id}) => id).sort());
+});
+
+/** By how much an account's charge differs from what it has stored. */
+const DIFFERENCE = `
+  SELECT a.bytes - coalesce((SELECT sum(512 + 4 * octet_length(m.account) + m.bytes + coalesce(octet_length(m.reason), 0))
+      FROM nameplate.messages m WHERE m.account = a.account), 0)
+    - coalesce((SELECT sum(256 + 2 * (octet_length(k.account) + octet_length(k.key)))
+      FROM nameplate.idempotency k WHERE k.account = a.account), 0) AS difference,
+    a.bytes, (SELECT count(*) FROM nameplate.messages) AS messages, (SELECT count(*) FROM nameplate.bodies) AS bodies
+  FROM nameplate.accounts a`;
+
+test('charges are what is stored at any time, while pods append, return, acknowledge, and delete', async () => {
+  const database = await server.createDatabase();
+  const pods = await twoPods(database, {retention: {doneSeconds: 0, deadSeconds: 0, idempotencySeconds: 1}});
+  const ledger = new Ledger();
+  const loads = pods.map(({client}) => startLoad({client, key, ledger, clients: 4, workers: 0}));
+  let stopped = false;
+  const work = async ({client}: Pod, index: number) => {
+    while (!stopped) {
+      const {messages} = (await client.post(key, '/messages/claim', {limit: 20})).body;
+      for (const {id, lease, attempts} of messages) {
+        const verb = index % 3 === 0 ? 'nack' : 'ack';
+        const answer = await client.post(key, `/messages/${id}/${verb}`, {
+          lease,
+          ...(verb === 'nack' && {reason: '\u0000'.repeat(attempts * 10)}),
+        });
+        expect(answer.status, 'nobody else has claimed it').toBe(200);
+      }
+    }
+  };
+  const workers = Array.from({length: 6}, (_, index) => work(pods[index % 2] ?? pods[0], index));
+  const isExact = async () => {
+    const [row] = await server.query(DIFFERENCE, database);
+    expect(row).toMatchObject({difference: '0'});
+    return row;
+  };
+  await ledger.more(10);
+  const before = ledger.more(500);
+  let checks = 0;
+  for (let done = false; !done; checks++) {
+    done = await Promise.race([before.then(() => true), isExact().then(() => false)]);
+  }
+  await Promise.all(loads.map(load => load.stop()));
+  await until('all is deleted', async () => (await isExact())?.messages === '0');
+  stopped = true;
+  await Promise.all(workers);
+  expect(checks).toBeGreaterThan(5);
+  await until('keys too', async () => (await isExact())?.bytes === '0');
+  await expect(isExact()).resolves.toMatchObject({bodies: '0'});
+});
+
+test('a pod killed under load: none lost, none twice, and another pod continues', async () => {
+  const [first, second] = await twoPods(await server.createDatabase());
+  const ledger = new Ledger();
+  const loads = [first, second].map(({client}) => startLoad({client, key, ledger, clients: 12, workers: 2}));
+  await ledger.more(200);
+  await first.service.kill();
+  await ledger.more(200);
+  await Promise.all(loads.map(load => load.stop()));
+  const before = new Map((await listAllMessages(second.client, key)).map(stored => [stored.id, stored]));
+  const acknowledged = ledger.submissions.filter(({id}) => id !== undefined);
+  expect(acknowledged.filter(({id = '', message}) => before.get(id)?.message !== message)).toEqual([]);
+  for (const id of ledger.done) expect(before.get(id)?.status, 'an answered ack holds').toBe('done');
+  for (const submission of ledger.unanswered) await submit(second.client, key, ledger, submission);
+  const after = await listAllMessages(second.client, key);
+  expect(after.map(({message}) => message).sort()).toEqual(ledger.submissions.map(({message}) => message).sort());
+});

@@ -1,0 +1,198 @@
+/** PostgreSQL as a process of the test: a primary, and standbys of it. */
+import {randomBytes} from 'node:crypto';
+import {appendFile, mkdtemp, readdir, readlink, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import pg from 'pg';
+import {type Child, run, startChild, tail} from '../../../cluster/children.ts';
+import {freePorts} from '../../../cluster/free-ports.ts';
+import {until} from '../../../cluster/wait.ts';
+import {ensurePostgres, unprivileged} from './programs.ts';
+
+/** Lines of postgresql.conf. */
+export type PostgresSettings = Readonly<Record<string, string | number>>;
+
+export interface Postgres {
+  readonly port: number;
+  /** As superuser. */
+  query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
+  /** Changes settings by a reload, and waits until new sessions have them. */
+  configure(settings: PostgresSettings): Promise<void>;
+  /** Sessions of the pods that wait for a standby. */
+  waiting(): Promise<readonly number[]>;
+  /** A new, empty database of an unprivileged role; returns its name. */
+  createDatabase(): Promise<string>;
+  uri(database: string): string;
+  /** Does nothing if it runs. */
+  start(): Promise<void>;
+  /** SIGKILL for the server and its sessions. */
+  kill(): Promise<void>;
+  /** Ends sessions and stops, as pg_ctl -m fast. */
+  stop(): Promise<void>;
+  /** A standby with this name, which streams from this server. */
+  standby(name: string): Promise<Postgres>;
+  /** Stops and deletes it, and its standbys. */
+  remove(): Promise<void>;
+}
+
+const ROLE = 'app';
+const FAST = {intervalMs: 20};
+const COMMON: PostgresSettings = {
+  shared_buffers: '32MB',
+  max_connections: 100,
+  jit: 'off',
+  wal_keep_size: '64MB',
+  wal_receiver_status_interval: '1s',
+  wal_retrieve_retry_interval: '100ms',
+};
+
+export async function startPostgres(settings: PostgresSettings = {}): Promise<Postgres> {
+  const {bin, env} = await ensurePostgres();
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-pg-'));
+  const data = join(folder, 'primary');
+  const password = randomBytes(12).toString('hex');
+  const initdb = [join(bin, 'initdb'), '-D', data, '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
+  await run(unprivileged([...initdb, '--auth-local=trust', '--auth-host=scram-sha-256']), {env});
+  const [port = 0] = await freePorts(1);
+  const primary = new Server({bin, env, folder, data, port, password});
+  await primary.write({...COMMON, ...settings, cluster_name: "'primary'"});
+  await primary.start();
+  await primary.query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`);
+  return primary;
+}
+
+interface ServerOptions {
+  readonly bin: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Of the primary and its standbys. */
+  readonly folder: string;
+  readonly data: string;
+  readonly port: number;
+  readonly password: string;
+}
+
+class Server implements Postgres {
+  readonly #options: ServerOptions;
+  readonly #standbys: Postgres[] = [];
+  #child: Child | undefined;
+  #databases = 0;
+
+  constructor(options: ServerOptions) {
+    this.#options = options;
+  }
+
+  get port(): number {
+    return this.#options.port;
+  }
+
+  async write(settings: PostgresSettings): Promise<void> {
+    const {folder, data, port} = this.#options;
+    const own = {listen_addresses: `'127.0.0.1'`, port, unix_socket_directories: `'${folder}'`};
+    const lines = Object.entries({...own, ...settings}).map(([name, value]) => `${name} = ${value}\n`);
+    await appendFile(join(data, 'postgresql.conf'), lines.join(''));
+  }
+
+  async start(): Promise<void> {
+    if (this.#child !== undefined) return;
+    const {bin, env, data} = this.#options;
+    const log = `${data}.log`;
+    const child = startChild('postgres', unprivileged([join(bin, 'postgres'), '-D', data]), {log, env});
+    this.#child = child;
+    const ended = child.exited.then(code => {
+      throw new Error(`postgres ended (${code}):\n${tail(log)}`);
+    });
+    await Promise.race([until('PostgreSQL answers', () => this.query('SELECT 1'), FAST), ended]);
+    ended.catch(() => {});
+  }
+
+  async query(sql: string, database = 'postgres'): Promise<readonly Record<string, unknown>[]> {
+    const {folder, port} = this.#options;
+    const client = new pg.Client({host: folder, port, user: 'postgres', database});
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async configure(settings: PostgresSettings): Promise<void> {
+    await this.write(settings);
+    const [{loaded} = {}] = await this.query('SELECT pg_conf_load_time()::text AS loaded');
+    await this.query('SELECT pg_reload_conf()');
+    await until(
+      'the configuration is loaded',
+      async () => {
+        const [row] = await this.query('SELECT pg_conf_load_time()::text AS loaded');
+        return row?.loaded !== loaded;
+      },
+      FAST,
+    );
+  }
+
+  async waiting(): Promise<readonly number[]> {
+    const rows = await this.query(
+      `SELECT pid FROM pg_stat_activity WHERE application_name = 'nameplate-messages' AND wait_event = 'SyncRep'`,
+    );
+    return rows.map(({pid}) => Number(pid));
+  }
+
+  async createDatabase(): Promise<string> {
+    const name = `messages_${++this.#databases}`;
+    await this.query(`CREATE DATABASE ${name} OWNER ${ROLE}`);
+    return name;
+  }
+
+  uri(database: string): string {
+    return `postgresql://${ROLE}:${this.#options.password}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  async kill(): Promise<void> {
+    await this.#child?.kill();
+    this.#child = undefined;
+    // Its sessions end once they notice, and until then no new server starts.
+    await until('all sessions have ended', async () => (await this.#processes()).length === 0, FAST);
+  }
+
+  /** They run in the folder of the data. */
+  async #processes(): Promise<readonly string[]> {
+    const running = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
+    const folders = await Promise.all(running.map(pid => readlink(`/proc/${pid}/cwd`).catch(() => '')));
+    return running.filter((_, index) => folders[index] === this.#options.data);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child === undefined) return;
+    process.kill(this.#child.pid, 'SIGINT');
+    await this.#child.exited;
+    this.#child = undefined;
+  }
+
+  async standby(name: string): Promise<Postgres> {
+    const {bin, env, folder} = this.#options;
+    const data = join(folder, name);
+    const source = ['-h', folder, '-p', String(this.port), '-U', 'postgres'];
+    await run(unprivileged([join(bin, 'pg_basebackup'), ...source, '-D', data, '-R', '-X', 'stream', '-c', 'fast']), {
+      env,
+    });
+    const [port = 0] = await freePorts(1);
+    const standby = new Server({...this.#options, data, port});
+    await standby.write({cluster_name: `'${name}'`});
+    await standby.start();
+    this.#standbys.push(standby);
+    return standby;
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all([...this.#standbys.map(standby => standby.stop()), this.stop()]);
+    await rm(this.#options.folder, {recursive: true, force: true});
+  }
+}
+
+/** The file of a Secret, as the configuration names it. */
+export async function uriFile(folder: string, uri: string): Promise<string> {
+  const file = join(folder, 'uri');
+  await writeFile(file, uri);
+  return file;
+}

@@ -1,0 +1,115 @@
+/** Starting: many pods at once, TLS, and what makes a pod unready, with the reason. */
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {run} from '../../../cluster/children.ts';
+import {until} from '../../../cluster/wait.ts';
+import {createClient} from '../client.ts';
+import {accountOf, logLines, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
+import {type Postgres, startPostgres} from './server.ts';
+import {startPod, startReadyPod} from './service.ts';
+
+const {key} = accountOf(0);
+let server: Postgres;
+let authority: string;
+const running: Service[] = [];
+
+beforeAll(async () => {
+  const folder = await temporaryFolder();
+  const at = (name: string) => join(folder, name);
+  const subject = ['-subj', '/CN=PostgreSQL', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '1'];
+  await run(['openssl', 'req', '-x509', ...options, ...subject, '-keyout', at('key'), '-out', at('certificate')]);
+  authority = at('certificate');
+  const tls = {ssl: 'on', ssl_cert_file: `'${authority}'`, ssl_key_file: `'${at('key')}'`};
+  server = await startPostgres(tls);
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(service => service.stop()));
+  await server.configure({fsync: 'on'});
+});
+afterAll(async () => {
+  await server.remove();
+  await removeFolders();
+});
+
+test('three pods that start at once over an empty database: one creates the tables, and none complains', async () => {
+  const database = await server.createDatabase();
+  const postgres = {durability: 'accepted-loss', writers: 4};
+  const start = () => startReadyPod(server, {database, postgres});
+  const pods = await Promise.all([start(), start(), start()]);
+  running.push(...pods);
+  for (const {logFile} of pods) {
+    const lines = await logLines(logFile);
+    expect(lines.filter(({level}) => level === 'error' || Number(level) >= 50)).toEqual([]);
+  }
+});
+
+test('by default, the certificate is verified', async () => {
+  const database = await server.createDatabase();
+  const postgres = {durability: 'accepted-loss', writers: 1, tls: 'verify-full'};
+  const trusting = await startReadyPod(server, {database, postgres: {...postgres, caFile: authority}});
+  running.push(trusting);
+  const sessions = await server.query(
+    `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname = '${database}'`,
+  );
+  expect(sessions).toEqual([{ssl: true}]);
+  const file = join(await temporaryFolder(), 'uri');
+  await writeFile(file, server.uri(database));
+  const doubting = await startService({config: {store: {kind: 'postgres', postgres: {uriFile: file}}}});
+  running.push(doubting);
+  await until('it says why', async () =>
+    (await doubting.operations('/readyz')).body.includes('self-signed certificate'),
+  );
+});
+
+interface Row {
+  readonly case: string;
+  readonly postgres?: Readonly<Record<string, unknown>>;
+  readonly prepare?: (database: string) => Promise<unknown>;
+  readonly uri?: (uri: string) => string;
+  readonly says: string;
+}
+
+const rows: readonly Row[] = [
+  {case: 'no synchronous standby, by default', postgres: {}, says: 'synchronous_standby_names is empty'},
+  {
+    case: 'storage without fsync',
+    postgres: {durability: 'storage'},
+    prepare: () => server.configure({fsync: 'off'}),
+    says: 'fsync is off: a power failure would lose',
+  },
+  {case: 'a wrong password', uri: uri => uri.replace(/:[^:@]+@/, ':wrong@'), says: 'password authentication failed'},
+  {case: 'a URI that decides about TLS', uri: uri => `${uri}?sslmode=disable`, says: 'has the parameter sslmode'},
+  {case: 'no URI', uri: () => 'host=localhost', says: 'has no postgresql:// URI'},
+  {
+    case: 'a database of a later version',
+    prepare: async database => {
+      await (await startReadyPod(server, {database, postgres: {durability: 'accepted-loss'}})).stop();
+      await server.query('UPDATE nameplate.schema_version SET version = 99', database);
+    },
+    says: 'schema version 99, this program knows up to 1',
+  },
+  {
+    case: 'tables of another program',
+    prepare: database =>
+      server.query('CREATE SCHEMA nameplate; CREATE TABLE nameplate.schema_version (a int)', database),
+    says: 'permission denied',
+  },
+];
+
+test.each(rows)('$case: it is not ready, says why, stores nothing, and lives', async row => {
+  const {postgres = {durability: 'accepted-loss'}, prepare, uri = same => same, says} = row;
+  const database = await server.createDatabase();
+  await prepare?.(database);
+  const file = join(await temporaryFolder(), 'uri');
+  await writeFile(file, uri(server.uri(database)));
+  const pod = await startPod(server, {database, postgres: {writers: 1, ...postgres, uriFile: file}});
+  running.push(pod);
+  await until('it says why', async () => (await pod.operations('/readyz')).body.includes(says));
+  await expect(pod.operations('/readyz')).resolves.toMatchObject({status: 503});
+  await expect(pod.operations('/healthz')).resolves.toMatchObject({status: 200});
+  const client = await createClient(pod.url);
+  await expect(client.submit(key, 'x')).resolves.toMatchObject({status: 503, body: {code: 'unavailable'}});
+  client.close();
+});

@@ -1,0 +1,157 @@
+/** What a statement costs does not depend on what it does not return; and a charge is near what the database takes. */
+
+import pg from 'pg';
+import {pino} from 'pino';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {systemClock} from '../../../../src/base/clock.ts';
+import {LAPSE, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
+import {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
+import {ALL, QUEUED, SOME} from '../../../../src/messages/store/postgres/read.ts';
+import {FINISHED, OLD_KEYS} from '../../../../src/messages/store/postgres/retention.ts';
+import {sessionSettings} from '../../../../src/messages/store/postgres/settings.ts';
+import {until} from '../../../cluster/wait.ts';
+import {removeFolders, temporaryFolder} from '../service.ts';
+import {type Postgres, startPostgres, uriFile} from './server.ts';
+
+const DAY = 86_400_000;
+const ROWS = 20_000;
+let server: Postgres;
+
+beforeAll(async () => {
+  server = await startPostgres({autovacuum: 'off'});
+});
+afterAll(async () => {
+  await server.remove();
+  await removeFolders();
+});
+
+async function withStore<T>(database: string, use: (store: PostgresStore) => Promise<T>): Promise<T> {
+  const store = new PostgresStore({
+    connection: {
+      uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
+      tls: 'disable',
+      durability: 'storage',
+    },
+    writers: 2,
+    rules: {maxAttempts: 5, accountBytes: 1e12, retention: {doneMs: DAY, deadMs: DAY, idempotencyMs: DAY}},
+    maxWaiting: 100_000,
+    maxWaitingBytes: 1e9,
+    clock: systemClock,
+    logger: pino({level: 'silent'}),
+    observe: () => {},
+  });
+  try {
+    await until('the store is open', () => store.state().kind === 'ok', {intervalMs: 10});
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+const ONE = `INSERT INTO nameplate.messages (account, id, created_at, bytes)
+  VALUES ('mine', 'ffffffff-ffff-7fff-8000-000000000000', 1, 10)`;
+/** Messages in every state, of this account and of another: none available, none to lapse, none old. */
+const FILL = `
+  INSERT INTO nameplate.messages (account, id, lease, created_at, available_at, lease_until, finished_at, bytes, status)
+  SELECT account, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, NULL, 1,
+    CASE WHEN status IN ('delayed', 'leased') THEN 9e15 END, CASE WHEN status = 'leased' THEN 9e15 END,
+    CASE WHEN status IN ('done', 'dead') THEN 9e15 END, 10, status
+  FROM unnest(ARRAY['mine', 'theirs']) AS account,
+    (SELECT n, (ARRAY['delayed', 'leased', 'done', 'dead'])[1 + n % 4] AS status FROM generate_series(1, ${ROWS}) AS n) AS s;
+  INSERT INTO nameplate.messages (account, id, created_at, bytes)
+  SELECT 'theirs', gen_random_uuid(), 1, 10 FROM generate_series(1, ${ROWS});
+  INSERT INTO nameplate.idempotency SELECT 'mine', n::text, '', gen_random_uuid(), 9e15 FROM generate_series(1, ${ROWS}) AS n`;
+
+const ZERO = '00000000-0000-0000-0000-000000000000';
+const statements = [
+  {name: 'claim', text: TAKE.text, values: ['mine', 1, 9e15], blocks: 40},
+  {name: 'reveal', text: REVEAL.text, values: [5, 1, 'mine', 2], blocks: 10},
+  {name: 'lapse', text: LAPSE.text, values: [5, 1], blocks: 10},
+  {name: 'list', text: ALL.text, values: ['mine', ZERO, 2], blocks: 20},
+  {name: 'list queued', text: QUEUED.text, values: ['mine', ZERO, 2], blocks: 30},
+  {name: 'list dead', text: SOME.text, values: ['mine', ZERO, 2, 'dead'], blocks: 20},
+  {name: 'list none', text: SOME.text, values: ['mine', 'ffffffff-ffff-7fff-8000-000000000001', 2, 'dead'], blocks: 10},
+  {name: 'finished', text: FINISHED.text, values: ['done', 1], blocks: 10},
+  {name: 'old keys', text: OLD_KEYS.text, values: [1], blocks: 10},
+];
+
+/** As the store's sessions are, with the statements prepared. */
+async function prepared(database: string): Promise<pg.Client> {
+  const client = new pg.Client({connectionString: server.uri(database)});
+  client.on('error', () => {}); // if the server ends first
+  await client.connect();
+  await client.query(sessionSettings('storage'));
+  for (const [index, {text}] of statements.entries()) await client.query(`PREPARE s${index} AS ${text}`);
+  return client;
+}
+
+/** Pages that the statement reads. */
+async function blocksOf(client: pg.Client, index: number): Promise<number> {
+  const values = statements[index]?.values.map(value => (typeof value === 'string' ? `'${value}'` : value)).join(', ');
+  await client.query('BEGIN');
+  const {rows} = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE s${index}(${values})`);
+  await client.query('ROLLBACK');
+  const {Plan: plan} = rows[0]['QUERY PLAN'][0];
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+}
+
+async function expectBounded(client: pg.Client, when: string): Promise<void> {
+  for (const [index, {name, blocks}] of statements.entries()) {
+    expect(await blocksOf(client, index), `${name}, ${when}`).toBeLessThan(blocks);
+  }
+  await client.end();
+}
+
+test('statements read what they return, with plans from before the table grew and with new statistics', async () => {
+  const database = await server.createDatabase();
+  await withStore(database, async () => {});
+  await server.query(ONE, database);
+  await server.query('VACUUM ANALYZE', database); // Now the planner knows that the tables are tiny.
+  const early = await prepared(database);
+  for (const index of statements.keys()) await blocksOf(early, index); // Plans are made at the first use.
+  await server.query(FILL, database);
+  await expectBounded(early, 'with plans from before');
+  await expectBounded(await prepared(database), 'with old statistics');
+  await server.query('ANALYZE', database);
+  await expectBounded(await prepared(database), 'with new statistics');
+});
+
+const costs = [
+  {case: 'one character', count: 3000, account: () => 'one', message: 'x'},
+  {
+    case: 'one character, many accounts',
+    count: 3000,
+    account: (n: number) => `account-${(n * 7919) % 101}`,
+    message: 'x',
+  },
+  {case: 'a long account', count: 3000, account: (n: number) => `${'a'.repeat(200)}${n % 7}`, message: 'x'},
+  {case: 'with keys', count: 3000, account: () => 'one', message: 'x', key: true},
+  {case: '2,000 characters', count: 2000, account: () => 'one', message: 'message '.repeat(250)},
+];
+
+test.each(costs)('$case: the database takes at most twice what is charged', async ({count, account, message, key}) => {
+  const database = await server.createDatabase();
+  const size = async () => {
+    const rows = await server.query(
+      `SELECT sum(pg_total_relation_size(c.oid))::bigint AS size FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+       WHERE nspname = 'nameplate' AND relkind = 'r'`,
+      database,
+    );
+    return Number(rows[0]?.size);
+  };
+  await withStore(database, async store => {
+    const empty = await size();
+    const append = (n: number) =>
+      store.append({
+        account: account(n),
+        message,
+        ...(key && {idempotency: {key: `key-${n}`, fingerprint: 'f'.repeat(43)}}),
+      });
+    await Promise.all(Array.from({length: count}, (_, n) => append(n)));
+    const [{charged} = {}] = await server.query(
+      'SELECT sum(bytes)::bigint AS charged FROM nameplate.accounts',
+      database,
+    );
+    expect((await size()) - empty).toBeLessThan(2 * Number(charged));
+  });
+});

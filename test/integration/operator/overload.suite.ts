@@ -1,0 +1,198 @@
+/** What the API server does not accept: what concerns no object is not reported on any, and what is served stays Ready. */
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
+import {beDown, denyWith} from './refusing-webhook.ts';
+
+const PATIENCE = {timeoutMs: 60_000};
+/** A name that no other test uses for the entry point of port 80. */
+const ENTRY_POINT = 'plain';
+
+/** Everything but status, Events and the Lease, so that nothing keeps the operator from reporting. */
+const isChange = ({method, path}: Seen) => method !== 'GET' && !/\/(status|events|leases)(\/|$)/.test(path);
+
+function answer(status: number, reason: string): Fault {
+  const body = JSON.stringify({kind: 'Status', status: 'Failure', code: status, reason, message: 'come back later'});
+  return {kind: 'answer', status, headers: {'content-type': 'application/json', 'retry-after': '1'}, body};
+}
+
+export function overloadSuite(world: () => OperatorWorld): void {
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    proxy = await startFaultProxy(world().api, {kubeconfig: world().kubeconfig});
+  });
+  afterEach(() => {
+    proxy.intercept = () => undefined;
+  });
+  afterAll(() => proxy?.stop());
+
+  test('429 for a while, when a new version changes the route of every host: no condition and no event says so', async () => {
+    const {history, config} = world();
+    await world().operator().stop();
+    const since = newest(world());
+    const ready = history.list(kinds.DOMAIN).filter(isReady);
+    const routes = ready.map(({metadata: {name, namespace = ''}}) => ({namespace, name: routeName(namespace, name)}));
+    const refused = new Map<string, number>();
+    proxy.intercept = seen => {
+      if (!isChange(seen)) return undefined;
+      refused.set(seen.path, (refused.get(seen.path) ?? 0) + 1);
+      return answer(429, 'TooManyRequests');
+    };
+    const routing = {...(config.routing as object), traefik: {httpEntryPoint: ENTRY_POINT}};
+    const controller = {...(config.controller as object), reportFailuresAfterSeconds: 2};
+    await world().startOperator('overloaded', {routing, controller}, proxy.kubeconfig);
+    const attempts = ({namespace, name}: Named) =>
+      refused.get(`/apis/networking.k8s.io/v1/namespaces/${namespace}/ingresses/${name}-http`) ?? 0;
+    await until('each was refused twice', () => routes.every(route => attempts(route) >= 2), PATIENCE);
+    proxy.intercept = () => undefined;
+    const routeOf = ({namespace, name}: Named) => history.get(kinds.INGRESS, `${namespace}/${name}-http`);
+    await until('each has changed', () => routes.every(route => isChanged(routeOf(route))), PATIENCE);
+    expect(routes.length).toBeGreaterThan(0);
+    const keys = new Set(ready.map(keyOf));
+    const later = history.versions(kinds.DOMAIN).filter(({at, key}) => at > since && keys.has(key));
+    expect(later.filter(({object}) => !isReady(object)).map(({key}) => key)).toEqual([]);
+    const events = history.versions(EVENT).filter(({at, object}) => at > since && isFailure(object.reason));
+    expect(events.map(({object}) => `${object.reason} ${object.regarding?.name}: ${object.note}`)).toEqual([]);
+  });
+
+  test('503 that lasts: reported once, where nothing is served yet, and in the metric', async () => {
+    const {operator, history} = world();
+    const tenant = await newDomainTenant(world(), 'outage');
+    const [served, fresh] = [tenant.host('served'), tenant.host('fresh')];
+    await tenant.deployedProject({primary: served, aliases: [fresh]});
+    const before = await tenant.live(served);
+    const failing = () => operator().metric('controller_failing_keys', {controller: 'domain', kind: 'outage'});
+    proxy.intercept = seen =>
+      isChange(seen) && seen.path.includes(`/namespaces/${tenant.namespace}/ingresses`)
+        ? answer(503, 'ServiceUnavailable')
+        : undefined;
+    await needsWrite(tenant, kinds.INGRESS, served);
+    await tenant.createRecords(fresh);
+    await tenant.becomes(
+      fresh,
+      {state: 'Verified', CertificateReady: 'Issued', Routed: 'Retrying', Ready: 'Retrying'},
+      ['The API server has not accepted the route for several minutes', 'come back later'],
+    );
+    await until('both are counted', async () => (await failing()) === 2, PATIENCE);
+    proxy.intercept = () => undefined;
+    await tenant.becomesLive(fresh);
+    await until('neither is counted', async () => (await failing()) === 0, PATIENCE);
+    expect(tenant.ingress(served)?.metadata.annotations?.[ANNOTATION.appliedHash]).not.toBe(STALE);
+    const later = history
+      .versions(kinds.DOMAIN, `${tenant.namespace}/${served}`)
+      .filter(({at}) => at > Number(before.metadata.resourceVersion));
+    expect(later.filter(({object}) => !isReady(object))).toEqual([]);
+    const events = history.versions(EVENT).filter(({key}) => key.startsWith(`${tenant.namespace}/`));
+    const told = events.filter(({type, object}) => type === 'ADDED' && isFailure(object.reason));
+    expect(told.map(({object}) => `${object.regarding?.name} ${object.reason}`)).toEqual([`${fresh} Retrying`]);
+    const log = (await operator().log()).filter(
+      ({message, controller}) => /keep/.test(`${message}`) && controller === 'domain',
+    );
+    expect(log.map(({message}) => message)).toEqual([
+      'reconciles keep failing; trying further',
+      'no reconcile keeps failing any longer',
+    ]);
+  });
+
+  test('a webhook that denies with 503 is a refusal: the first route waits, and an existing one stays Ready', async () => {
+    const tenant = await newDomainTenant(world(), 'denied');
+    const [served, fresh] = [tenant.host('served'), tenant.host('fresh')];
+    await tenant.deployedProject({primary: served, aliases: [fresh]});
+    await tenant.live(served);
+    const refused = {namespace: tenant.namespace, apiGroup: 'networking.k8s.io', resource: 'ingresses'};
+    const allow = await denyWith(503, world(), refused);
+    try {
+      await refusesWrite(tenant, kinds.INGRESS, served, 'Routed');
+      const said = ['denied the request: closed on Sundays', 'Until then, the current route stays in place.'];
+      await staysReady(tenant, served, 'Routed', said);
+      await tenant.createRecords(fresh);
+      const want = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Refused', Ready: 'Refused'} as const;
+      const {status} = await tenant.becomes(fresh, want, ['denied the request: closed on Sundays']);
+      expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
+    } finally {
+      await allow();
+    }
+    await Promise.all([served, fresh].map(host => tenant.becomesLive(host)));
+  });
+
+  test('a webhook that is down refuses a Certificate: the host stays Ready with the one that it has', async () => {
+    const tenant = await newDomainTenant(world(), 'down');
+    const served = tenant.host('served');
+    await tenant.deployedProject({primary: served});
+    await tenant.live(served);
+    const refused = {namespace: tenant.namespace, apiGroup: 'cert-manager.io', resource: 'certificates'};
+    const restore = await beDown(world(), refused);
+    try {
+      await refusesWrite(tenant, kinds.CERTIFICATE, served, 'CertificateReady');
+      const said = ['failed calling webhook', 'Until then, the current certificate stays in use.'];
+      await staysReady(tenant, served, 'CertificateReady', said);
+    } finally {
+      await restore();
+    }
+    await tenant.becomesLive(served);
+  });
+}
+
+interface Named {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const STALE = 'stale';
+
+/** Makes the operator write an object that it has made for a host. */
+async function needsWrite(tenant: DomainTenant, resource: ResourceType, host: string): Promise<void> {
+  await tenant.annotate(resource, routeName(tenant.namespace, host), {[ANNOTATION.appliedHash]: STALE});
+}
+
+/** The API server takes a moment until a webhook is in force, and until then repairs succeed. */
+async function refusesWrite(
+  tenant: DomainTenant,
+  resource: ResourceType,
+  host: string,
+  condition: 'Routed' | 'CertificateReady',
+): Promise<void> {
+  const isRefused = async () => {
+    await needsWrite(tenant, resource, host);
+    return findCondition(tenant.domain(host)?.status?.conditions, condition)?.reason === 'Refused';
+  };
+  await until(`${condition} of ${host} is refused`, isRefused, {...PATIENCE, intervalMs: 500});
+}
+
+async function staysReady(
+  tenant: DomainTenant,
+  host: string,
+  condition: 'Routed' | 'CertificateReady',
+  says: readonly string[],
+): Promise<void> {
+  const want = {state: 'Degraded', [condition]: 'Refused', Ready: 'Refused'} as const;
+  const {status} = await tenant.becomes(host, want, says);
+  expect(findCondition(status?.conditions, condition)?.status).toBe('True');
+  expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
+}
+
+function isReady({status}: kinds.Domain): boolean {
+  return findCondition(status?.conditions, 'Ready')?.status === 'True';
+}
+
+function isFailure(reason: string | undefined): boolean {
+  return reason === 'Refused' || reason === 'Retrying';
+}
+
+function isChanged(ingress: kinds.Ingress | undefined): boolean {
+  return ingress?.metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'] === ENTRY_POINT;
+}
+
+function newest({history}: OperatorWorld): number {
+  return Math.max(
+    ...[kinds.DOMAIN, kinds.INGRESS, EVENT].flatMap(kind => history.versions<KubeObject>(kind)).map(({at}) => at),
+  );
+}

@@ -1,0 +1,76 @@
+/** An admission webhook that refuses what the operator writes in one namespace. */
+import {readFile} from 'node:fs/promises';
+import {createServer, type Server} from 'node:https';
+import type {AddressInfo} from 'node:net';
+import {join} from 'node:path';
+import {json} from 'node:stream/consumers';
+import {run} from '../../cluster/children.ts';
+import {freePorts} from '../../cluster/free-ports.ts';
+import {OPERATOR_USER} from '../../support/install.ts';
+import type {OperatorWorld} from './operator-world.ts';
+
+export interface Refused {
+  readonly namespace: string;
+  readonly apiGroup: string;
+  readonly resource: string;
+}
+
+/** Denies with the code; returns the way to end it. */
+export async function denyWith(code: number, world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
+  const [certificate, key] = ['pem', 'key'].map(suffix => join(world.folder, `denying.${suffix}`)) as [string, string];
+  const subject = ['-subj', '/CN=webhook', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+  const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key];
+  await run(['openssl', 'req', '-x509', ...keyOptions, ...subject, '-out', certificate]);
+  const cert = await readFile(certificate);
+  const server = createServer({cert, key: await readFile(key)}, async (request, response) => {
+    const review = (await json(request)) as {request: {uid: string}};
+    const verdict = {uid: review.request.uid, allowed: false, status: {code, message: 'closed on Sundays'}};
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: verdict}));
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const {port} = server.address() as AddressInfo;
+  const uninstall = await install(world, refused, port, cert.toString('base64'));
+  return async () => {
+    await uninstall();
+    await close(server);
+  };
+}
+
+/** Nobody listens where the API server looks for it. */
+export async function beDown(world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
+  const [port = 0] = await freePorts(1);
+  return install(world, refused, port);
+}
+
+async function install(
+  {api}: OperatorWorld,
+  {namespace, apiGroup, resource}: Refused,
+  port: number,
+  caBundle?: string,
+): Promise<() => Promise<void>> {
+  const name = `${resource}.${namespace}.test`;
+  const webhook = {
+    name,
+    clientConfig: {url: `https://127.0.0.1:${port}/`, ...(caBundle && {caBundle})},
+    rules: [{apiGroups: [apiGroup], apiVersions: ['*'], resources: [resource], operations: ['CREATE', 'UPDATE']}],
+    namespaceSelector: {matchLabels: {'kubernetes.io/metadata.name': namespace}},
+    matchConditions: [{name: 'operator', expression: `request.userInfo.username == '${OPERATOR_USER}'`}],
+    failurePolicy: 'Fail',
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    timeoutSeconds: 5,
+  };
+  const kind = 'ValidatingWebhookConfiguration';
+  await api.apply(
+    JSON.stringify({apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: {name}, webhooks: [webhook]}),
+  );
+  return async () => {
+    await api.kubectl('delete', kind, name);
+  };
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise<void>(resolve => server.close(() => resolve()));
+}
