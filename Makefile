@@ -17,6 +17,10 @@ test: $(INSTALLED) ## everything that has a right or wrong answer: static checks
 	@$(MAKE) --no-print-directory static
 	@node test/run.ts
 
+.PHONY: test-gateway
+test-gateway: $(INSTALLED) ## the life of a Domain on Envoy Gateway instead of Traefik
+	@node test/run.ts gateway
+
 .PHONY: check
 check: $(INSTALLED) static ## every day: format, lint, types, generated files, licenses, commit subjects, unit tests, npm audit
 	@node tools/check-commits.ts

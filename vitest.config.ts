@@ -51,6 +51,18 @@ export default defineConfig({
           maxConcurrency: 6,
         },
       },
+      {
+        // The full cluster with a Gateway instead of Traefik; run inside it by test/run.ts.
+        test: {
+          name: 'gateway',
+          include: ['test/gateway/**/*.test.ts'],
+          globalSetup: 'test/e2e/setup.ts',
+          testTimeout: 240_000,
+          hookTimeout: 300_000,
+          maxWorkers: 1,
+          maxConcurrency: 6,
+        },
+      },
     ],
   },
 });

@@ -1,6 +1,6 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e ...]`, all by default. It brings a cluster up for
- * e2e and takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway ...]`, the first three by default. It
+ * brings a cluster up for e2e and gateway, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -12,8 +12,10 @@ import {cacheRoot} from './cluster/programs.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
-const TIERS = ['unit', 'integration', 'e2e'] as const;
+const TIERS = ['unit', 'integration', 'e2e', 'gateway'] as const;
 type Tier = (typeof TIERS)[number];
+/** `gateway` builds Envoy Gateway, which takes minutes the first time. */
+const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e'];
 
 const CLUSTER = 'test';
 const CLI = join(import.meta.dirname, 'cluster/cli.ts');
@@ -64,14 +66,15 @@ function failure(what: string): Tally {
   return {...NOTHING, failures: [`FAILED ${what}`]};
 }
 
-async function runEndToEnd(folder: string): Promise<Tally> {
+async function runEndToEnd(tier: 'e2e' | 'gateway', folder: string): Promise<Tally> {
+  process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
     await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
     // An earlier one may have been kept.
     for (const verb of ['down', 'up', 'load-operator']) {
-      if (stopped || (await cluster(verb)) !== 0) return failure(`e2e: the cluster's ${verb}`);
+      if (stopped || (await cluster(verb)) !== 0) return failure(`${tier}: the cluster's ${verb}`);
     }
-    const tally = await runTier('e2e', folder, inside);
+    const tally = await runTier(tier, folder, inside);
     if (tally.failures.length > 0) await inside(DIAGNOSE);
     return tally;
   } finally {
@@ -85,9 +88,10 @@ async function main(wanted: readonly string[]): Promise<number> {
   if (unknown !== undefined) throw new Error(`there is no tier "${unknown}"; there are ${TIERS.join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-test-'));
   let total = NOTHING;
-  for (const tier of TIERS.filter(name => wanted.length === 0 || wanted.includes(name))) {
+  for (const tier of TIERS.filter(name => (wanted.length === 0 ? BY_DEFAULT : wanted).includes(name))) {
     if (stopped) break;
-    total = add(total, await (tier === 'e2e' ? runEndToEnd(folder) : runTier(tier, folder, node)));
+    const isEndToEnd = tier === 'e2e' || tier === 'gateway';
+    total = add(total, await (isEndToEnd ? runEndToEnd(tier, folder) : runTier(tier, folder, node)));
   }
   await rm(folder, {recursive: true, force: true});
   if (stopped) console.log('stopped before the end');

@@ -7,6 +7,7 @@ import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
+import {gateway} from './edge/gateway.ts';
 import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
@@ -16,6 +17,8 @@ import {OrderSchedule} from './state/order-schedule.ts';
 import {createPlaces} from './state/places.ts';
 import {Reservations} from './state/reservations.ts';
 import {createStores} from './state/stores.ts';
+
+const edges = {traefik, gateway} as const;
 
 export interface OperatorParts {
   readonly config: OperatorConfig;
@@ -49,10 +52,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reportFailuresAfterMs: config.controller.reportFailuresAfterSeconds * 1000,
     ...leaderElection(config, namespace),
   });
-  const edge = traefik(config.routing);
+  const edge = edges[config.routing.provider](config.routing);
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const names = new DerivedNames(parts.platformKey, config.platform);
-  const stores = createStores(manager, config, names, edge.resources);
+  const stores = createStores(manager, config, names, edge);
   const operator: Operator = {
     config,
     names,

@@ -5,6 +5,7 @@ import type {
   OperatorConfig,
   OperatorDnsConfig,
   PlatformConfig,
+  RoutingConfig,
 } from './model/config.ts';
 
 /** A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file. */
@@ -22,6 +23,7 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
     ...checkChallenges(config.certificates.challenges),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
+    ...checkRouting(config.routing),
   ];
 }
 
@@ -52,6 +54,15 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
     ...mustBeLess([...path, 'renewDeadlineSeconds'], renew, 'leaseDurationSeconds', lease),
     ...mustBeLess([...path, 'retryPeriodSeconds'], retry, 'renewDeadlineSeconds', renew),
   ];
+}
+
+function checkRouting({provider, gateway}: RoutingConfig): readonly ConfigProblem[] {
+  if (provider !== 'gateway') return [];
+  const missing = (['namespace', 'name'] as const).filter(key => gateway[key] === '');
+  return missing.map(key => ({
+    path: ['routing', 'gateway', key],
+    message: 'is empty; it must be set if routing.provider is gateway',
+  }));
 }
 
 function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {

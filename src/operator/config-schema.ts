@@ -239,12 +239,16 @@ const certificates = section('Certificates of custom domains, issued by cert-man
 });
 
 const routing = section('How traffic is routed to projects.', {
-  flavour: choice(['traefik'], 'traefik', 'The ingress controller for which routes are written.'),
+  provider: choice(
+    ['traefik', 'gateway'],
+    'traefik',
+    'For what routes are written. traefik: Ingresses for Traefik. gateway: ListenerSets and HTTPRoutes for any implementation of Gateway API that supports ListenerSets.',
+  ),
   ingressClassName: {
     ...kubernetesName,
     examples: ['traefik'],
     default: 'traefik',
-    description: 'IngressClass of the routes, and of the ACME challenges of the issuer.',
+    description: 'For Traefik: IngressClass of the routes, and of the ACME challenges of the issuer.',
   },
   traefik: section('Names in the static configuration of Traefik.', {
     httpEntryPoint: entryPoint('web', 'Entry point of port 80.'),
@@ -254,6 +258,30 @@ const routing = section('How traffic is routed to projects.', {
       default: '',
       description:
         'Version of Traefik, for example 3.6.12. Nameplate warns if it is too old for the promises of the threat model. If empty, the version is unknown.',
+    },
+  }),
+  gateway: section("The platform's Gateway, which accepts ListenerSets and HTTPRoutes of all namespaces.", {
+    namespace: nameOrNone('Namespace of the Gateway. Must be set if provider is gateway.'),
+    name: nameOrNone('Name of the Gateway. Must be set if provider is gateway.'),
+    httpListener: entryPoint(
+      'http',
+      'Listener of port 80. It must have no host name: the redirects to HTTPS and the ACME challenges of all hosts attach to it.',
+    ),
+    httpsListener: entryPoint(
+      'https',
+      'Listener of port 443 for *.baseDomain. The default hosts attach to it, unless each of them has its own certificate.',
+    ),
+    supportedFeatures: {
+      type: 'array',
+      items: {
+        type: 'string',
+        title: 'a feature of Gateway API',
+        pattern: '^[A-Za-z0-9]{1,63}$',
+        examples: ['HTTPRoute308RedirectStatusCode'],
+      },
+      default: [],
+      description:
+        'Extended features of the Gateway that the status of its GatewayClass does not list. Redirects with 303, 307, and 308 need HTTPRoute303RedirectStatusCode, HTTPRoute307RedirectStatusCode, and HTTPRoute308RedirectStatusCode.',
     },
   }),
 });
@@ -355,7 +383,7 @@ export const operatorConfigSchema: Schema = {
       tls: choice(
         ['ingress-default', 'certificate'],
         'ingress-default',
-        "ingress-default uses the ingress controller's default certificate, a wildcard for *.baseDomain. certificate requests one certificate per project.",
+        "ingress-default uses the ingress controller's default certificate, or that of the Gateway's listener: a wildcard for *.baseDomain. certificate requests one certificate per project.",
       ),
     }),
     plans: {
@@ -442,6 +470,16 @@ function seconds(byDefault: number, minimum: number, description: string) {
 
 function milliseconds(byDefault: number, description: string) {
   return count(byDefault, 1, 600_000, `${description} In milliseconds.`);
+}
+
+function nameOrNone(description: string) {
+  return {
+    type: 'string',
+    title: 'a name of a Kubernetes object',
+    pattern: '^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$',
+    default: '',
+    description,
+  };
 }
 
 function entryPoint(byDefault: string, description: string) {

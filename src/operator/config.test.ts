@@ -46,9 +46,10 @@ const complete: OperatorConfig = {
     secretRetentionSeconds: 604_800,
   },
   routing: {
-    flavour: 'traefik',
+    provider: 'traefik',
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+    gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},
   },
   dns: {
     mode: 'auto',
@@ -128,6 +129,11 @@ describe('options that contradict each other are an error', () => {
       'the lease ends before the leader gives up',
       'controller: {leaderElection: {renewDeadlineSeconds: 20}}',
       'line 4, column 31: controller.leaderElection.renewDeadlineSeconds is 20; allowed: less than leaseDurationSeconds, which is 15',
+    ],
+    [
+      'the Gateway has no namespace',
+      'routing: {provider: gateway, gateway: {name: platform}}',
+      'line 4, column 30: routing.gateway.namespace is empty; it must be set if routing.provider is gateway',
     ],
     [
       'a query may take as long as the verdict',

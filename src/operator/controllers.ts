@@ -62,12 +62,10 @@ function addProjectController(manager: Manager, operator: Operator): void {
       ...places.listing(keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
     ])
-    .watch(stores.ingressClasses, ({object}) =>
-      ofIngressClass(operator, object, () => [...stores.projects.list()].map(keyOf)),
-    )
     .watch(stores.certificates, projectKeysOf)
     .watch(stores.secrets, projectKeysOf);
   for (const {store} of stores.routes) controller.watch(store, projectKeysOf);
+  watchPlatform(controller, operator, stores.projects);
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
@@ -101,14 +99,12 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
       ...(freesSlot(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
-    .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)))
-    .watch(stores.ingressClasses, ({object}) =>
-      ofIngressClass(operator, object, () => [...stores.domains.list()].map(keyOf)),
-    );
+    .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)));
   for (const {store} of stores.routes) {
     controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
   }
   watchIssuance(controller, stores);
+  watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
@@ -289,9 +285,20 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** A change to the class that routes use affects all of them; a change to another class affects none. */
-function ofIngressClass({config}: Operator, object: DeepReadonly<KubeObject>, all: () => string[]): string[] {
-  return object.metadata.name === config.routing.ingressClassName ? all() : [];
+/** The status of a Gateway changes with every host, but the cache keeps only what the edge provider reads. */
+function changesContent({type, object, old}: Delta<KubeObject>): boolean {
+  const {metadata: _, ...now} = object;
+  const {metadata: __, ...before} = old ?? {metadata: {}};
+  return type !== 'updated' || !isDeepStrictEqual(now, before);
+}
+
+/** All of them, if a change of the platform's edge may change what it can serve. */
+function watchPlatform(controller: Controller, {stores, edge}: Operator, all: ReadonlyStore<KubeObject>): void {
+  for (const store of stores.platform.stores) {
+    controller.watch(store, delta =>
+      edge.reads(delta.object) && changesContent(delta) ? [...all.list()].map(keyOf) : [],
+    );
+  }
 }
 
 function projectKeysOf({object, old}: Delta<KubeObject>): string[] {

@@ -18,7 +18,7 @@ function problems(notEnforced: readonly string[], approves = true, version = '')
   const config = {
     admission: {notEnforced},
     certificates: {approval: {enabled: approves}},
-    routing: {traefik: {version}},
+    routing: {provider: 'traefik', traefik: {version}},
   };
   return configuredProblems(config as unknown as OperatorConfig);
 }

@@ -56,7 +56,9 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
     found.push(...reported);
   };
   report(configuredProblems(config));
-  info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
+  if (config.routing.provider === 'traefik') {
+    info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
+  }
   void certManagerVersion(client, logger).then(version => {
     info.set({component: 'cert-manager', version: version ?? 'unknown'}, 1);
     report(tooOld('cert-manager', version, OLDEST_CERT_MANAGER));
@@ -85,7 +87,8 @@ export function configuredProblems({admission, certificates, routing}: OperatorC
     : [
         "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
       ];
-  return [...off, ...approval, ...tooOld('Traefik', routing.traefik.version || undefined, OLDEST_TRAEFIK)];
+  const version = routing.provider === 'traefik' ? routing.traefik.version || undefined : undefined;
+  return [...off, ...approval, ...tooOld('Traefik', version, OLDEST_TRAEFIK)];
 }
 
 function notEnforcedProblem(names: readonly string[]): string {

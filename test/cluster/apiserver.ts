@@ -158,7 +158,7 @@ function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Cli
     apply: input => run([program, '--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], {input}),
     installCrds: async crds => {
       await kubectl('apply', '--server-side', '-f', crds);
-      await kubectl('wait', '--for=condition=Established', '--timeout=30s', '-f', crds);
+      await kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all');
     },
     kubeconfigFor: async (namespace, serviceAccount) => {
       const path = join(plane.folder, `${namespace}-${serviceAccount}.kubeconfig`);

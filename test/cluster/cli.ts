@@ -3,7 +3,7 @@ import {existsSync} from 'node:fs';
 import {parseArgs} from 'node:util';
 import {connect} from './cluster.ts';
 import {buildOperatorImage} from './operator-image.ts';
-import {allProgramSets, ensurePrograms} from './programs.ts';
+import {ensurePrograms, pickEdge, programSets} from './programs.ts';
 import {type Provider, pickProvider} from './provider.ts';
 import {exists, type StateFolder, stateFolder} from './state.ts';
 import {environment, up} from './up.ts';
@@ -11,7 +11,7 @@ import type {ZoneServer} from './zones.ts';
 
 const USAGE = `A real Kubernetes for Nameplate, with DNS, an ACME CA and an ingress of its own.
 
-  node test/cluster/cli.ts up                       bring it up and keep it
+  node test/cluster/cli.ts up                       bring it up and keep it; EDGE=gateway: with Envoy Gateway, not Traefik
   node test/cluster/cli.ts status                   what runs
   node test/cluster/cli.ts shell                    a shell inside: kubectl, helm, curl and dig reach it
   node test/cluster/cli.ts exec -- COMMAND          one command inside
@@ -115,7 +115,7 @@ async function bringUp(invocation: Invocation): Promise<number> {
     process.once(signal, () => abort.abort(new Error(`stopped by ${signal}; nothing is left`)));
   }
   const start = performance.now();
-  await up({state, provider, log, signal: abort.signal});
+  await up({state, provider, edge: pickEdge(), log, signal: abort.signal});
   log(`[cluster] ${state.name} is up after ${Math.round((performance.now() - start) / 1000)} s`);
   log('[cluster] a shell in it: node test/cluster/cli.ts shell; its end: node test/cluster/cli.ts down');
   return 0;
@@ -129,7 +129,7 @@ async function isUp({provider, state}: Invocation): Promise<boolean> {
 async function inside(invocation: Invocation, command: readonly string[]): Promise<number> {
   const {provider, state} = invocation;
   if (!(await isUp(invocation))) throw new Error(`cluster ${state.name} does not run: node test/cluster/cli.ts up`);
-  const env = environment(state, await ensurePrograms(allProgramSets(), log));
+  const env = environment(state, await ensurePrograms(programSets(), log));
   const [program = '', ...args] = [...provider.enter(state), ...command];
   const options: SpawnOptions = {stdio: 'inherit', env};
   process.on('SIGINT', () => {}); // Ctrl-C is for the command, which gets it from the terminal too

@@ -1,14 +1,15 @@
 import {createHash} from 'node:crypto';
 import {existsSync} from 'node:fs';
-import {copyFile, mkdir, mkdtemp, rename, rm, writeFile} from 'node:fs/promises';
+import {chmod, copyFile, mkdir, mkdtemp, rename, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {run} from './children.ts';
+import type {Envoy} from './envoy.ts';
 import type {Programs} from './programs.ts';
 
 export type Builder = 'buildah' | 'docker';
 
-/** Images that hold one static binary each. */
+/** Images that hold one static binary each, whatever the edge. */
 const PROGRAMS = [
   'pause',
   'coredns',
@@ -17,7 +18,6 @@ const PROGRAMS = [
   'cert-manager-cainjector',
   'cert-manager-acmesolver',
   'pebble',
-  'traefik',
   'web',
 ] as const;
 
@@ -28,37 +28,56 @@ export function imageReference(name: string): string {
   return `localhost/nameplate/${name}:test`;
 }
 
+interface BinaryImage {
+  readonly name: string;
+  readonly binary: string;
+  /** Shared libraries, which keep their paths. */
+  readonly libraries: readonly string[];
+}
+
 /** Archives (of the docker-archive format) of all images the cluster runs; built once for each version of a program. */
-export async function ensureImages(programs: Programs, builder: Builder): Promise<string[]> {
+export async function ensureImages(programs: Programs, builder: Builder, envoy: Envoy | undefined): Promise<string[]> {
+  const images: BinaryImage[] = [...PROGRAMS, envoy ? 'envoy-gateway' : 'traefik'].map(name => ({
+    name,
+    binary: programs.path(name),
+    libraries: [],
+  }));
+  if (envoy) images.push({name: 'envoy', ...envoy});
   const archives: string[] = [];
-  for (const name of PROGRAMS) {
-    const recipe = containerfile(name);
-    const hash = createHash('sha256').update(recipe).digest('hex').slice(0, 8);
-    const binary = programs.path(name);
-    const archive = join(dirname(binary), '../images', `${name}-${hash}.tar`);
-    if (!existsSync(archive)) await buildFromBinary(name, binary, recipe, archive, builder);
+  for (const image of images) {
+    const hash = createHash('sha256').update(containerfile(image.name)).digest('hex').slice(0, 8);
+    const archive = join(dirname(image.binary), '../images', `${image.name}-${hash}.tar`);
+    if (!existsSync(archive)) await buildFromBinary(image, archive, builder);
     archives.push(archive);
   }
   return archives;
 }
 
-/** The user is a number, because the kubelet cannot tell that a name is not root's. */
+/**
+ * The user is a number, because the kubelet cannot tell that a name is not root's. Envoy Gateway calls its programs by
+ * name, and they write to /tmp.
+ */
 function containerfile(name: string): string {
   const user = ROOT.has(name) ? '' : 'USER 65532:65532\n';
-  return `FROM scratch\nCOPY ${name} /${name}\n${user}ENTRYPOINT ["/${name}"]\n`;
+  return `FROM scratch\nCOPY root /\nENV PATH=/\n${user}ENTRYPOINT ["/${name}"]\n`;
 }
 
 async function buildFromBinary(
-  name: string,
-  binary: string,
-  recipe: string,
+  {name, binary, libraries}: BinaryImage,
   archive: string,
   builder: Builder,
 ): Promise<void> {
   const context = await mkdtemp(join(tmpdir(), 'nameplate-image-'));
+  const root = join(context, 'root');
   try {
-    await copyFile(binary, join(context, name));
-    await writeFile(join(context, 'Containerfile'), recipe);
+    await mkdir(join(root, 'tmp'), {recursive: true});
+    await chmod(join(root, 'tmp'), 0o1777);
+    await copyFile(binary, join(root, name));
+    for (const library of libraries) {
+      await mkdir(join(root, dirname(library)), {recursive: true});
+      await copyFile(library, join(root, library));
+    }
+    await writeFile(join(context, 'Containerfile'), containerfile(name));
     await buildArchive({context, file: join(context, 'Containerfile'), name, archive, builder});
   } finally {
     await rm(context, {recursive: true, force: true});

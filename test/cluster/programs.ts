@@ -19,6 +19,7 @@ const KUBERNETES = 'k8s.io/kubernetes/cmd';
 const KUBERNETES_VERSION = 'k8s.io/component-base/version';
 const CERT_MANAGER = 'github.com/cert-manager/cert-manager';
 const TRAEFIK = 'github.com/traefik/traefik/v3';
+const ENVOY_GATEWAY = 'github.com/envoyproxy/gateway';
 
 const sets = {
   etcd: {programs: {etcd: 'go.etcd.io/etcd/server/v3'}, minutes: 1},
@@ -57,10 +58,35 @@ const sets = {
     },
     minutes: 6,
   },
+  envoygateway: {
+    programs: {'envoy-gateway': `${ENVOY_GATEWAY}/cmd/envoy-gateway`},
+    assets: {
+      'envoy-gateway-chart': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm'},
+      'envoy-gateway-crds': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm/charts/crds/crds/generated'},
+    },
+    minutes: 6,
+  },
+  gatewayapi: {
+    programs: {},
+    assets: {'gateway-api-crds': {module: 'sigs.k8s.io/gateway-api', path: 'config/crd/standard'}},
+    minutes: 0,
+  },
   helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
 } satisfies Record<string, SetSpec>;
 
 export type ProgramSet = keyof typeof sets;
+
+/** What only one edge runs. */
+const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record<string, ProgramSet[]>;
+
+export type Edge = keyof typeof edges;
+
+/** The edge that EDGE names: Traefik by default. */
+export function pickEdge(): Edge {
+  const wanted = process.env.EDGE ?? 'traefik';
+  if (wanted === 'traefik' || wanted === 'gateway') return wanted;
+  throw new Error(`EDGE is "${wanted}"; it may be "traefik" or "gateway"`);
+}
 
 export interface Programs {
   /** Absolute path of a program; throws for one that is in none of the sets asked for. */
@@ -138,11 +164,11 @@ async function buildSets(missing: readonly {name: ProgramSet; folder: string}[],
   await dropBuildCache(cache);
 }
 
-/** Go's build cache takes 8 GB; it is of no use once every program stands. NAMEPLATE_KEEP_GOCACHE=1 keeps it. */
+/** Go's build cache takes 8 GB; it is of no use once every program of the tests stands. NAMEPLATE_KEEP_GOCACHE=1 keeps it. */
 async function dropBuildCache(cache: string): Promise<void> {
   if (process.env.NAMEPLATE_KEEP_GOCACHE) return;
   const version = await goVersion();
-  const folders = await Promise.all(allProgramSets().map(name => cacheFolder(name, version)));
+  const folders = await Promise.all(programSets('traefik').map(name => cacheFolder(name, version)));
   if (folders.every(isComplete)) await rm(cache, {recursive: true, force: true});
 }
 
@@ -193,6 +219,8 @@ function located(folders: readonly string[]): Programs {
   };
 }
 
-export function allProgramSets(): ProgramSet[] {
-  return Object.keys(sets) as ProgramSet[];
+/** The sets that every cluster needs, and those of one edge. */
+export function programSets(edge?: Edge): ProgramSet[] {
+  const others: readonly string[] = Object.entries(edges).flatMap(([name, own]) => (name === edge ? [] : own));
+  return (Object.keys(sets) as ProgramSet[]).filter(name => !others.includes(name));
 }

@@ -3,18 +3,26 @@ import {basename, delimiter, dirname, join} from 'node:path';
 import {timestamp} from '../../src/api/conditions.ts';
 import {run} from './children.ts';
 import type {ClusterInfo} from './cluster.ts';
-import {ensureImages} from './images.ts';
+import {ensureEnvoy} from './envoy.ts';
+import {ensureImages, imageReference} from './images.ts';
 import {withLock} from './lock.ts';
-import {allProgramSets, ensurePrograms, type Programs} from './programs.ts';
+import {type Edge, ensurePrograms, type Programs, programSets} from './programs.ts';
 import type {Provider} from './provider.ts';
 import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
 import {until} from './wait.ts';
 
 const MANIFESTS = join(import.meta.dirname, 'manifests');
 
+const PLATFORM_GATEWAY = '{group: gateway.networking.k8s.io, kind: Gateway, name: platform, namespace: gateway';
+const HTTP01_SOLVERS: Readonly<Record<Edge, string>> = {
+  traefik: '{ingress: {ingressClassName: traefik, serviceType: ClusterIP}}',
+  gateway: `{gatewayHTTPRoute: {parentRefs: [${PLATFORM_GATEWAY}, sectionName: http}], serviceType: ClusterIP}}`,
+};
+
 export interface UpOptions {
   provider: Provider;
   state: StateFolder;
+  edge: Edge;
   log: (line: string) => void;
   signal: AbortSignal;
 }
@@ -48,11 +56,12 @@ export async function up(options: UpOptions): Promise<void> {
 }
 
 async function build(options: UpOptions): Promise<void> {
-  const {provider, state, log, signal} = options;
+  const {provider, state, edge, log, signal} = options;
   const step = stepper(options);
   await provider.prepare(log);
-  const programs = await ensurePrograms(allProgramSets(), log);
-  const archives = await step('images', () => ensureImages(programs, provider.builder));
+  const programs = await ensurePrograms(programSets(edge), log);
+  const envoy = edge === 'gateway' ? await ensureEnvoy(log) : undefined;
+  const archives = await step('images', () => ensureImages(programs, provider.builder, envoy));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
   await mkdir(state.logs, {recursive: true});
   await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));
@@ -63,8 +72,9 @@ async function build(options: UpOptions): Promise<void> {
     await step('images into the node', () => provider.loadImages(state, archives));
     await installVolumes(context);
     await step('DNS', () => installDns(context));
+    if (edge === 'gateway') await step('Envoy Gateway', () => installEnvoyGateway(context));
     await step('cert-manager', () => installCertManager(context));
-    await step('CA, Pebble and Traefik', () => installIngress(context));
+    await step('CA, Pebble and the edge', () => installEdge(context));
     const info = await step('ACME issuer', () => installAcmeIssuer(context));
     await writeFile(state.info, JSON.stringify(info, null, 2));
   } catch (error) {
@@ -135,20 +145,40 @@ async function installDns({kubectl}: Context): Promise<void> {
   await kubectl('-n', 'kube-system', 'rollout', 'status', '--timeout=120s', 'deployment/coredns');
 }
 
-async function installCertManager({inside, kubectl, programs}: Context): Promise<void> {
+/** Before cert-manager, which ends if it is to use Gateway API and the CRDs do not exist. */
+async function installEnvoyGateway({inside, kubectl, programs}: Context): Promise<void> {
+  // Some are too large for the annotation of a client-side apply.
+  for (const crds of ['gateway-api-crds', 'envoy-gateway-crds']) {
+    await kubectl('apply', '--server-side', '-f', programs.asset(crds));
+  }
+  await kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+  // The chart of the Go module has no values.yaml yet: a release makes it from this template.
+  const chart = programs.asset('envoy-gateway-chart');
+  const template = await readFile(join(chart, 'values.tmpl.yaml'), 'utf8');
+  const values = template
+    .replace(/\$\{GatewayImage\}/, imageReference('envoy-gateway'))
+    .replace(/\$\{GatewayImagePullPolicy\}/, 'Never');
+  const where = ['--namespace', 'envoy-gateway-system', '--create-namespace'];
+  const settings = ['--set', 'crds.enabled=false,deployment.envoyGateway.resources.requests.cpu=50m'];
+  await inside(['helm', 'install', 'envoy-gateway', chart, ...where, '--values', '-', ...settings, '--wait'], values);
+}
+
+async function installCertManager({edge, inside, kubectl, programs}: Context): Promise<void> {
   const chart = programs.asset('cert-manager-chart');
   const values = join(MANIFESTS, 'cert-manager-values.yaml');
   const where = ['--namespace', 'cert-manager', '--create-namespace'];
-  await inside(['helm', 'install', 'cert-manager', chart, ...where, '--values', values]);
+  const gatewayApi = edge === 'gateway' ? ['--set', 'extraArgs[1]=--enable-gateway-api'] : [];
+  await inside(['helm', 'install', 'cert-manager', chart, ...where, '--values', values, ...gatewayApi]);
   await kubectl('-n', 'cert-manager', 'wait', '--for=condition=Available', '--timeout=180s', 'deployment', '--all');
 }
 
-async function installIngress({kubectl, programs, signal}: Context): Promise<void> {
+async function installEdge({edge, kubectl, programs, signal}: Context): Promise<void> {
   // The webhook is trusted once the injector has written its CA into the configuration; until then it refuses.
   const issuers = () => kubectl('apply', '-f', join(MANIFESTS, 'issuers.yaml'));
   await until('the webhook of cert-manager is trusted', issuers, {timeoutMs: 60_000, intervalMs: 500, signal});
-  await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
-  for (const certificate of ['cert-manager/selfca', 'pebble/pebble', 'traefik/platform']) {
+  if (edge === 'traefik') await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
+  await kubectl('apply', '-f', join(MANIFESTS, `${edge}.yaml`));
+  for (const certificate of ['cert-manager/selfca', 'pebble/pebble', `${edge}/platform`]) {
     const [namespace = '', name = ''] = certificate.split('/');
     const isReady = async () => {
       await approveRequests(kubectl, namespace);
@@ -157,9 +187,10 @@ async function installIngress({kubectl, programs, signal}: Context): Promise<voi
     };
     await until(`${certificate} is issued`, isReady, {timeoutMs: 60_000, signal});
   }
-  await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'), '-f', join(MANIFESTS, 'traefik.yaml'));
+  await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'));
   await kubectl('-n', 'pebble', 'rollout', 'status', '--timeout=120s', 'deployment/pebble');
-  await kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
+  if (edge === 'traefik') await kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
+  else await kubectl('-n', 'gateway', 'wait', '--for=condition=Programmed', '--timeout=180s', 'gateway/platform');
 }
 
 /** As an administrator, in the place of an approver: the operator is not there yet. */
@@ -184,17 +215,19 @@ async function approveRequests(kubectl: Context['kubectl'], namespace: string): 
   }
 }
 
-async function installAcmeIssuer({inside, kubectl, provider, state}: Context): Promise<ClusterInfo> {
+async function installAcmeIssuer({edge, inside, kubectl, provider, state}: Context): Promise<ClusterInfo> {
   const bundle = await kubectl('-n', 'cert-manager', 'get', 'secret', 'selfca', '-o', 'jsonpath={.data.tls\\.crt}');
   await writeFile(state.roots, Buffer.from(bundle, 'base64'));
   await appendFile(state.roots, await inside(['curl', '-sS', '--fail', `https://${ADDRESSES.pebble}:15000/roots/0`]));
 
-  const issuer = (await readFile(join(MANIFESTS, 'acme-issuer.yaml'), 'utf8')).replace('CA_BUNDLE', bundle);
+  const template = await readFile(join(MANIFESTS, 'acme-issuer.yaml'), 'utf8');
+  const issuer = template.replace('CA_BUNDLE', bundle).replace('HTTP01_SOLVER', HTTP01_SOLVERS[edge]);
   await inside(['kubectl', 'apply', '-f', '-'], issuer);
   await kubectl('wait', '--for=condition=Ready', '--timeout=60s', 'clusterissuer/pebble', 'clusterissuer/selfca');
   return {
     name: state.name,
     provider: provider.name,
+    edge,
     kubeconfig: state.kubeconfig,
     ingress: {address: ADDRESSES.ingress, className: 'traefik'},
     dns: {

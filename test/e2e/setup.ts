@@ -26,9 +26,23 @@ const SETTINGS = [
   'messages.certificate.issuerRef.kind=ClusterIssuer',
 ];
 
+/** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
+const GATEWAY_SETTINGS = [
+  'config.routing.provider=gateway',
+  'config.routing.gateway.namespace=gateway',
+  'config.routing.gateway.name=platform',
+  // Envoy Gateway lists no features in the status of its GatewayClass.
+  `config.routing.gateway.supportedFeatures={${[303, 307, 308].map(code => `HTTPRoute${code}RedirectStatusCode`).join(',')}}`,
+  'config.dns.checks.steadySeconds=5',
+  'config.claims.lingerSeconds=20',
+  'config.certificates.orderBudget.windowSeconds=20',
+  'config.certificates.orderBudget.domainWindowSeconds=20',
+];
+
 /** The chart's values of the e2e tests, as arguments of `--set`. */
 export async function settings(cluster: Cluster): Promise<string[]> {
-  return [...SETTINGS, ...(await listedServers(cluster))];
+  const own = cluster.info.edge === 'gateway' ? GATEWAY_SETTINGS : SETTINGS;
+  return [...own, ...(await listedServers(cluster))];
 }
 
 /** The servers that Issuers of tenants may name: the platform's own CA, and the name server of its challenges. */

@@ -1,6 +1,6 @@
 /** Before any worker starts: a first build of the programs takes minutes, which no hook of a test may. */
-import {allProgramSets, ensurePrograms} from '../cluster/programs.ts';
+import {ensurePrograms, programSets} from '../cluster/programs.ts';
 
 export async function setup(): Promise<void> {
-  await ensurePrograms(allProgramSets());
+  await ensurePrograms(programSets('traefik'));
 }

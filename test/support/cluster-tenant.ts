@@ -6,6 +6,7 @@ import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
 import type {RequiredRecord} from '../../src/operator/domain/view.ts';
+import {HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway.ts';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
 import * as kinds from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
@@ -240,10 +241,11 @@ export class ClusterTenant {
     await this.#client.delete(kinds.PROJECT, {namespace: this.namespace, name});
   }
 
-  /** The route objects of a host: its Ingresses and Middlewares. */
+  /** The route objects of a host, without its Service. */
   async routes(host: string): Promise<KubeObject[]> {
     const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${host}`};
-    const found = [kinds.INGRESS, MIDDLEWARE].map(kind => listAll<KubeObject>(this.#client, kind, selector));
+    const resources = this.#cluster.info.edge === 'gateway' ? [LISTENER_SET, HTTP_ROUTE] : [kinds.INGRESS, MIDDLEWARE];
+    const found = resources.map(kind => listAll<KubeObject>(this.#client, kind, selector));
     return (await Promise.all(found)).flat();
   }
 

@@ -28,7 +28,7 @@ export interface DomainSpec {
     /**
      * HTTP status of the redirect. Defaults to 301. If the cluster's ingress does not support a status exactly, it is rejected with the reason RedirectStatusUnsupported.
      */
-    status?: 301 | 302 | 307 | 308;
+    status?: 301 | 302 | 303 | 307 | 308;
   };
 }
 

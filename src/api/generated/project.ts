@@ -44,7 +44,7 @@ export interface ProjectSpec {
       /**
        * HTTP status of the redirect. Defaults to 301.
        */
-      status?: 301 | 302 | 307 | 308;
+      status?: 301 | 302 | 303 | 307 | 308;
     }[];
   };
 }

@@ -89,6 +89,6 @@ function refuseRedirect(
   if (end.kind === 'loop') return Accepted.redirectLoop(end.path);
   if (end.kind === 'too-long') return Accepted.redirectChainTooLong(end.path, MAX_REDIRECTS);
   if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);
-  const problem = edge.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS);
+  const problem = edge.unsupportedStatus(redirect.status ?? DEFAULT_REDIRECT_STATUS, operator.stores.platform);
   return problem ? Accepted.redirectStatusUnsupported(problem) : undefined;
 }

@@ -74,7 +74,11 @@ export const DOMAIN_REASONS = {
     'ServiceWithoutSelector',
     'PortNotFound',
     'IngressClassNotFound',
+    'GatewayNotFound',
+    'GatewayUnsuitable',
     'TargetNotLive',
+    'Pending',
+    'NotAccepted',
     'Refused',
     'Retrying',
     'Waiting',
@@ -360,6 +364,18 @@ export const Routed = {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
+  pending: (what: string) =>
+    routed(
+      'Unknown',
+      'Pending',
+      `Waiting for the Gateway to accept ${what}. This usually takes a second. No action needed.`,
+    ),
+  notAccepted: (what: string, why: string) =>
+    routed(
+      'False',
+      'NotAccepted',
+      `The Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
+    ),
   refused: (message: string, kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Refused', `${explainRefusal('the route', message)}${kept ? KEPT : ''}`),
   retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),

@@ -22,6 +22,7 @@ const UNEVENTFUL: ReadonlySet<string> = new Set([
   'Issuing',
   'OrderBudget',
   'TargetNotLive',
+  'Pending',
 ]);
 
 /** What the steps decided. */

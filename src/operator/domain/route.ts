@@ -16,6 +16,9 @@ import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import {redirectEnd} from './redirect.ts';
 import type {DomainView} from './view.ts';
 
+/** Nothing in this namespace changes when the former holder's route goes. */
+const OBSTACLE_PAUSE_MS = 1000;
+
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
@@ -41,9 +44,14 @@ export async function route(
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
-  if (claim.holds) {
-    await publishRoute(context, routeKeyOf(key), context.edge.build(wanted));
+  const publication = claim.holds
+    ? await publishRoute(context, routeKeyOf(key), context.edge.build(wanted))
+    : context.edge.verdict(routeObjects(context.stores, routeKeyOf(key)), context.stores.platform);
+  if (publication.kind === 'waiting') {
+    return {condition: Routed.waiting(publication.on, kept), wakeAtMs: view.nowMs + OBSTACLE_PAUSE_MS};
   }
+  if (publication.kind === 'pending') return {condition: Routed.pending(publication.what)};
+  if (publication.kind === 'rejected') return {condition: Routed.notAccepted(publication.what, publication.why)};
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);

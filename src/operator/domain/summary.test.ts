@@ -35,6 +35,22 @@ test.each([
   {case: 'all is well', now: steps(), published: true, state: 'Live', reason: 'Live', status: 'True'},
   {case: 'DNS drifted', now: steps(drifted), published: true, state: 'Degraded', reason: 'Drifted', status: 'True'},
   {
+    case: 'the edge has not judged the route yet',
+    now: steps(Routed.pending('HTTPRoute np-a')),
+    published: true,
+    state: 'Verified',
+    reason: 'Pending',
+    status: 'False',
+  },
+  {
+    case: 'the edge no longer accepts the route',
+    now: steps(Routed.notAccepted('HTTPRoute np-a', 'Accepted is False')),
+    published: true,
+    state: 'Degraded',
+    reason: 'NotAccepted',
+    status: 'False',
+  },
+  {
     case: 'a change of the route is refused, and the last one stays',
     now: steps(Routed.refused('exceeded quota', true)),
     published: true,

@@ -47,7 +47,7 @@ export function readyOf(steps: Steps): DomainCondition {
 
 export function stateOf(steps: Steps, ready: DomainCondition, published: boolean): DomainState {
   if (ready.status === 'True') return degradationOf(steps) ? 'Degraded' : 'Live';
-  if (published) return 'Degraded';
+  if (published && step(steps, 'Routed').reason !== 'Pending') return 'Degraded'; // the edge decides in a moment
   if (step(steps, 'Accepted').status !== 'True') return 'Blocked';
   const proved = step(steps, 'DNSVerified').status === 'True' && step(steps, 'Claimed').status === 'True';
   return proved ? 'Verified' : 'Unverified';

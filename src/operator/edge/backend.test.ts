@@ -9,8 +9,7 @@ import {explainNoBackend, findBackend} from './backend.ts';
 function told(spec: NonNullable<Service['spec']>) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
-  const config = {routing: {ingressClassName: 'edge'}};
-  const operator = {stores: {services, ingressClasses: new Map([['edge', {}]])}, config} as unknown as Operator;
+  const operator = {stores: {services}, edge: {problem: () => undefined}} as unknown as Operator;
   const metadata = {name: 'shop', namespace: 'a'};
   const project: Project = {
     apiVersion: 'any/v1',

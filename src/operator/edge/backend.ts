@@ -1,7 +1,7 @@
-/** What a route needs: the Service and port of a Project, and the platform's IngressClass. */
+/** What a route needs: the Service and port of a Project, and the platform's edge. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Backend} from '../model/edge-provider.ts';
+import type {Backend, EdgeProblem} from '../model/edge-provider.ts';
 import type {Project, ServicePort} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {MAX_SERVICE} from '../state/slim.ts';
@@ -10,9 +10,9 @@ export type NoBackend =
   | {readonly kind: 'no-service'; readonly service: string}
   | {readonly kind: 'no-pods'; readonly service: string; readonly why: string}
   | {readonly kind: 'no-port'; readonly service: string; readonly port: string; readonly ports: readonly string[]}
-  | {readonly kind: 'no-ingress-class'; readonly name: string};
+  | {readonly kind: 'no-edge'; readonly problem: EdgeProblem};
 
-export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | 'IngressClassNotFound';
+export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | EdgeProblem['reason'];
 
 export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
   switch (found.kind) {
@@ -28,15 +28,13 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
       const message = `Service ${found.service} has no port ${found.port}; it has ${found.ports.join(', ') || 'none'}. Correct spec.service.port of the Project, or the Service.`;
       return {reason: 'PortNotFound', message};
     }
-    case 'no-ingress-class': {
-      const message = `The platform's IngressClass ${found.name} is missing. The platform team must create it, or correct config.routing.ingressClassName.`;
-      return {reason: 'IngressClassNotFound', message};
-    }
+    case 'no-edge':
+      return found.problem;
   }
 }
 
 export function findBackend(
-  {stores, config}: Operator,
+  {stores, edge}: Operator,
   project: DeepReadonly<Project>,
 ): {readonly kind: 'found'; readonly backend: Backend} | NoBackend {
   const {name, port: wanted} = project.spec.service;
@@ -49,8 +47,8 @@ export function findBackend(
   if (Object.keys(selector).length === 0) return noPods('has no selector');
   const found = ports.find(candidate => candidate.port === wanted || candidate.name === wanted);
   if (!found) return {kind: 'no-port', service: name, port: String(wanted), ports: ports.map(shown)};
-  const {ingressClassName} = config.routing;
-  if (!stores.ingressClasses.get(ingressClassName)) return {kind: 'no-ingress-class', name: ingressClassName};
+  const problem = edge.problem(stores.platform);
+  if (problem) return {kind: 'no-edge', problem};
   const {name: portName, port, targetPort, appProtocol} = found; // not nodePort
   return {
     kind: 'found',

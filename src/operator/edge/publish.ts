@@ -1,8 +1,8 @@
 /** Applies the route objects that the edge provider builds for one host, without interrupting traffic. */
-import {ANNOTATION} from '../../api/names.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
-import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import type {RouteObject} from '../model/edge-provider.ts';
+import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
+import type {RouteObject, Verdict} from '../model/edge-provider.ts';
 import type {Context} from '../state/context.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
 
@@ -11,17 +11,48 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
   return stores.routes.flatMap(({store}) => store.byIndex(INDEX.route, routeKey));
 }
 
+/** What became of the objects of a route. `waiting`: nothing more is written before that. */
+export type Publication = Verdict | {readonly kind: 'waiting'; readonly on: string};
+
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
-export async function publishRoute(context: Context, routeKey: string, wanted: readonly RouteObject[]): Promise<void> {
+export async function publishRoute(
+  context: Context,
+  routeKey: string,
+  wanted: readonly RouteObject[],
+): Promise<Publication> {
+  const on = await obstacle(context, routeKey, wanted);
+  if (on !== undefined) return {kind: 'waiting', on};
+  const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    await applyIfChanged(context.client, store, resource, intent, {
+    const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
       signal: context.signal,
     });
+    applied.push(object);
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
   await deleteRoutes(context, routeKey, object => kept.has(`${object.kind}/${object.metadata.name}`));
+  return context.edge.verdict(applied, context.stores.platform);
+}
+
+/** What must come before the first object of an exclusive kind. Reads the former holder's from the API server. */
+async function obstacle(
+  {client, signal, stores, edge}: Context,
+  routeKey: string,
+  wanted: readonly RouteObject[],
+): Promise<string | undefined> {
+  const found = wanted.find(({resource}) => resource === edge.exclusive);
+  if (!found || storeOf(stores, found.resource.kind).store.get(keyOf(found.intent))) return undefined;
+  if (!stores.secrets.get(routeKey)) return 'the certificate';
+  const {resource, intent} = found;
+  const {metadata} = intent;
+  const labelSelector = `${LABEL.managedBy}=nameplate,${LABEL.host}=${metadata.labels?.[LABEL.host]}`;
+  for await (const {items} of client.list(resource, {labelSelector, signal})) {
+    const others = items.filter(item => item.metadata.namespace !== metadata.namespace && edge.emptied(item));
+    if (others.length > 0) return 'the route of the former holder to be removed';
+  }
+  return undefined;
 }
 
 /**

@@ -6,10 +6,13 @@ import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const edge = traefik({
-  flavour: 'traefik',
+  provider: 'traefik',
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+  gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},
 });
+
+const NO_PLATFORM = {get: () => undefined};
 
 const route: HostRoute = {
   namespace: 'acme',
@@ -120,8 +123,8 @@ test('what is emptied counts as not published', () => {
 });
 
 test('for a status that Traefik cannot respond with, the message names the one to use', () => {
-  expect(edge.unsupportedStatus(301)).toBeUndefined();
-  expect(edge.unsupportedStatus(302)).toBeUndefined();
-  expect(edge.unsupportedStatus(308)).toContain('Use 301');
-  expect(edge.unsupportedStatus(307)).toContain('Use 302');
+  expect(edge.unsupportedStatus(301, NO_PLATFORM)).toBeUndefined();
+  expect(edge.unsupportedStatus(302, NO_PLATFORM)).toBeUndefined();
+  expect(edge.unsupportedStatus(308, NO_PLATFORM)).toContain('Use 301');
+  expect(edge.unsupportedStatus(307, NO_PLATFORM)).toContain('Use 302');
 });

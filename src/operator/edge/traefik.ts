@@ -7,8 +7,8 @@
  */
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
-import type {EdgeProvider, HostRoute, RouteObject} from '../model/edge-provider.ts';
-import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
+import type {EdgeProblem, EdgeProvider, HostRoute, RouteObject} from '../model/edge-provider.ts';
+import {INGRESS, INGRESS_CLASS, type Ingress, SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
@@ -31,7 +31,10 @@ export function traefik(config: RoutingConfig): EdgeProvider {
   return {
     name: 'traefik',
     resources: [SERVICE, MIDDLEWARE, INGRESS],
+    platformKinds: [{resource: INGRESS_CLASS, metadataOnly: true}],
+    reads: ({metadata}) => metadata.name === config.ingressClassName,
     settleMs: 5000, // its providers collect changes for 2 s by default (providersThrottleDuration)
+    problem: platform => (platform.get(INGRESS_CLASS, config.ingressClassName) ? undefined : noIngressClass(config)),
     unsupportedStatus,
     // An Ingress comes last: Traefik does not route one that names a missing Middleware.
     build: route => [
@@ -48,6 +51,7 @@ export function traefik(config: RoutingConfig): EdgeProvider {
       }),
     ],
     emptied,
+    verdict: () => ({kind: 'accepted'}), // Ingress and Middleware have no status that says so
   };
 
   function ingress(route: HostRoute, name: string, annotations: Record<string, string>): RouteObject {
@@ -65,6 +69,11 @@ export function traefik(config: RoutingConfig): EdgeProvider {
     };
     return {resource: INGRESS, intent};
   }
+}
+
+function noIngressClass({ingressClassName}: RoutingConfig): EdgeProblem {
+  const message = `The platform's IngressClass ${ingressClassName} is missing. The platform team must create it, or correct config.routing.ingressClassName.`;
+  return {reason: 'IngressClassNotFound', message};
 }
 
 /** As somebody else may have changed it. */
@@ -85,8 +94,8 @@ function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | un
 /** With `permanent`, Traefik responds with 301 to GET and 308 to other methods; without it, with 302 and 307. */
 function unsupportedStatus(status: RedirectStatus): string | undefined {
   if (status === 301 || status === 302) return undefined;
-  const use = status === 308 ? 301 : 302;
-  return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; it then responds to every other method with ${status}.`;
+  const [use, others] = status === 308 ? [301, 308] : [302, 307];
+  return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; it then responds to every other method with ${others}.`;
 }
 
 function middlewareAnnotation(route: HostRoute): Record<string, string> {

@@ -88,13 +88,22 @@ export interface CertificatesConfig {
 }
 
 export interface RoutingConfig {
-  readonly flavour: 'traefik';
+  readonly provider: 'traefik' | 'gateway';
   readonly ingressClassName: string;
   readonly traefik: {
     readonly httpEntryPoint: string;
     readonly httpsEntryPoint: string;
     /** '' if unknown. */
     readonly version: string;
+  };
+  readonly gateway: {
+    /** Neither is '' if `provider` is gateway. */
+    readonly namespace: string;
+    readonly name: string;
+    readonly httpListener: string;
+    readonly httpsListener: string;
+    /** In addition to what the status of the GatewayClass lists. */
+    readonly supportedFeatures: readonly string[];
   };
 }
 

@@ -36,16 +36,49 @@ export interface RouteObject {
 
 export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirect'; readonly to: string};
 
+/** The platform's own objects, from the caches. `key`: "name" or "namespace/name". */
+export interface PlatformReader {
+  get<T extends KubeObject>(resource: ResourceType<T>, key: string): DeepReadonly<T> | undefined;
+}
+
+export interface PlatformKind {
+  readonly resource: ResourceType;
+  readonly metadataOnly?: boolean;
+}
+
+export interface EdgeProblem {
+  readonly reason: 'IngressClassNotFound' | 'GatewayNotFound' | 'GatewayUnsuitable';
+  readonly message: string;
+}
+
+/** What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name. */
+export type Verdict =
+  | {readonly kind: 'accepted'}
+  | {readonly kind: 'pending'; readonly what: string}
+  | {readonly kind: 'rejected'; readonly what: string; readonly why: string};
+
 export interface EdgeProvider {
   readonly name: string;
   /** The kinds that it writes, in the order in which they must be applied. */
   readonly resources: readonly ResourceType[];
+  /** The kinds of the platform's own objects that it reads. */
+  readonly platformKinds: readonly PlatformKind[];
+  /** Whether it reads this object of such a kind. */
+  reads(object: DeepReadonly<KubeObject>): boolean;
+  /** The kind that conflicts if two namespaces have one for the same host, and breaks the host if its Secret is missing. */
+  readonly exclusive?: ResourceType;
   /** After this many milliseconds, every replica of the ingress certainly has a new route. */
   readonly settleMs: number;
+  /** Why no route can be published in this cluster, and who must do what. */
+  problem(platform: PlatformReader): EdgeProblem | undefined;
   /** Why the ingress cannot respond with exactly this status, and what to use instead; undefined if it can. */
-  unsupportedStatus(status: RedirectStatus): string | undefined;
+  unsupportedStatus(status: RedirectStatus, platform: PlatformReader): string | undefined;
   /** The objects of a route, in the order in which to apply them. */
   build(route: HostRoute): RouteObject[];
   /** A merge patch after which the object matches no request; undefined if it matches none already. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
+  /** The part of an object's status that `verdict` reads, in a few KiB. Absent: it reads none. */
+  statusOf?(object: KubeObject): unknown;
+  /** Whether the edge has accepted all of these objects. An edge that says nothing has accepted them. */
+  verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Verdict;
 }

@@ -14,6 +14,10 @@ export const PROJECT_REASONS = {
     'ServiceWithoutSelector',
     'PortNotFound',
     'IngressClassNotFound',
+    'GatewayNotFound',
+    'GatewayUnsuitable',
+    'RoutePending',
+    'RouteNotAccepted',
     'CertificateNotReady',
     'CertificateFailed',
     'CertManagerMissing',
@@ -77,6 +81,14 @@ export const ProjectReady = {
       'False',
       'CertificateNotReady',
       `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
+    ),
+  routePending: (host: string, on: string) =>
+    ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published. No action needed.`),
+  routeNotAccepted: (host: string, what: string, why: string) =>
+    ready(
+      'False',
+      'RouteNotAccepted',
+      `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
     ),
   refused: (message: string, published: boolean) =>
     ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),

@@ -93,8 +93,17 @@ async function publishDefaultHost(
   const missing = ownCertificate && (await certificateMissing(context, route));
   if (missing) return missing;
   const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  await publishRoute(context, `${namespace}/${name}`, objects);
-  return ProjectReady.yes(host);
+  const publication = await publishRoute(context, `${namespace}/${name}`, objects);
+  switch (publication.kind) {
+    case 'accepted':
+      return ProjectReady.yes(host);
+    case 'waiting':
+      return ProjectReady.routePending(host, publication.on);
+    case 'pending':
+      return ProjectReady.routePending(host, `the Gateway to accept ${publication.what}`);
+    case 'rejected':
+      return ProjectReady.routeNotAccepted(host, publication.what, publication.why);
+  }
 }
 
 /** A published project stays Ready, whatever the API server says about the next write. */

@@ -37,7 +37,12 @@ beforeEach(() => {
     const status = condition && {status: {conditions: [condition]}};
     caches.get(kind)?.upsert({apiVersion: API_VERSION, kind, metadata, ...{spec, ...status}});
   };
-  stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, []);
+  stores = createStores(
+    {cache} as unknown as Manager,
+    config,
+    {defaultHost: () => ''},
+    {resources: [], platformKinds: []},
+  );
 });
 
 const naming = {service: {name: 'web', port: 80}};

@@ -58,7 +58,7 @@ beforeEach(() => {
     const {store, transform} = caches.get(object.kind) ?? {};
     store?.upsert(transform?.({...object, metadata}) ?? object);
   };
-  stores = createStores({cache} as unknown as Manager, config, names, [INGRESS]);
+  stores = createStores({cache} as unknown as Manager, config, names, {resources: [INGRESS], platformKinds: []});
   places = createPlaces({stores, config});
 });
 

@@ -63,7 +63,7 @@ function kept(values: Record<string, string>, names: ReadonlySet<string>): Recor
 }
 
 /** A copy: a slice would keep the whole text in memory. */
-function cut(text: string, max = MAX_VALUE): string {
+export function cut(text: string, max = MAX_VALUE): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString();
 }
 
@@ -108,10 +108,34 @@ export function slimCertificate(certificate: Certificate): Certificate {
   return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
 }
 
-/** Only what was applied to a route is compared. */
-export function slimRoute(route: KubeObject & {status?: unknown}): KubeObject {
+/** What was applied to a route is compared; of its status, only what the edge provider reads is kept. */
+export function slimRoute(
+  route: KubeObject & {status?: unknown},
+  statusOf: (object: KubeObject) => unknown = () => undefined,
+): KubeObject {
   const {status: _, ...applied} = slimOurs(route);
-  return applied;
+  const status = isOfHost(route) ? statusOf(route) : undefined;
+  return {...applied, ...(status !== undefined && {status})};
+}
+
+interface PlatformObject extends KubeObject {
+  spec?: {gatewayClassName?: string; controllerName?: string};
+  status?: {supportedFeatures?: {name: string}[]};
+}
+
+/** What edge providers read of the platform's own objects. */
+export function slimPlatform(object: PlatformObject): KubeObject {
+  const {apiVersion, kind, metadata} = slimMetadata(object);
+  const {gatewayClassName, controllerName} = object.spec ?? {};
+  const features = object.status?.supportedFeatures;
+  return {
+    ...{apiVersion, kind, metadata},
+    spec: {
+      ...(gatewayClassName !== undefined && {gatewayClassName: cut(gatewayClassName)}),
+      ...(controllerName !== undefined && {controllerName: cut(controllerName)}),
+    },
+    ...(features && {status: {supportedFeatures: features.slice(0, 256).map(({name}) => ({name: cut(name, 64)}))}}),
+  } as KubeObject;
 }
 
 export function slimService(service: Service): Service {

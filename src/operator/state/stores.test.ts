@@ -37,7 +37,7 @@ function caches(): Cache[] {
     asked.push({resource, options});
     return new Store({onHandlerError: () => undefined});
   };
-  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, edge.resources);
+  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, edge);
   return asked;
 }
 

@@ -11,6 +11,7 @@ import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
+import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {type Ages, agesOf} from './ages.ts';
@@ -21,6 +22,7 @@ import {
   slimClusterIssuer,
   slimEndpointSlice,
   slimMetadata,
+  slimPlatform,
   slimRoute,
   slimSecret,
   slimService,
@@ -45,7 +47,8 @@ export interface Stores {
   /** Only those of tenants, as are the EndpointSlices. */
   readonly services: ReadonlyStore<kinds.Service>;
   readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
-  readonly ingressClasses: ReadonlyStore<KubeObject>;
+  /** The platform's own objects that the edge provider reads. */
+  readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
   /** Undefined if approval is disabled. */
@@ -58,6 +61,10 @@ export interface Stores {
   readonly secrets: ReadonlyStore<KubeObject>;
   /** The kinds of the edge provider, in the order in which they are applied. */
   readonly routes: readonly RouteStore[];
+}
+
+export interface PlatformStores extends PlatformReader {
+  readonly stores: readonly ReadonlyStore<KubeObject>[];
 }
 
 export interface RouteStore {
@@ -113,7 +120,7 @@ export function createStores(
   manager: Manager,
   config: OperatorConfig,
   names: Pick<DerivedNames, 'defaultHost'>,
-  routeKinds: readonly ResourceType[],
+  edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf'>,
 ): Stores {
   const approves = config.certificates.approval.enabled;
   const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
@@ -132,7 +139,7 @@ export function createStores(
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
-    ingressClasses: manager.cache(kinds.INGRESS_CLASS, {metadataOnly: true, transform: slimMetadata}),
+    platform: platformStores(manager, edge.platformKinds),
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
     certificateRequests: approves
       ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: request => undecidedPart(request, config)})
@@ -141,14 +148,26 @@ export function createStores(
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
-    routes: routeKinds.map(resource => ({
+    routes: edge.resources.map(resource => ({
       resource,
-      store: manager.cache(resource, {...OURS, transform: slimRoute}),
+      store: manager.cache(resource, {...OURS, transform: route => slimRoute(route, edge.statusOf)}),
     })),
   };
   addIndexes(stores);
   if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
   return stores;
+}
+
+function platformStores(manager: Manager, platformKinds: readonly PlatformKind[]): PlatformStores {
+  const caches = platformKinds.map(({resource, metadataOnly = false}) => ({
+    resource,
+    store: manager.cache(resource, {metadataOnly, transform: slimPlatform}),
+  }));
+  return {
+    stores: caches.map(({store}) => store),
+    get: <T extends KubeObject>({kind}: ResourceType<T>, key: string) =>
+      caches.find(({resource}) => resource.kind === kind)?.store.get(key) as DeepReadonly<T> | undefined,
+  };
 }
 
 /** An HMAC: computed once per version of the object, not with every lookup. */

@@ -123,6 +123,7 @@ async function installOtherKinds(api: ApiServer): Promise<void> {
     {group: gateway, kind: 'Gateway', plural: 'gateways'},
     {group: gateway, kind: 'ListenerSet', plural: 'listenersets'},
     {group: 'gateway.networking.x-k8s.io', kind: 'XListenerSet', plural: 'xlistenersets'},
+    {group: 'gateway.envoyproxy.io', kind: 'EnvoyPatchPolicy', plural: 'envoypatchpolicies'},
     {group: 'externaldns.k8s.io', kind: 'DNSEndpoint', plural: 'dnsendpoints'},
   ];
   const schema = {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}};
@@ -187,6 +188,7 @@ function rights(): string {
     'networking.k8s.io',
     gateway,
     'gateway.networking.x-k8s.io',
+    'gateway.envoyproxy.io',
     'discovery.k8s.io',
     'externaldns.k8s.io',
   ];

@@ -22,6 +22,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   Gateway: 'gateway.networking.k8s.io/v1',
   ListenerSet: 'gateway.networking.k8s.io/v1',
   XListenerSet: 'gateway.networking.x-k8s.io/v1',
+  EnvoyPatchPolicy: 'gateway.envoyproxy.io/v1',
   Pod: 'v1',
   Ingress: 'networking.k8s.io/v1',
   Service: 'v1',

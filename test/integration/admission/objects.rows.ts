@@ -59,7 +59,17 @@ const general: readonly ObjectAttack[] = [
     object: manifest('HTTPRoute', 'steal', {spec: {hostnames: [VICTIM], parentRefs: [{name: 'edge'}]}}),
     says: LIST_IT,
   },
-  ...['Middleware', 'TLSStore', 'TLSOption', 'ServersTransport', 'TraefikService'].map(kind => ({
+  {
+    attack: 'a ListenerSet for the host of the victim, whose Secret does not exist',
+    object: manifest('ListenerSet', 'steal', {
+      spec: {
+        parentRef: {name: 'platform', namespace: 'gateway'},
+        listeners: [{name: 'https', port: 443, protocol: 'HTTPS', hostname: VICTIM}],
+      },
+    }),
+    says: LIST_IT,
+  },
+  ...['EnvoyPatchPolicy', 'Middleware', 'TLSStore', 'TLSOption', 'ServersTransport', 'TraefikService'].map(kind => ({
     attack: `a ${kind}`,
     object: manifest(kind, 'default', {spec: {}}),
     says: LIST_IT,

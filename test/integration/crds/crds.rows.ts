@@ -127,8 +127,8 @@ export const rows: readonly CrdRow[] = [
   {
     case: 'a redirect status that is none',
     kind: 'Project',
-    spec: project({primary: 'b.example.com', redirects: [{from: 'a.example.com', status: 303}]}),
-    says: ['spec.domains.redirects[0].status', 'supported values: "301", "302", "307", "308"'],
+    spec: project({primary: 'b.example.com', redirects: [{from: 'a.example.com', status: 304}]}),
+    says: ['spec.domains.redirects[0].status', 'supported values: "301", "302", "303", "307", "308"'],
   },
   {
     case: 'an alias twice',
@@ -155,7 +155,7 @@ export const rows: readonly CrdRow[] = [
     kind: 'Domain',
     name: 'a.example.com',
     spec: domain('a.example.com', {redirect: {to: 'b.example.com', status: 200}}),
-    says: ['spec.redirect.status', 'supported values: "301", "302", "307", "308"'],
+    says: ['spec.redirect.status', 'supported values: "301", "302", "303", "307", "308"'],
   },
   {
     case: 'no Project',

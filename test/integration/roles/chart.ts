@@ -6,7 +6,7 @@ import {RELEASE} from '../../support/install.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 
 /** All roles, the service accounts, and the admission policies that check them. `helm`: path of the program. */
-export function renderRoles(helm: string): Promise<string> {
+export function renderRoles(helm: string, ...further: readonly string[]): Promise<string> {
   const files = ['admission*', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
   const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const values = [
@@ -23,6 +23,7 @@ export function renderRoles(helm: string): Promise<string> {
     '-n',
     RELEASE.namespace,
     ...values,
+    ...further,
     ...shown,
   ]);
 }

@@ -17,21 +17,39 @@ interface Role {
 }
 
 const docs = await readFile(join(import.meta.dirname, '../../../docs/rbac.md'), 'utf8');
-const rendered = await renderRoles((await ensurePrograms(['helm'])).path('helm'));
-const roles = parseAllDocuments(rendered).map(document => document.toJS() as Role | null);
+const helm = (await ensurePrograms(['helm'])).path('helm');
+const rendered = await renderRoles(helm);
+const roles = rolesIn(rendered);
+const onGateway = rolesIn(await renderRoles(helm, '--set', 'config.routing.provider=gateway'));
 
 test.each([
   {section: 'operator', name: 'nameplate'},
   {section: 'messages', name: 'nameplate-messages'},
 ])('the table of the $section', ({section, name}) => {
-  const granted = roles.filter(role => role?.kind?.endsWith('Role') && role.metadata.name === name);
+  expect(documented(section)).toEqual([...rightsOf(roles, name)].sort());
+});
+
+test('the table of the operator on a Gateway', () => {
+  const [usual, others] = [rightsOf(roles, 'nameplate'), rightsOf(onGateway, 'nameplate')];
+  expect(documented('gateway')).toEqual([...others.difference(usual)].sort());
+  const replaced = [...usual.difference(others)].map(right => right.split(' ')[1]);
+  expect(new Set(replaced)).toEqual(new Set(['ingressclasses', 'ingresses', 'middlewares']));
+});
+
+function rolesIn(manifests: string): readonly (Role | null)[] {
+  return parseAllDocuments(manifests).map(document => document.toJS() as Role | null);
+}
+
+/** As "group resource verb". */
+function rightsOf(from: readonly (Role | null)[], name: string): ReadonlySet<string> {
+  const granted = from.filter(role => role?.kind?.endsWith('Role') && role.metadata.name === name);
   const rights = granted
     .flatMap(role => role?.rules ?? [])
     .flatMap(({apiGroups, resources, verbs}) =>
       apiGroups.flatMap(group => resources.flatMap(resource => verbs.map(verb => `${group} ${resource} ${verb}`))),
     );
-  expect(documented(section)).toEqual([...new Set(rights)].sort());
-});
+  return new Set(rights);
+}
 
 test('every role that the chart creates is named', () => {
   const made = roles.filter(role => role?.kind === 'ClusterRole').map(role => role?.metadata.name ?? '');

@@ -55,6 +55,7 @@ func main() {
 	checkRetry := pflag.Duration("dns01-check-retry-period", 10*time.Second, "pause between self checks, of HTTP-01 too")
 	qps := pflag.Float32("kube-api-qps", 20, "requests a second to the API server")
 	burst := pflag.Int("kube-api-burst", 50, "requests at once")
+	gatewayAPI := pflag.Bool("enable-gateway-api", false, "solve HTTP-01 with HTTPRoutes too; their CRD must exist at the start")
 	healthz := pflag.String("healthz-listen-address", ":9403", "where /livez answers")
 	pflag.String("leader-election-namespace", "", "accepted for the chart's sake: one replica needs no election")
 	pflag.Parse()
@@ -89,6 +90,7 @@ func main() {
 			DefaultIssuerGroup:                "cert-manager.io",
 			DefaultAutoCertificateAnnotations: []string{"kubernetes.io/tls-acme"},
 		},
+		ConfigOptions: controller.ConfigOptions{EnableGatewayAPI: *gatewayAPI},
 		CertificateOptions: controller.CertificateOptions{
 			EnableOwnerRef:                           *ownerRef,
 			CopiedAnnotationPrefixes:                 []string{"*", "-kubectl.kubernetes.io/", "-fluxcd.io/", "-argocd.argoproj.io/"},
@@ -112,6 +114,9 @@ func main() {
 	}
 	root.SharedInformerFactory.Start(ctx.Done())
 	root.KubeSharedInformerFactory.Start(ctx.Done())
+	if root.GatewaySolverEnabled {
+		root.GWShared.Start(ctx.Done())
+	}
 	root.HTTP01ResourceMetadataInformersFactory.Start(ctx.Done())
 
 	http.HandleFunc("/livez", func(http.ResponseWriter, *http.Request) {})

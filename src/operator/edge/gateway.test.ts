@@ -1,0 +1,279 @@
+import {describe, expect, test} from 'vitest';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
+import {SERVICE} from '../model/kinds.ts';
+import {
+  GATEWAY,
+  GATEWAY_CLASS,
+  gateway,
+  HTTP_ROUTE,
+  type HttpRoute,
+  LISTENER_SET,
+  type ListenerSet,
+} from './gateway.ts';
+import {publishedRoute} from './route-objects.ts';
+
+const CONTROLLER = 'example.com/edge';
+const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};
+
+function edgeWith(supportedFeatures: readonly string[] = []) {
+  return gateway({
+    provider: 'gateway',
+    ingressClassName: 'unused',
+    traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+    gateway: {
+      namespace: 'edge',
+      name: 'platform',
+      httpListener: 'http',
+      httpsListener: 'https',
+      supportedFeatures,
+    },
+  });
+}
+
+const edge = edgeWith();
+
+function platformWith(features?: readonly string[]): PlatformReader {
+  const objects: Record<string, object> = {
+    'Gateway edge/platform': {spec: {gatewayClassName: 'edge'}},
+    'GatewayClass edge': {
+      spec: {controllerName: CONTROLLER},
+      ...(features && {status: {supportedFeatures: features.map(name => ({name}))}}),
+    },
+  };
+  return {get: ({kind}: ResourceType<never>, key: string) => objects[`${kind} ${key}`] as never};
+}
+
+const platform = platformWith();
+const NOTHING: PlatformReader = {get: () => undefined};
+
+const route: HostRoute = {
+  namespace: 'acme',
+  name: 'np-a',
+  host: 'a.test',
+  tlsSecret: 'np-a',
+  backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
+};
+const redirecting: HostRoute = {...route, redirect: {to: 'b.test', status: 308}};
+
+function built(of: HostRoute) {
+  const objects = edge.build(of);
+  const find = (resource: ResourceType, name: string) =>
+    objects.find(object => object.resource === resource && object.intent.metadata.name === name)?.intent;
+  return {
+    kinds: objects.map(({resource}) => resource),
+    service: find(SERVICE, 'np-a'),
+    set: find(LISTENER_SET, 'np-a') as ListenerSet | undefined,
+    https: find(HTTP_ROUTE, 'np-a') as HttpRoute,
+    http: find(HTTP_ROUTE, 'np-a-http') as HttpRoute,
+  };
+}
+
+const toHttps = (hostname: string, statusCode: number) => [
+  {filters: [{type: 'RequestRedirect', requestRedirect: {scheme: 'https', hostname, statusCode}}]},
+];
+
+test('a host that serves: the listener that takes it comes last', () => {
+  const {kinds, service, set, https, http} = built(route);
+  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
+  expect(service).toMatchObject({spec: {clusterIP: 'None', selector: {app: 'shop'}}});
+  expect(set?.spec).toEqual({
+    parentRef: PLATFORM,
+    listeners: [
+      {
+        name: 'https',
+        port: 443,
+        protocol: 'HTTPS',
+        hostname: 'a.test',
+        tls: {certificateRefs: [{name: 'np-a'}]},
+        allowedRoutes: {namespaces: {from: 'Same'}, kinds: [{kind: 'HTTPRoute'}]},
+      },
+    ],
+  });
+  const own = {group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'np-a', sectionName: 'https'};
+  const rules = [{backendRefs: [{name: 'np-a', port: 80}]}];
+  expect(https.spec).toEqual({parentRefs: [own], hostnames: ['a.test'], rules});
+  const shared = {...PLATFORM, sectionName: 'http'};
+  expect(http.spec).toEqual({parentRefs: [shared], hostnames: ['a.test'], rules: toHttps('a.test', 301)});
+});
+
+test('a host that redirects takes one hop from http and from https, and needs no Service', () => {
+  const {kinds, https, http} = built(redirecting);
+  expect(kinds).toEqual([HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
+  expect(https.spec.rules).toEqual(toHttps('b.test', 308));
+  expect(http.spec.rules).toEqual(toHttps('b.test', 308));
+});
+
+test('a default host without its own certificate attaches to the https listener of the Gateway', () => {
+  const {tlsSecret: _, ...shared} = route;
+  const {kinds, https} = built({...shared, project: 'shop'});
+  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE]);
+  expect(https.spec.parentRefs).toEqual([{...PLATFORM, sectionName: 'https'}]);
+});
+
+test('a default host with its own certificate also stays attached to the https listener of the Gateway', () => {
+  const {parentRefs} = built({...route, project: 'shop'}).https.spec;
+  expect(parentRefs).toEqual([...(built(route).https.spec.parentRefs ?? []), {...PLATFORM, sectionName: 'https'}]);
+});
+
+test('what is emptied matches no request, counts as not published, and is not changed again', () => {
+  const objects = edge.build(route).map(({intent}) => intent);
+  expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});
+  const emptied = objects.map(object => {
+    const {spec} = (edge.emptied(object) ?? {spec: {}}) as {spec: object};
+    const merged = {...(object as unknown as {spec: object}).spec, ...spec};
+    const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+    return {...object, spec: kept} as unknown as KubeObject;
+  });
+  expect(emptied.map(object => edge.emptied(object))).toEqual([undefined, undefined, undefined, undefined]);
+  expect(publishedRoute(edge, emptied)).toBeUndefined();
+  expect(emptied[3]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
+  expect(emptied[2]).not.toHaveProperty('spec.parentRefs');
+});
+
+describe('the status codes of redirects', () => {
+  test('301 and 302 are Core', () => {
+    expect(edge.unsupportedStatus(301, NOTHING)).toBeUndefined();
+    expect(edge.unsupportedStatus(302, NOTHING)).toBeUndefined();
+  });
+
+  test.each([303, 307, 308] as const)('%i needs a feature, from the GatewayClass or from the configuration', status => {
+    const feature = `HTTPRoute${status}RedirectStatusCode`;
+    expect(edge.unsupportedStatus(status, platform)).toContain(`Use ${status === 308 ? 301 : 302}`);
+    expect(edge.unsupportedStatus(status, platformWith(['HTTPRoutePathRedirect']))).toContain(feature);
+    expect(edge.unsupportedStatus(status, platformWith([feature]))).toBeUndefined();
+    expect(edgeWith([feature]).unsupportedStatus(status, platform)).toBeUndefined();
+  });
+});
+
+describe('the platform', () => {
+  test('without its Gateway or GatewayClass, nothing is routed', () => {
+    expect(edge.problem(NOTHING)).toMatchObject({reason: 'GatewayNotFound'});
+    const classless = {
+      get: (resource: ResourceType, key: string) => (resource === GATEWAY ? platform.get(GATEWAY, key) : undefined),
+    };
+    expect(edge.problem(classless as PlatformReader)?.message).toContain('GatewayClass edge');
+    expect(edge.problem(platform)).toBeUndefined();
+  });
+
+  test('a GatewayClass that lists features must list those that every route needs', () => {
+    const problem = edge.problem(platformWith(['HTTPRouteSchemeRedirect']));
+    expect(problem?.reason).toBe('GatewayUnsuitable');
+    expect(problem?.message).toContain('does not support ListenerSet,');
+    expect(edge.problem(platformWith(['HTTPRouteSchemeRedirect', 'ListenerSet']))).toBeUndefined();
+  });
+
+  test('only its Gateway and the GatewayClasses are read', () => {
+    const object = (kind: string, namespace: string) => ({
+      apiVersion: 'v1',
+      kind,
+      metadata: {name: 'platform', namespace},
+    });
+    expect(edge.reads(object(GATEWAY.kind, 'edge'))).toBe(true);
+    expect(edge.reads(object(GATEWAY.kind, 'acme'))).toBe(false);
+    expect(edge.reads(object(GATEWAY_CLASS.kind, ''))).toBe(true);
+  });
+});
+
+describe('the verdict', () => {
+  const GENERATION = 3;
+  interface Reported {
+    readonly status?: string;
+    readonly observedGeneration?: number;
+  }
+  const conditions = (types: readonly string[], changes: Readonly<Record<string, Reported>> = {}) =>
+    types.map(type => ({
+      ...{type, status: 'True', reason: 'Some', message: `of ${type}`, observedGeneration: GENERATION},
+      ...changes[type],
+    }));
+  const LISTENER_TYPES = ['Accepted', 'Programmed', 'ResolvedRefs', 'Conflicted'];
+  const ROUTE_TYPES = ['Accepted', 'ResolvedRefs', 'BackendsAvailable'];
+
+  /** The status of each object as the API server holds it: everything is good, except for `changes`. */
+  function reported(
+    listener: Readonly<Record<string, Reported>> = {},
+    http: Readonly<Record<string, Reported>> = {},
+    controllerName = CONTROLLER,
+  ): KubeObject[] {
+    return edge.build(route).map(({intent}) => {
+      const object = {...intent, metadata: {...intent.metadata, generation: GENERATION}} as KubeObject;
+      if (object.kind === 'Service') return object;
+      if (object.kind === 'ListenerSet') {
+        const listeners = [{name: 'https', conditions: conditions(LISTENER_TYPES, listener)}];
+        return {...object, status: {conditions: conditions(['Accepted', 'Programmed']), listeners}};
+      }
+      const [parentRef] = (object as HttpRoute).spec.parentRefs ?? [];
+      const changes = object.metadata.name === 'np-a-http' ? http : {};
+      const stale = {Accepted: {status: 'False'}, ResolvedRefs: {status: 'False'}};
+      const parents = [
+        {parentRef, controllerName: 'example.com/another', conditions: conditions(ROUTE_TYPES, stale)},
+        {parentRef: {...parentRef, sectionName: 'other'}, controllerName, conditions: conditions(ROUTE_TYPES, stale)},
+        {parentRef, controllerName, conditions: conditions(ROUTE_TYPES, changes)},
+      ];
+      return {...object, status: {parents}};
+    });
+  }
+
+  /** As it is, and as the cache keeps it. */
+  function verdicts(objects: readonly DeepReadonly<KubeObject>[]) {
+    const kept = objects.map(object => ({...object, status: edge.statusOf?.(object as KubeObject)}));
+    const [whole, cached] = [edge.verdict(objects, platform), edge.verdict(kept, platform)];
+    expect(cached).toEqual(whole);
+    return whole;
+  }
+
+  test('all of them accepted; other controllers and other parents do not count', () => {
+    expect(verdicts(reported())).toEqual({kind: 'accepted'});
+  });
+
+  test.each(['Accepted', 'Programmed', 'ResolvedRefs'])('a listener with %s False', type => {
+    const why = `${type} is False, Some: of ${type}`;
+    expect(verdicts(reported({[type]: {status: 'False'}}))).toEqual({kind: 'rejected', what: 'ListenerSet np-a', why});
+  });
+
+  test('a set that the Gateway does not allow, with no word on its listener', () => {
+    const refused = {type: 'Accepted', status: 'False', reason: 'NotAllowed', message: 'here', observedGeneration: 3};
+    const objects = reported().map(object =>
+      object.kind === 'ListenerSet' ? {...object, status: {conditions: [refused]}} : object,
+    );
+    const why = 'Accepted is False, NotAllowed: here';
+    expect(verdicts(objects)).toEqual({kind: 'rejected', what: 'ListenerSet np-a', why});
+  });
+
+  test.each(['Accepted', 'ResolvedRefs'])('an HTTPRoute with %s False', type => {
+    const why = `${type} is False, Some: of ${type}`;
+    expect(verdicts(reported({}, {[type]: {status: 'False'}}))).toEqual({
+      kind: 'rejected',
+      what: 'HTTPRoute np-a-http',
+      why,
+    });
+  });
+
+  test('a verdict on an earlier generation is none', () => {
+    const earlier = {observedGeneration: GENERATION - 1};
+    const pending = (what: string) => ({kind: 'pending', what});
+    expect(verdicts(reported({Programmed: earlier}))).toEqual(pending('ListenerSet np-a'));
+    expect(verdicts(reported({}, {Accepted: {...earlier, status: 'False'}}))).toEqual(pending('HTTPRoute np-a-http'));
+  });
+
+  test('what no controller, or only another one, has seen is pending', () => {
+    const unseen = edge.build(route).map(({intent}) => intent);
+    expect(verdicts(unseen)).toEqual({kind: 'pending', what: 'ListenerSet np-a'});
+    expect(verdicts(reported({}, {}, 'example.com/former'))).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
+    expect(edge.verdict(reported(), NOTHING)).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
+  });
+
+  test('a rejection comes before what is pending', () => {
+    const verdict = verdicts(reported({Programmed: {observedGeneration: 1}}, {Accepted: {status: 'False'}}));
+    expect(verdict.kind).toBe('rejected');
+  });
+
+  test('the part of the status that is kept is small', () => {
+    const text = 'x'.repeat(32_768);
+    for (const object of reported()) {
+      const large = JSON.parse(JSON.stringify(object).replaceAll(/of (\w+)/g, `$1 ${text}`)) as KubeObject;
+      expect(JSON.stringify(edge.statusOf?.(large) ?? null).length).toBeLessThan(4096);
+    }
+  });
+});

@@ -1,0 +1,337 @@
+/**
+ * Any implementation of Gateway API with ListenerSets. https://gateway-api.sigs.k8s.io
+ *
+ * A host has a ListenerSet with an https listener, and two HTTPRoutes: `np-…` on it, and `np-…-http` on the http listener
+ * of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared listener.
+ */
+import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import type {RoutingConfig} from '../model/config.ts';
+import type {EdgeProvider, HostRoute, PlatformReader, RouteObject, Verdict} from '../model/edge-provider.ts';
+import {SERVICE} from '../model/kinds.ts';
+import type {RedirectStatus} from '../model/project-hosts.ts';
+import {cut} from '../state/slim.ts';
+import {backendService, routeMetadata} from './route-objects.ts';
+
+const GROUP = 'gateway.networking.k8s.io';
+
+interface Condition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  observedGeneration?: number;
+}
+
+interface ParentRef {
+  group?: string;
+  kind?: string;
+  name: string;
+  namespace?: string;
+  sectionName?: string;
+  port?: number;
+}
+
+interface GatewayClass extends KubeObject {
+  spec: {controllerName: string};
+  status?: {supportedFeatures?: {name: string}[]};
+}
+
+interface Gateway extends KubeObject {
+  spec: {gatewayClassName: string};
+}
+
+/** https://gateway-api.sigs.k8s.io/reference/1.5/spec/#listenerset */
+export interface ListenerSet extends KubeObject {
+  spec: {
+    parentRef: ParentRef;
+    listeners: {
+      name: string;
+      port: number;
+      protocol: string;
+      hostname: string;
+      tls: {certificateRefs: {name: string}[]};
+      allowedRoutes: {namespaces: {from: string}; kinds: {kind: string}[]};
+    }[];
+  };
+  status?: {conditions?: Condition[]; listeners?: {name: string; conditions?: Condition[]}[]};
+}
+
+interface Redirect {
+  scheme: string;
+  hostname: string;
+  statusCode: RedirectStatus;
+}
+
+/** https://gateway-api.sigs.k8s.io/reference/1.5/spec/#httproute */
+export interface HttpRoute extends KubeObject {
+  spec: {
+    parentRefs?: ParentRef[];
+    hostnames: string[];
+    rules: {
+      filters?: {type: string; requestRedirect: Redirect}[];
+      backendRefs?: {name: string; port: number}[];
+    }[];
+  };
+  status?: {parents?: {parentRef: ParentRef; controllerName: string; conditions?: Condition[]}[]};
+}
+
+export const GATEWAY_CLASS: ResourceType<GatewayClass> = {
+  group: GROUP,
+  version: 'v1',
+  plural: 'gatewayclasses',
+  kind: 'GatewayClass',
+  namespaced: false,
+};
+export const GATEWAY: ResourceType<Gateway> = {
+  group: GROUP,
+  version: 'v1',
+  plural: 'gateways',
+  kind: 'Gateway',
+  namespaced: true,
+};
+export const LISTENER_SET: ResourceType<ListenerSet> = {
+  group: GROUP,
+  version: 'v1',
+  plural: 'listenersets',
+  kind: 'ListenerSet',
+  namespaced: true,
+};
+export const HTTP_ROUTE: ResourceType<HttpRoute> = {
+  group: GROUP,
+  version: 'v1',
+  plural: 'httproutes',
+  kind: 'HTTPRoute',
+  namespaced: true,
+};
+
+/** Of how many controllers one parent of an HTTPRoute shows the conditions; the API allows 32 entries. */
+const MAX_CONTROLLERS = 4;
+/** Of the ListenerSet of a host. */
+const LISTENER = 'https';
+/** Everything that this file writes needs these; both are Extended. */
+const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
+
+export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
+  const {namespace, name, httpListener, httpsListener} = config;
+  const shown = `${namespace}/${name}`;
+  const platformGateway = {group: GROUP, kind: GATEWAY.kind, name, namespace};
+
+  return {
+    name: 'gateway',
+    resources: [SERVICE, HTTP_ROUTE, LISTENER_SET],
+    platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}],
+    reads: object => object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown,
+    exclusive: LISTENER_SET,
+    settleMs: 2000,
+    problem,
+    unsupportedStatus,
+    // The ListenerSet comes last: from then on, no other listener serves the host.
+    build: route => [
+      ...(route.redirect ? [] : [backendService(route)]),
+      httpRoute(route, route.name, httpsParents(route)),
+      httpRoute(route, `${route.name}-http`, [{...platformGateway, sectionName: httpListener}]),
+      ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
+    ],
+    emptied,
+    statusOf,
+    verdict,
+  };
+
+  function problem(platform: PlatformReader) {
+    const found = platform.get(GATEWAY, shown);
+    const className = found?.spec.gatewayClassName ?? '';
+    if (!found || !platform.get(GATEWAY_CLASS, className)) {
+      const missing = found ? `GatewayClass ${className} of the platform's Gateway` : `platform's Gateway ${shown}`;
+      const message = `The ${missing} is missing. The platform team must create it, or correct config.routing.gateway.`;
+      return {reason: 'GatewayNotFound', message} as const;
+    }
+    const features = featuresOf(platform);
+    const lacks = features.isListed ? REQUIRED.filter(feature => !features.names.has(feature)) : [];
+    if (lacks.length === 0) return undefined;
+    const message = `The platform's GatewayClass ${className} does not support ${lacks.join(' and ')}, which the routes need. The platform team must choose another implementation of Gateway API.`;
+    return {reason: 'GatewayUnsuitable', message} as const;
+  }
+
+  function classOf(platform: PlatformReader) {
+    return platform.get(GATEWAY_CLASS, platform.get(GATEWAY, shown)?.spec.gatewayClassName ?? '');
+  }
+
+  /** Some implementations support more than they list, so the configuration can add to the list. */
+  function featuresOf(platform: PlatformReader) {
+    const listed = (classOf(platform)?.status?.supportedFeatures ?? []).map(feature => feature.name);
+    return {names: new Set([...listed, ...config.supportedFeatures]), isListed: listed.length > 0};
+  }
+
+  function unsupportedStatus(status: RedirectStatus, platform: PlatformReader): string | undefined {
+    if (status === 301 || status === 302) return undefined; // Core
+    const feature = `HTTPRoute${status}RedirectStatusCode`;
+    if (featuresOf(platform).names.has(feature)) return undefined;
+    return `The cluster's Gateway is not known to support redirects with ${status}. Use ${status === 308 ? 301 : 302}, or ask the platform team to add ${feature} to config.routing.gateway.supportedFeatures if the Gateway does support it.`;
+  }
+
+  /** The first one must accept the route. A default host whose certificate is new stays on the shared listener meanwhile. */
+  function httpsParents({name: own, tlsSecret, project}: HostRoute): ParentRef[] {
+    const shared = {...platformGateway, sectionName: httpsListener};
+    if (tlsSecret === undefined) return [shared];
+    const set = {group: GROUP, kind: LISTENER_SET.kind, name: own, sectionName: LISTENER};
+    return project === undefined ? [set] : [set, shared];
+  }
+
+  function listenerSet(route: HostRoute, tlsSecret: string): RouteObject {
+    const intent: ListenerSet = {
+      apiVersion: `${GROUP}/v1`,
+      kind: LISTENER_SET.kind,
+      metadata: routeMetadata(route, route.name),
+      spec: {
+        parentRef: platformGateway,
+        listeners: [
+          {
+            name: LISTENER,
+            port: 443,
+            protocol: 'HTTPS',
+            hostname: route.host,
+            tls: {certificateRefs: [{name: tlsSecret}]},
+            allowedRoutes: {namespaces: {from: 'Same'}, kinds: [{kind: HTTP_ROUTE.kind}]},
+          },
+        ],
+      },
+    };
+    return {resource: LISTENER_SET, intent};
+  }
+
+  function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Verdict {
+    const controller = classOf(platform)?.spec.controllerName;
+    let pending: Verdict | undefined;
+    for (const object of objects.toReversed()) {
+      const found = verdictOn(object, controller);
+      if (found.kind === 'rejected') return found;
+      if (found.kind === 'pending') pending ??= found;
+    }
+    return pending ?? {kind: 'accepted'};
+  }
+}
+
+function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): RouteObject {
+  const {host, redirect, backend} = route;
+  const serves = name === route.name && !redirect;
+  const requestRedirect = {
+    scheme: 'https',
+    hostname: redirect?.to ?? host,
+    statusCode: redirect?.status ?? 301,
+  } as const;
+  const intent: HttpRoute = {
+    apiVersion: `${GROUP}/v1`,
+    kind: HTTP_ROUTE.kind,
+    metadata: routeMetadata(route, name),
+    spec: {
+      parentRefs,
+      hostnames: [host],
+      rules: [
+        serves
+          ? {backendRefs: [{name: route.name, port: backend.port.port}]}
+          : {filters: [{type: 'RequestRedirect', requestRedirect}]},
+      ],
+    },
+  };
+  return {resource: HTTP_ROUTE, intent};
+}
+
+/**
+ * An HTTPRoute without parents is attached nowhere. A ListenerSet must have a listener, and while it names the host,
+ * another one for the host is a conflict.
+ */
+function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined {
+  if (object.kind === HTTP_ROUTE.kind) {
+    const {parentRefs = []} = (object as DeepReadonly<HttpRoute>).spec;
+    return parentRefs.length === 0 ? undefined : {spec: {parentRefs: null}};
+  }
+  if (object.kind !== LISTENER_SET.kind) return undefined;
+  const {listeners} = (object as DeepReadonly<ListenerSet>).spec;
+  const nowhere = `${object.metadata.name}.invalid`; // reserved by RFC 2606
+  if (listeners.every(({hostname}) => hostname === nowhere)) return undefined;
+  return {spec: {listeners: listeners.slice(0, 1).map(listener => ({...listener, hostname: nowhere}))}};
+}
+
+const TYPES: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed']);
+
+function statusOf(object: KubeObject): unknown {
+  const kept = (conditions: readonly Condition[] = []) =>
+    conditions
+      .filter(({type}) => TYPES.has(type))
+      .map(({type, status, reason = '', message = '', observedGeneration}) => ({
+        ...{type, status, reason: cut(reason), message: cut(message)},
+        ...(observedGeneration !== undefined && {observedGeneration}),
+      }));
+  if (object.kind === LISTENER_SET.kind) {
+    const {status} = object as ListenerSet;
+    const own = status?.listeners?.filter(({name}) => name === LISTENER) ?? [];
+    return {
+      conditions: kept(status?.conditions),
+      listeners: own.map(({name, conditions}) => ({name, conditions: kept(conditions)})),
+    };
+  }
+  if (object.kind !== HTTP_ROUTE.kind) return undefined;
+  const {spec, status} = object as HttpRoute;
+  const [wanted] = spec.parentRefs ?? [];
+  const own = status?.parents?.filter(
+    ({parentRef}) => wanted && isSameParent(parentRef, wanted, object.metadata.namespace),
+  );
+  return {
+    parents: (own ?? []).slice(0, MAX_CONTROLLERS).map(({parentRef, controllerName, conditions}) => ({
+      parentRef,
+      controllerName: cut(controllerName),
+      conditions: kept(conditions),
+    })),
+  };
+}
+
+/** What the Gateway's controller says about the generation of this object; others' entries do not count. */
+function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): Verdict {
+  const {kind, metadata} = object;
+  if (kind === LISTENER_SET.kind) {
+    const {status} = object as DeepReadonly<ListenerSet>;
+    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be said.
+    const whole = judged(object, status?.conditions, ['Accepted']);
+    if (whole.kind === 'rejected') return whole;
+    const listener = status?.listeners?.find(({name}) => name === LISTENER);
+    return judged(object, listener?.conditions, ['Accepted', 'ResolvedRefs', 'Programmed']);
+  }
+  if (kind !== HTTP_ROUTE.kind) return {kind: 'accepted'};
+  const {spec, status} = object as DeepReadonly<HttpRoute>;
+  const [wanted] = spec.parentRefs ?? [];
+  const parent = status?.parents?.find(
+    ({parentRef, controllerName}) =>
+      wanted && controllerName === controller && isSameParent(parentRef, wanted, metadata.namespace),
+  );
+  return judged(object, parent?.conditions, ['Accepted', 'ResolvedRefs']);
+}
+
+function judged(
+  {kind, metadata}: DeepReadonly<KubeObject>,
+  conditions: DeepReadonly<Condition[]> = [],
+  types: readonly string[],
+): Verdict {
+  const generation = metadata.generation ?? 0;
+  for (const wanted of types) {
+    const found = conditions.find(({type}) => type === wanted);
+    const isCurrent = found && (found.observedGeneration ?? -1) >= generation;
+    if (!isCurrent || found.status === 'Unknown') return {kind: 'pending', what: `${kind} ${metadata.name}`};
+    if (found.status === 'True') continue;
+    const {reason = 'no reason', message = ''} = found;
+    return {kind: 'rejected', what: `${kind} ${metadata.name}`, why: `${wanted} is False, ${reason}: ${message}`};
+  }
+  return {kind: 'accepted'};
+}
+
+function isSameParent(a: DeepReadonly<ParentRef>, b: DeepReadonly<ParentRef>, namespace = ''): boolean {
+  const of = (ref: DeepReadonly<ParentRef>) =>
+    [
+      ref.group ?? GROUP,
+      ref.kind ?? GATEWAY.kind,
+      ref.namespace ?? namespace,
+      ref.name,
+      ref.sectionName ?? '',
+      ref.port ?? '',
+    ].join('/');
+  return of(a) === of(b);
+}

@@ -1,0 +1,106 @@
+/** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
+import {describe, expect, test} from 'vitest';
+import {GATEWAY} from '../../src/operator/edge/gateway.ts';
+import {racing} from '../e2e/accounts.suite.ts';
+import {settings} from '../e2e/setup.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
+import type {ClusterTenant} from '../support/cluster-tenant.ts';
+import {type Answer, failuresOf} from '../support/http.ts';
+import {installOperator} from '../support/install.ts';
+
+const PLATFORM = {namespace: 'gateway', name: 'platform'};
+const CODES = [301, 302, 303, 307, 308] as const;
+const METHODS = ['GET', 'HEAD', 'POST'] as const;
+const PATH = '/a/b?c=d&e=%2F';
+
+let tenant: ClusterTenant;
+
+test('the default host is served by the listener of the Gateway', async () => {
+  tenant = await newClusterTenant('gateway', {issuer: 'none'});
+  await tenant.applyProject(undefined);
+  await tenant.seesProject('shop', {Ready: 'Published'});
+  const host = await tenant.defaultHost();
+  const answer = await visitor.untilAnswer(`https://${host}${PATH}`, ({status}) => status === 200);
+  expect(answer.body).toContain(`host=${host} path=${PATH} `);
+  expect(await visitor.request(`http://${host}${PATH}`)).toMatchObject({
+    status: 301,
+    location: `https://${host}${PATH}`,
+  });
+});
+
+test('a correct record makes the host live: https from the ACME CA, http redirected once', async () => {
+  const host = tenant.host('shop');
+  await tenant.applyProject({primary: host});
+  await tenant.createRecords(host);
+  await tenant.sees(host, {state: 'Live', CertificateReady: 'Issued', Routed: 'Serving', Ready: 'Live'});
+  await visitor.untilServed(host);
+  const answer = await visitor.request(`https://${host}${PATH}`);
+  expect(answer).toMatchObject({status: 200, certificate: {names: `DNS:${host}`}});
+  expect(answer.certificate?.issuer).toMatch(/^Pebble/);
+  expect(answer.body).toContain(`host=${host} path=${PATH} `);
+  for (const method of METHODS) {
+    const http = await visitor.request(`http://${host}${PATH}`, {method});
+    expect(http, method).toMatchObject({status: 301, location: `https://${host}${PATH}`});
+  }
+});
+
+test('redirects respond to every method with exactly their status, in one hop', async () => {
+  const primary = tenant.host('shop');
+  const redirects = CODES.map(status => ({from: tenant.host(`old-${status}`), to: primary, status}));
+  await tenant.applyProject({primary, redirects});
+  await Promise.all(
+    redirects.map(async ({from, status}) => {
+      await tenant.createRecords(from);
+      await tenant.sees(from, {state: 'Live', Routed: 'Redirecting'});
+      await visitor.untilServed(from);
+      for (const scheme of ['http', 'https']) {
+        for (const method of METHODS) {
+          const answer = await visitor.request(`${scheme}://${from}${PATH}`, {method});
+          const wanted = {status, location: `https://${primary}${PATH}`};
+          expect(answer, `${method} ${scheme} ${status}`).toMatchObject(wanted);
+        }
+      }
+    }),
+  );
+});
+
+test('a renewal solves its challenge past the redirect to https, and no request fails', async () => {
+  const host = tenant.host('shop');
+  const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
+  const before = await visitor.request(`https://${host}/`);
+  await tenant.seesReissued(host, await tenant.renew(host));
+  await visitor.untilAnswer(`https://${host}/`, ({certificate}) => certificate?.serial !== before.certificate?.serial);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+});
+
+test('a Gateway that no longer allows the ListenerSet: the condition says so, and nothing is deleted', async () => {
+  const host = tenant.host('shop');
+  const before = await tenant.routeUids(host);
+  const allow = (from: 'All' | 'Same') =>
+    admin.patch(GATEWAY, PLATFORM, {spec: {allowedListeners: {namespaces: {from}}}});
+  await allow('Same');
+  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted', says: 'The Gateway does not accept ListenerSet'});
+  expect(await tenant.routeUids(host)).toEqual(before);
+  await allow('All');
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
+  await visitor.untilServed(host);
+});
+
+test('a default host with its own certificate gets a ListenerSet, and its shared route serves until then', async () => {
+  const host = await tenant.defaultHost();
+  const observed = visitor.observe(`https://${host}/`);
+  await installOperator(cluster, [...(await settings(cluster)), 'config.defaultHost.tls=certificate']);
+  const isOwn = ({status, certificate}: Answer) => status === 200 && certificate?.names === `DNS:${host}`;
+  await visitor.untilAnswer(`https://${host}/`, isOwn);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+  await tenant.seesProject('shop', {Ready: 'Published'});
+});
+
+test('a removed host is gone from the Gateway', async () => {
+  const host = tenant.host('shop');
+  await tenant.applyProject(undefined);
+  await tenant.seesNothingOf(host);
+  await visitor.untilAnswer(`http://${host}/`, ({status}) => status === 404);
+});
+
+describe.concurrent('two accounts and one host', racing);

@@ -1,0 +1,134 @@
+/** What the provider for Gateway API builds, on a real API server with the CRDs of the standard channel. */
+import {join} from 'node:path';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {gateway, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
+import {publishRoute} from '../../../src/operator/edge/publish.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
+import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import type {Context} from '../../../src/operator/state/context.ts';
+import {INDEX} from '../../../src/operator/state/stores.ts';
+import {includes, withHash} from '../../../src/runtime/cache/apply.ts';
+import {Store} from '../../../src/runtime/cache/store.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {type KubeObject, keyOf, objectKey} from '../../../src/runtime/kube/object.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+
+const edge = gateway({
+  provider: 'gateway',
+  ingressClassName: 'unused',
+  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+  gateway: {
+    namespace: 'edge',
+    name: 'platform',
+    httpListener: 'http',
+    httpsListener: 'https',
+    supportedFeatures: [],
+  },
+});
+
+let api: ApiServer;
+let client: KubeClient;
+beforeAll(async () => {
+  const crds = (await ensurePrograms(['gatewayapi'])).asset('gateway-api-crds');
+  api = await startApiServer({crds: [crds, join(import.meta.dirname, '../../../crds')]});
+  client = createKubeClient({
+    kubeconfig: api.kubeconfig,
+    userAgent: 'nameplate-test',
+    fieldManager: 'test',
+    logger: pino({level: 'silent'}),
+    registry: new Registry(),
+  });
+});
+afterAll(() => api?.stop());
+
+async function routeIn(namespace: string, host: string, changes: Partial<HostRoute> = {}): Promise<HostRoute> {
+  const object = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: namespace}};
+  const {uid = ''} = (await client.apply(NAMESPACE, object)).metadata;
+  const name = routeName(namespace, host);
+  return {
+    ...{namespace, name, host, tlsSecret: name},
+    backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+    owner: {apiVersion: 'v1', kind: 'Namespace', name: namespace, uid},
+    ...changes,
+  };
+}
+
+const longest = `${'a.'.repeat(90)}example.com`;
+
+test.each<{what: string; host: string; changes?: Partial<HostRoute>}>([
+  {what: 'a host that serves', host: 'serves.example.com'},
+  {what: 'the longest host', host: longest},
+  ...([301, 302, 303, 307, 308] as const).map(status => ({
+    what: `a redirect with ${status}`,
+    host: `redirects-${status}.example.com`,
+    changes: {redirect: {to: longest, status}},
+  })),
+])('$what is valid, is not applied again, and can be emptied', async ({host, changes = {}}) => {
+  const route = await routeIn('valid', host, changes);
+  for (const {resource, intent} of edge.build(route)) {
+    const wanted = withHash(resource, intent, ANNOTATION.appliedHash);
+    const stored = await client.apply(resource, wanted);
+    expect(includes(stored, wanted)).toBe(true);
+    const patch = edge.emptied(stored);
+    if (!patch) continue;
+    expect(edge.emptied(await client.patch(resource, objectKey(stored), patch))).toBeUndefined();
+  }
+});
+
+test('a default host on the shared listener is valid', async () => {
+  const {tlsSecret: _, ...route} = await routeIn('shared', 'shop.apps.example.net', {project: 'shop'});
+  for (const {resource, intent} of edge.build(route)) expect(await client.apply(resource, intent)).toBeDefined();
+});
+
+test('until its controller has seen it, an object is pending', async () => {
+  const route = await routeIn('unseen', 'unseen.example.com');
+  const stored = [];
+  for (const {resource, intent} of edge.build(route)) stored.push(await client.apply(resource, intent));
+  expect(edge.verdict(stored, {get: () => undefined})).toMatchObject({kind: 'pending'});
+});
+
+/** A cache of each kind, which this test fills, and a Secret for each route in `secrets`. */
+function contextWith(secrets: readonly HostRoute[]) {
+  const routes = edge.resources.map(resource => {
+    const store = new Store<KubeObject>({onHandlerError: () => undefined});
+    store.addIndex(INDEX.route, ({metadata: {namespace, name}}) => [`${namespace}/${name.replace(/-http$/, '')}`]);
+    return {resource, store};
+  });
+  const stores = {
+    routes,
+    secrets: new Map(secrets.map(({namespace, name}) => [`${namespace}/${name}`, {}])),
+    platform: {get: () => undefined, stores: []},
+  };
+  return {client, edge, stores, signal: AbortSignal.timeout(60_000)} as unknown as Context;
+}
+
+test('a ListenerSet waits for its Secret, and for the former holder to be gone', async () => {
+  const host = 'moves.example.com';
+  const [former, next] = [await routeIn('former', host), await routeIn('next', host)];
+  const publish = (route: HostRoute, context: Context) =>
+    publishRoute(context, `${route.namespace}/${route.name}`, edge.build(route));
+  const read = (route: HostRoute) => client.get(LISTENER_SET, {namespace: route.namespace, name: route.name});
+
+  expect(await publish(former, contextWith([]))).toEqual({kind: 'waiting', on: 'the certificate'});
+  expect(await read(former)).toBeUndefined();
+  const context = contextWith([former, next]);
+  expect((await publish(former, context)).kind).toBe('pending');
+
+  const waiting = {kind: 'waiting', on: 'the route of the former holder to be removed'};
+  expect(await publish(next, context)).toEqual(waiting);
+  expect(await read(next)).toBeUndefined();
+  expect(await client.get(HTTP_ROUTE, {namespace: 'next', name: next.name})).toBeUndefined();
+
+  // A finalizer keeps it, but it no longer names the host.
+  const held = await read(former);
+  if (!held) throw new Error('the ListenerSet of the former holder is missing');
+  await client.patch(LISTENER_SET, objectKey(held), edge.emptied(held) ?? {});
+  expect((await publish(next, context)).kind).toBe('pending');
+  expect(keyOf((await read(next)) ?? held)).toBe(`next/${next.name}`);
+});
