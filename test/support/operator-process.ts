@@ -3,7 +3,7 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {build} from 'rolldown';
 import {ONE_FILE} from '../../tools/bundle.config.ts';
-import {type Child, failOnExit, startChild} from '../cluster/children.ts';
+import {type Child, failOnExit, startChild, tail} from '../cluster/children.ts';
 import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
 
@@ -57,7 +57,16 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
   const {child, ...operator} = await spawnOperator(options);
   const ready = until(`operator ${options.name} is ready`, operator.ready);
   await Promise.race([ready, failOnExit(child, operator.logFile)]);
-  return operator;
+  let isAsked = false;
+  const asked = (end: () => Promise<void>) => () => {
+    isAsked = true;
+    return end();
+  };
+  // The test that fails next would not say so.
+  void operator.exited.then(how => {
+    if (!isAsked) console.error(`Operator ${options.name} ended by itself (${how}): ${tail(operator.logFile, 5)}`);
+  });
+  return {...operator, stop: asked(operator.stop), kill: asked(operator.kill)};
 }
 
 /** Starts it and waits for nothing: for one that is to fail. */

@@ -242,8 +242,9 @@ function configOf(keyFile: string, recursives: readonly string[], operatorApprov
       leaderElection: {
         leaseName: RELEASE.name,
         namespace: RELEASE.namespace,
-        leaseDurationSeconds: 8,
-        renewDeadlineSeconds: 6,
+        // On a busy machine, the API server may stall for seconds. An operator that loses its lease ends.
+        leaseDurationSeconds: 15,
+        renewDeadlineSeconds: 12,
         retryPeriodSeconds: 1,
       },
     },
