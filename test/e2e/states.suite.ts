@@ -20,7 +20,7 @@ export function adding(): void {
     const tenant = await newClusterTenant('gates', {plan: 'free', deployed: false});
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
-    const plan = 'paid plan (pro); this namespace is on plan free';
+    const plan = 'a plan that allows them (pro); this namespace is on plan free';
     await tenant.sees(host, {state: 'Blocked', Accepted: 'PlanRequired', Stalled: 'PlanRequired', says: plan});
     await setPlan(tenant, 'pro');
     const deploy = 'Service web has never had a ready endpoint';
