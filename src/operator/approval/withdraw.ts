@@ -6,14 +6,7 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import {
-  CERTIFICATE_REQUEST,
-  type CertificateRequest,
-  CHALLENGE,
-  type Challenge,
-  INGRESS,
-  ORDER,
-} from '../model/kinds.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest, CHALLENGE, type Challenge, ORDER} from '../model/kinds.ts';
 import type {ApiAccess, Context} from '../state/context.ts';
 import {openChallenges} from './open-challenges.ts';
 
@@ -57,19 +50,20 @@ export async function withdrawOrder(api: ApiAccess, order: DeepReadonly<KubeObje
 
 /**
  * Also deletes the solver's route. Its Service and pod are left to cert-manager, because without a route nothing reaches
- * them. Only cert-manager creates Ingresses with this label, so one page holds them all.
+ * them. Only cert-manager creates routes with this label, so one page holds them all.
  */
-export async function withdrawChallenge(api: ApiAccess, challenge: DeepReadonly<Challenge>): Promise<void> {
+export async function withdrawChallenge(context: Context, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {namespace = '', uid} = challenge.metadata;
-  if (!challenge.metadata.deletionTimestamp) await remove(api, CHALLENGE, challenge);
-  for await (const {items} of api.client.list<KubeObject>(INGRESS, {
+  const {solverRoutes} = context.edge;
+  if (!challenge.metadata.deletionTimestamp) await remove(context, CHALLENGE, challenge);
+  for await (const {items} of context.client.list(solverRoutes, {
     namespace,
-    signal: api.signal,
+    signal: context.signal,
     metadataOnly: true,
     ...SOLVERS,
   })) {
     const own = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
-    for (const ingress of own) await remove(api, INGRESS, ingress);
+    for (const route of own) await remove(context, solverRoutes, route);
     return;
   }
 }
