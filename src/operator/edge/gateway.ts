@@ -133,6 +133,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
       httpRoute(route, `${route.name}-http`, [{...platformGateway, sectionName: httpListener}]),
       ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
     ],
+    backends,
     emptied,
     statusOf,
     verdict,
@@ -229,12 +230,18 @@ function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): Rou
       hostnames: [host],
       rules: [
         serves
-          ? {backendRefs: [{name: route.name, port: backend.port.port}]}
+          ? {backendRefs: [{name: backend.name, port: backend.port.port}]}
           : {filters: [{type: 'RequestRedirect', requestRedirect}]},
       ],
     },
   };
   return {resource: HTTP_ROUTE, intent};
+}
+
+function backends(object: DeepReadonly<KubeObject>): string[] {
+  if (object.kind !== HTTP_ROUTE.kind) return [];
+  const {rules = []} = (object as DeepReadonly<HttpRoute>).spec ?? {};
+  return rules.flatMap(({backendRefs = []}) => backendRefs.map(({name}) => name));
 }
 
 /**
