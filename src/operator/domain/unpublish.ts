@@ -11,6 +11,7 @@ import type {DomainView} from './view.ts';
 /** For a Domain that is gone, also if it was deleted while the operator was down. */
 export async function finalize(context: Context, key: string): Promise<void> {
   context.scheduler.unwatch(key);
+  context.prober.unwatch(key);
   const certificate = context.stores.certificates.get(routeKeyOf(key));
   await unpublish(context, key);
   const slash = key.indexOf('/');
