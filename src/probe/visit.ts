@@ -101,7 +101,7 @@ function get(socket: TLSSocket, host: string, path: string): Promise<Response> {
   return new Promise(resolve => {
     const headers = {host, 'user-agent': 'nameplate-probe'};
     const asked = request({
-      ...{method: 'GET', path, headers, agent: false, maxHeaderSize: MAX_HEADER_BYTES},
+      ...{method: 'GET', path, headers, maxHeaderSize: MAX_HEADER_BYTES},
       createConnection: () => socket,
     });
     asked.once('response', ({statusCode = 0, headers: {location}}) =>
