@@ -153,12 +153,10 @@ it('the edge cannot be reached: live hosts stay live, new ones follow, and the o
   await tenant.createRecords(young);
   await tenant.sees(young, {state: 'Live', Probed: 'EdgeUnreachable'});
   await tenant.sees(host, {state: 'Live', Probed: 'Answering'});
-  const ready = await cluster.kubectl(
-    'get',
-    '--raw',
-    `/api/v1/namespaces/${OPERATOR.namespace}/pods/${await leaderPod(cluster)}:8080/proxy/readyz?verbose`,
-  );
-  expect(ready).toContain('The edge cannot be reached');
+  const pod = `/api/v1/namespaces/${OPERATOR.namespace}/pods/${await leaderPod(cluster)}:8080/proxy`;
+  const says = async () =>
+    (await cluster.kubectl('get', '--raw', `${pod}/readyz?verbose`)).includes('cannot be reached');
+  await until('the operator says so', says, WAIT);
 
   await scale(admin, EDGE, 1);
   await tenant.sees(young, {state: 'Live', Probed: 'Answering'});
