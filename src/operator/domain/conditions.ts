@@ -2,7 +2,7 @@
  * Every condition of a Domain, with its closed set of reasons and a message that says who must do what next.
  * Conditions of a Domain are created only here.
  */
-import type {DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
@@ -128,21 +128,14 @@ function listChain(path: readonly string[]): string {
   return `${path.slice(0, MAX_LISTED_HOSTS).join(' -> ')} -> ... (${rest} more) -> ${path.at(-1)}`;
 }
 
-function condition<Type extends keyof typeof DOMAIN_REASONS>(type: Type) {
-  return (status: 'True' | 'False' | 'Unknown', reason: Reason<Type>, message: string): DomainCondition => ({
-    type,
-    status,
-    reason,
-    message,
-  });
-}
-
-const accepted = condition('Accepted');
-const dnsVerified = condition('DNSVerified');
-const claimed = condition('Claimed');
-const caaAllowed = condition('CAAAllowed');
-const certificateReady = condition('CertificateReady');
-const routed = condition('Routed');
+const {
+  Accepted: accepted,
+  DNSVerified: dnsVerified,
+  Claimed: claimed,
+  CAAAllowed: caaAllowed,
+  CertificateReady: certificateReady,
+  Routed: routed,
+} = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
