@@ -444,6 +444,14 @@ export const operatorConfigSchema: Schema = {
     server: section('The server for /healthz, /readyz, and /metrics.', {
       port: count(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
     }),
+    metrics: section('What /metrics shows.', {
+      perDomain: {
+        type: 'boolean',
+        default: false,
+        description:
+          'State, reason, and expiry of the certificate for each Domain, in addition to totals: two time series per Domain.',
+      },
+    }),
     log: section('Logs are written to standard output as JSON lines.', {
       level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The lowest level that is logged.'),
     }),

@@ -76,6 +76,7 @@ const complete: OperatorConfig = {
     },
   },
   server: {port: 8080},
+  metrics: {perDomain: false},
   log: {level: 'info'},
 };
 

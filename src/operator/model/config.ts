@@ -21,6 +21,8 @@ export interface OperatorConfig {
   readonly controller: ControllerConfig;
   /** Port 0 means any free port. */
   readonly server: {readonly port: number};
+  /** Time series for each Domain. */
+  readonly metrics: {readonly perDomain: boolean};
   readonly log: {readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error'};
 }
 
