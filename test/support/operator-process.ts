@@ -33,6 +33,8 @@ export interface OperatorProcess {
   stop(): Promise<void>;
   /** SIGKILL: it ends in the midst of whatever it does. */
   kill(): Promise<void>;
+  /** SIGSTOP: it does nothing, and does not know it, until the function that is returned is called. */
+  pause(): () => void;
   /** Whether /readyz says ready. */
   ready(): Promise<boolean>;
   /** The body of /readyz. */
@@ -91,6 +93,10 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     exited: child.exited,
     stop: child.stop,
     kill: child.kill,
+    pause: () => {
+      process.kill(child.pid, 'SIGSTOP');
+      return () => void process.kill(child.pid, 'SIGCONT');
+    },
     ready: async () => (await fetch(`${address}/readyz`)).ok,
     readiness: async () => (await fetch(`${address}/readyz`)).text(),
     metrics,
