@@ -11,6 +11,8 @@ import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {gateway} from './edge/gateway.ts';
 import {traefik} from './edge/traefik.ts';
+import {watchOrders} from './issuance/order-metrics.ts';
+import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
@@ -77,6 +79,8 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   addControllers(manager, operator);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
+  manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
+  watchOrders(operator, registry);
   const {certificateRequests} = operator.stores;
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};

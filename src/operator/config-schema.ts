@@ -66,10 +66,17 @@ const platform = section(
       title: 'the path of a file',
       examples: ['/etc/nameplate/key/platform.key'],
       description:
-        'Path of a file with at least 32 random bytes, from which account targets and proof tokens are derived. If it is lost, every custom domain must change its DNS.',
+        'Path of a file with the platform key. If set, keySecret is not used, and the operator creates no key.',
     },
+    keySecret: section(
+      "The Secret, in the operator's namespace, of the platform key: at least 32 random bytes, from which account targets and proof tokens are derived. The operator creates it at its first start. If it is lost, every custom domain must change its DNS.",
+      {
+        name: {...kubernetesName, default: 'nameplate-platform-key', description: 'Name of the Secret.'},
+        key: {type: 'string', minLength: 1, default: 'platform.key', description: 'Key within the Secret.'},
+      },
+    ),
   },
-  ['baseDomain', 'targetDomain', 'keyFile'],
+  ['baseDomain', 'targetDomain'],
 );
 
 const issuerRefProperties = {
@@ -470,6 +477,14 @@ export const operatorConfigSchema: Schema = {
     }),
     server: section('The server for /healthz, /readyz, and /metrics.', {
       port: count(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
+    }),
+    metrics: section('What /metrics shows.', {
+      perDomain: {
+        type: 'boolean',
+        default: false,
+        description:
+          'State, reason, and expiry of the certificate for each Domain, in addition to totals: two time series per Domain.',
+      },
     }),
     log: section('Logs are written to standard output as JSON lines.', {
       level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The lowest level that is logged.'),
