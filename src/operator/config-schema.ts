@@ -66,10 +66,17 @@ const platform = section(
       title: 'the path of a file',
       examples: ['/etc/nameplate/key/platform.key'],
       description:
-        'Path of a file with at least 32 random bytes, from which account targets and proof tokens are derived. If it is lost, every custom domain must change its DNS.',
+        'Path of a file with the platform key. If set, keySecret is not used, and the operator creates no key.',
     },
+    keySecret: section(
+      "The Secret, in the operator's namespace, of the platform key: at least 32 random bytes, from which account targets and proof tokens are derived. The operator creates it at its first start. If it is lost, every custom domain must change its DNS.",
+      {
+        name: {...kubernetesName, default: 'nameplate-platform-key', description: 'Name of the Secret.'},
+        key: {type: 'string', minLength: 1, default: 'platform.key', description: 'Key within the Secret.'},
+      },
+    ),
   },
-  ['baseDomain', 'targetDomain', 'keyFile'],
+  ['baseDomain', 'targetDomain'],
 );
 
 const issuerRefProperties = {

@@ -4,6 +4,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
+import {BEHIND_MS} from '../state/fresh.ts';
 import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {certify} from './certify.ts';
@@ -26,8 +27,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const domain = stores.domains.get(key);
     if (!domain || domain.metadata.deletionTimestamp || isTerminating(stores, domain.metadata.namespace ?? '')) {
       reporter.forget(key);
-      await finalize(context, key);
-      return done();
+      return (await finalize(context, key)) ? done() : after(BEHIND_MS);
     }
     let view = viewOf(operator, domain);
     if (!view || isAboutToChange(operator, domain)) return done();
@@ -35,7 +35,9 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
     const claim = await claimHost(context, view, proof).catch(failedClaim({view, keepsFailing}));
-    view = await dropForeignRoute(context, view, claim);
+    const left = await dropForeignRoute(context, view, claim);
+    if (!left) return after(BEHIND_MS);
+    view = left;
     const caa = checkCaa(view);
     const certificate = await certify(context, view, {proof, claim, caa}).catch(
       failedCertificate({view, keepsFailing}),

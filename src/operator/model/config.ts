@@ -33,8 +33,10 @@ export interface PlatformConfig {
   readonly targetDomain: string;
   /** Each reserves itself and everything below it. The two domains above are reserved without being listed. */
   readonly reservedHosts: readonly string[];
-  /** Path of a file of at least 32 bytes, from which account targets and proof tokens are derived. */
-  readonly keyFile: string;
+  /** The Secret of the platform key in the operator's namespace, and the key within it. */
+  readonly keySecret: {readonly name: string; readonly key: string};
+  /** Path of a file to read the platform key from instead. */
+  readonly keyFile?: string;
 }
 
 export interface PlanConfig {
