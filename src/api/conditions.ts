@@ -17,6 +17,21 @@ export type DecidedCondition<Type extends string = string> = Omit<
   type: Type;
 };
 
+/** A function for each type of condition; it accepts only the reasons that `reasons` lists for the type. */
+export function conditionBuilders<const R extends Record<string, readonly string[]>>(reasons: R) {
+  const builders = Object.keys(reasons).map(type => [
+    type,
+    (status: Condition['status'], reason: string, message: string) => ({type, status, reason, message}),
+  ]);
+  return Object.fromEntries(builders) as {
+    [T in keyof R & string]: (
+      status: Condition['status'],
+      reason: R[T][number],
+      message: string,
+    ) => DecidedCondition<T>;
+  };
+}
+
 /** RFC 3339 in whole seconds, like metav1.Time. */
 export function timestamp(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;

@@ -15,7 +15,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, random: () =>
   return grown * (1 - policy.jitter * random());
 }
 
-/** The same, but no sooner than a server asked for, and not at exactly that time with everybody else. */
+/** The same, but no sooner than the server asked, plus jitter: other clients were asked the same. */
 export function retryDelayMs(
   policy: BackoffPolicy,
   failures: number,

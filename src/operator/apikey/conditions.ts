@@ -1,5 +1,5 @@
 /** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
-import type {DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
@@ -18,17 +18,7 @@ export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
 /** Only a person can fix these: the APIKey is Stalled immediately. */
 export const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
 
-function condition<Type extends keyof typeof API_KEY_REASONS>(type: Type) {
-  return (status: 'True' | 'False', reason: Reason<Type>, message: string): ApiKeyCondition => ({
-    type,
-    status,
-    reason,
-    message,
-  });
-}
-
-const active = condition('Active');
-const ready = condition('Ready');
+const {Active: active, Ready: ready} = conditionBuilders(API_KEY_REASONS);
 
 const ANOTHER = 'Create another APIKey to get a new key.';
 

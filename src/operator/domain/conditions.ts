@@ -2,9 +2,10 @@
  * Every condition of a Domain, with its closed set of reasons and a message that says who must do what next.
  * Conditions of a Domain are created only here.
  */
-import type {DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
+import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
@@ -15,6 +16,7 @@ export type DomainConditionType =
   | 'CAAAllowed'
   | 'CertificateReady'
   | 'Routed'
+  | 'Probed'
   | 'Ready'
   | 'Reconciling'
   | 'Stalled';
@@ -83,6 +85,18 @@ export const DOMAIN_REASONS = {
     'Retrying',
     'Waiting',
   ],
+  Probed: [
+    'Answering',
+    'Checking',
+    'Pending',
+    'NoAnswer',
+    'WrongCertificate',
+    'WrongRedirect',
+    'WrongRoute',
+    'EdgeUnreachable',
+    'NotProbed',
+    'Waiting',
+  ],
 } as const;
 
 type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
@@ -128,21 +142,15 @@ function listChain(path: readonly string[]): string {
   return `${path.slice(0, MAX_LISTED_HOSTS).join(' -> ')} -> ... (${rest} more) -> ${path.at(-1)}`;
 }
 
-function condition<Type extends keyof typeof DOMAIN_REASONS>(type: Type) {
-  return (status: 'True' | 'False' | 'Unknown', reason: Reason<Type>, message: string): DomainCondition => ({
-    type,
-    status,
-    reason,
-    message,
-  });
-}
-
-const accepted = condition('Accepted');
-const dnsVerified = condition('DNSVerified');
-const claimed = condition('Claimed');
-const caaAllowed = condition('CAAAllowed');
-const certificateReady = condition('CertificateReady');
-const routed = condition('Routed');
+const {
+  Accepted: accepted,
+  DNSVerified: dnsVerified,
+  Claimed: claimed,
+  CAAAllowed: caaAllowed,
+  CertificateReady: certificateReady,
+  Routed: routed,
+  Probed: probed,
+} = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
@@ -384,6 +392,41 @@ export const Routed = {
       'False',
       'TargetNotLive',
       `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
+    ),
+} as const;
+
+export const Probed = {
+  yes: (isProven: boolean) =>
+    probed(
+      'True',
+      'Answering',
+      `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`,
+    ),
+  waiting: () => probed('Unknown', 'Waiting', 'Waiting for the route before probing the host at the edge.'),
+  checking: () => probed('Unknown', 'Checking', 'Nameplate will probe the host at the edge. No action needed.'),
+  pending: () =>
+    probed(
+      'False',
+      'Pending',
+      'Waiting for the edge to answer for the host. This usually takes a few seconds. No action needed.',
+    ),
+  edgeUnreachable: () =>
+    probed(
+      'Unknown',
+      'EdgeUnreachable',
+      'Nameplate cannot reach the edge, so it does not know whether the host is served. Platform team: check the edge and config.probes.addresses.',
+    ),
+  notProbed: () =>
+    probed(
+      'Unknown',
+      'NotProbed',
+      'Hosts are not probed, because config.probes is disabled or the address of the edge is not known.',
+    ),
+  no: (reason: ProbeReason, message: string) =>
+    probed(
+      'False',
+      reason,
+      `${message} Nameplate keeps probing. Ask the platform team to check the edge, its certificate, and its routes for this host.`,
     ),
 } as const;
 

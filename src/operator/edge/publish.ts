@@ -5,6 +5,7 @@ import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType}
 import type {RouteObject, Verdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
+import {deleteJudged} from '../state/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
 import {newestMs} from './route-objects.ts';
 
@@ -44,7 +45,7 @@ export async function publishRoute(
   // A Service that the route no longer uses is deleted once the edge certainly has the new route.
   const isKept = ({kind, metadata}: DeepReadonly<KubeObject>) =>
     kind === SERVICE.kind || kept.has(`${kind}/${metadata.name}`);
-  await deleteRoutes(context, routeKey, isKept);
+  await deleteRoutes(context, routeKey, async () => true, isKept);
   return context.edge.verdict(applied, context.stores.platform);
 }
 
@@ -76,23 +77,21 @@ async function obstacle(
 
 /**
  * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving a
- * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first.
+ * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first. `isJustified`: as
+ * for `deleteJudged`; the caller has confirmed it.
  */
 export async function deleteRoutes(
   context: Context,
   routeKey: string,
+  isJustified: () => Promise<boolean>,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
 ): Promise<void> {
   for (const {resource, store} of context.stores.routes.toReversed()) {
     for (const object of store.byIndex(INDEX.route, routeKey)) {
       if (keep(object)) continue;
-      const {uid, finalizers = [], deletionTimestamp} = object.metadata;
+      const {finalizers = [], deletionTimestamp} = object.metadata;
       if (finalizers.length > 0) await empty(context, resource, object);
-      if (deletionTimestamp) continue;
-      await context.client.delete(resource, objectKey(object), {
-        ...(uid && {preconditions: {uid}}),
-        signal: context.signal,
-      });
+      if (!deletionTimestamp) await deleteJudged(context, resource, object, isJustified);
     }
   }
 }

@@ -63,6 +63,16 @@ export function planOrders(
   return plan;
 }
 
+/** How many more orders are possible now; those for new hosts exclude what is reserved for renewals. */
+export function ordersLeft(
+  made: readonly MadeOrder[],
+  budgets: Budgets,
+  nowMs: number,
+): {readonly renewal: number; readonly new: number} {
+  const ledger = new Ledger(made, budgets, nowMs);
+  return {renewal: Math.max(0, ledger.free(true)), new: Math.max(0, ledger.free(false))};
+}
+
 /** The orders of one account, either its renewals or its new hosts. */
 interface Queue {
   readonly renewal: boolean;

@@ -1,5 +1,5 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
-import type {DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
@@ -35,20 +35,7 @@ export const PROJECT_REASONS = {
   ],
 } as const;
 
-type Reason<T extends keyof typeof PROJECT_REASONS> = (typeof PROJECT_REASONS)[T][number];
-
-function condition<T extends keyof typeof PROJECT_REASONS>(type: T) {
-  return (status: 'True' | 'False', reason: Reason<T>, message: string): DecidedCondition<Type> => ({
-    type,
-    status,
-    reason,
-    message,
-  });
-}
-
-const ready = condition('Ready');
-const deployed = condition('Deployed');
-const domainsReady = condition('DomainsReady');
+const {Ready: ready, Deployed: deployed, DomainsReady: domainsReady} = conditionBuilders(PROJECT_REASONS);
 
 export const ProjectReady = {
   yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
