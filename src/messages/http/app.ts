@@ -4,13 +4,13 @@ import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
+import {UnreadAnswers} from '../access/unread-answers.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
 import {discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit} from './limits.ts';
 import {type KeyedOperation, OPERATIONS, type Operation} from './operations.ts';
-import {PublicAnswers} from './public-answers.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
 
@@ -57,7 +57,7 @@ const NONE = {value: undefined, raw: Buffer.alloc(0)};
 export function createApp(options: AppOptions): App {
   const {description} = options;
   const described: Answer = {...json(200, description), text: JSON.stringify(description)};
-  const publicAnswers = new PublicAnswers();
+  const unreadAnswers = new UnreadAnswers();
   return (request, response, sendContinue) => {
     const exchange: Exchange = {
       request,
@@ -70,7 +70,7 @@ export function createApp(options: AppOptions): App {
       isDone: false,
       hasLeft: false,
     };
-    void respond(exchange, response, described, publicAnswers, options);
+    void respond(exchange, response, described, unreadAnswers, options);
     // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
     // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in
     // the old generation, V8 promotes all later ones, and with them every request, until the next full collection.
@@ -86,7 +86,7 @@ async function respond(
   exchange: Exchange,
   response: ServerResponse,
   described: Answer,
-  publicAnswers: PublicAnswers,
+  unreadAnswers: UnreadAnswers,
   options: AppOptions,
 ): Promise<void> {
   let answer: Answer | undefined;
@@ -101,7 +101,7 @@ async function respond(
     exchange.hold?.keep(bytes);
     if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
     // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
-    if (exchange.hold === undefined) publicAnswers.add(response, bytes);
+    if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
     discardBody(exchange.request);
   }
   record(answer, now, exchange, options);
