@@ -33,6 +33,7 @@ const setByTheChart = {
   operator: [
     'admission',
     'platform.keyFile',
+    'platform.keySecret',
     'controller.leaderElection.leaseName',
     'controller.leaderElection.namespace',
   ],

@@ -7,6 +7,7 @@ import {systemClock} from '../base/clock.ts';
 import {assembleOperator} from '../operator/assemble.ts';
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
+import {loadPlatformKey, PlatformKeyError} from '../operator/platform-key.ts';
 import {readCommandLine} from '../process/command-line.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {readKeyFile} from '../process/key-file.ts';
@@ -30,7 +31,8 @@ async function main(): Promise<number> {
   }
   if (!values.config) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<OperatorConfig>(values.config, operatorConfigDefinition);
-  const platformKey = await readKeyFile(config.platform.keyFile, 32);
+  const {keyFile, keySecret} = config.platform;
+  const keyInFile = keyFile === undefined ? undefined : await readKeyFile(keyFile, 32);
   const logger = createLogger({level: config.log.level, program: 'operator'});
   const registry = new Registry();
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
@@ -41,6 +43,16 @@ async function main(): Promise<number> {
     registry,
     logger,
   });
+  const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
+  const {signal} = shutdown;
+  const namespace = process.env.POD_NAMESPACE ?? 'default';
+  const platformKey =
+    keyInFile ?? (await loadPlatformKey(keySecret, {client, namespace, clock: systemClock, logger, signal}));
+  if (!platformKey) {
+    await client.close();
+    shutdown.finished();
+    return 0;
+  }
   const {manager, warning} = assembleOperator({
     config,
     platformKey,
@@ -49,9 +61,8 @@ async function main(): Promise<number> {
     logger,
     registry,
     identity: process.env.POD_NAME ?? `${hostname()}-${process.pid}`,
-    namespace: process.env.POD_NAMESPACE ?? 'default',
+    namespace,
   });
-  const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
   const server = await startOperationsServer({
     port: config.server.port,
     liveness: [{name: 'live', problem: () => problemOf(manager, 'live')}],
@@ -59,7 +70,7 @@ async function main(): Promise<number> {
     metrics: registry,
     logger,
   });
-  const end = await manager.start(shutdown.signal);
+  const end = await manager.start(signal);
   await Promise.all([server.close(), client.close()]);
   shutdown.finished();
   if (end.reason === 'shutdown') return 0;
@@ -80,7 +91,8 @@ function problemOf(manager: Manager, kind: 'ready' | 'live'): string | undefined
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof ConfigError)) throw error;
+  if (!(error instanceof ConfigError || error instanceof PlatformKeyError)) throw error;
   process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
+  // A client may still hold connections open.
+  process.exit(2);
 }

@@ -4,7 +4,7 @@ import {operatorConfigDefinition} from './config-schema.ts';
 import type {OperatorConfig} from './model/config.ts';
 
 const minimal = `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
 certificates: {issuerRef: {name: letsencrypt}}
 `;
 
@@ -14,7 +14,7 @@ const complete: OperatorConfig = {
     baseDomain: 'apps.example.net',
     targetDomain: 'edge.example.net',
     reservedHosts: [],
-    keyFile: '/etc/nameplate/key/platform.key',
+    keySecret: {name: 'nameplate-platform-key', key: 'platform.key'},
   },
   defaultHost: {tls: 'ingress-default'},
   plans: {
@@ -63,6 +63,7 @@ const complete: OperatorConfig = {
     propagationSeconds: 172_800,
   },
   admission: {notEnforced: []},
+  probes: {enabled: true, addresses: [], steadySeconds: 15, perSecond: 10, failAfterSeconds: 30, timeoutMs: 5000},
   claims: {lingerSeconds: 86_400},
   controller: {
     workers: 4,
@@ -76,6 +77,7 @@ const complete: OperatorConfig = {
     },
   },
   server: {port: 8080},
+  metrics: {perDomain: false},
   log: {level: 'info'},
 };
 
@@ -93,7 +95,7 @@ function problems(text: string): readonly string[] {
   return [];
 }
 
-test('four options are needed, all others have defaults', () => {
+test('three options are needed, all others have defaults', () => {
   expect(parse(minimal)).toEqual(complete);
 });
 
@@ -101,7 +103,6 @@ test('an empty file is an error that lists all required options', () => {
   expect(problems('')).toEqual([
     'line 1, column 1: platform.baseDomain is missing; needed: a domain in lower case, without scheme, port or trailing dot, at most 189 characters, such as apps.example.net',
     'line 1, column 1: platform.targetDomain is missing; needed: a domain in lower case, without scheme, port or trailing dot, at most 189 characters, such as edge.example.net',
-    'line 1, column 1: platform.keyFile is missing; needed: the path of a file, such as /etc/nameplate/key/platform.key',
     'line 1, column 1: certificates.issuerRef.name is missing; needed: a name of a Kubernetes object, such as letsencrypt',
   ]);
 });

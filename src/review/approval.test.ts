@@ -24,7 +24,7 @@ type Change = Partial<Omit<Certificates, 'approval'>> & {readonly approval?: Par
 
 function configWith({approval, ...change}: Change): OperatorConfig {
   const text = JSON.stringify({
-    platform: {baseDomain: 'apps.example.net', targetDomain: 'edge.example.net', keyFile: 'any'},
+    platform: {baseDomain: 'apps.example.net', targetDomain: 'edge.example.net'},
     certificates: {issuerRef: {name: 'letsencrypt'}},
   });
   const config = parseConfig<OperatorConfig>(text, 'a test', operatorConfigDefinition);

@@ -29,7 +29,7 @@ test('a policy without a binding judges nothing, and one about claims judges no 
   expect(policiesOf(policies, [binding('np-own-kinds', 'Deny')])).toEqual([]);
 });
 
-const config = `platform: {baseDomain: a.test, targetDomain: b.test, keyFile: any}
+const config = `platform: {baseDomain: a.test, targetDomain: b.test}
 certificates: {issuerRef: {name: letsencrypt}}
 `;
 

@@ -6,6 +6,7 @@ import {ONE_FILE} from '../../tools/bundle.config.ts';
 import {type Child, failOnExit, startChild, tail} from '../cluster/children.ts';
 import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
+import {RELEASE} from './install.ts';
 
 const SOURCE = join(import.meta.dirname, '../../src/bin/operator.ts');
 
@@ -32,6 +33,8 @@ export interface OperatorProcess {
   stop(): Promise<void>;
   /** SIGKILL: it ends in the midst of whatever it does. */
   kill(): Promise<void>;
+  /** SIGSTOP: it does nothing, and does not know it, until the function that is returned is called. */
+  pause(): () => void;
   /** Whether /readyz says ready. */
   ready(): Promise<boolean>;
   /** The body of /readyz. */
@@ -43,6 +46,8 @@ export interface OperatorProcess {
   /** Lines of the log, parsed; those that are not JSON are left out. */
   log(): Promise<Record<string, unknown>[]>;
   readonly logFile: string;
+  /** URL of health and metrics. */
+  readonly address: string;
 }
 
 /** Makes it one file, as it ships, and returns the file: as `program` it starts several times as fast as the source. */
@@ -77,16 +82,24 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
   const logFile = join(folder, `${name}.log`);
   await writeFile(configFile, JSON.stringify({...config, server: {port}}, null, 2)); // JSON is YAML
   const argv = [process.execPath, ...program, '--config', configFile, '--kubeconfig', kubeconfig];
-  const child = startChild(name, argv, {log: logFile, env: {...process.env, POD_NAME: name}});
+  const child = startChild(name, argv, {
+    log: logFile,
+    env: {...process.env, POD_NAME: name, POD_NAMESPACE: RELEASE.namespace},
+  });
   const address = `http://127.0.0.1:${port}`;
   const metrics = async () => (await fetch(`${address}/metrics`)).text();
   return {
     name,
     child,
     logFile,
+    address,
     exited: child.exited,
     stop: child.stop,
     kill: child.kill,
+    pause: () => {
+      process.kill(child.pid, 'SIGSTOP');
+      return () => void process.kill(child.pid, 'SIGCONT');
+    },
     ready: async () => (await fetch(`${address}/readyz`)).ok,
     readiness: async () => (await fetch(`${address}/readyz`)).text(),
     metrics,

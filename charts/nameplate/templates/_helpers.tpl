@@ -71,7 +71,11 @@ app.kubernetes.io/component: messages
 {{- $_ := required "config.platform.baseDomain is required. Projects are published under it; example: apps.example.net" $config.platform.baseDomain }}
 {{- $_ := required "config.platform.targetDomain is required. Custom domains point to names below it; example: edge.example.net" $config.platform.targetDomain }}
 {{- $_ := required "config.certificates.issuerRef.name is required. It names the cert-manager issuer for custom domains; example: letsencrypt" $config.certificates.issuerRef.name }}
+{{- if .Values.platformKey.existingSecret }}
 {{- $_ := set $config.platform "keyFile" (printf "/etc/nameplate/key/%s" .Values.platformKey.secretKey) }}
+{{- else }}
+{{- $_ := set $config.platform "keySecret" (dict "name" (include "nameplate.keySecretName" .) "key" .Values.platformKey.secretKey) }}
+{{- end }}
 {{- /* The platform's own certificates here, such as that of the messages API, are not for a tenant's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
 {{- $notEnforced := list }}

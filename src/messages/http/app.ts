@@ -16,6 +16,9 @@ import {decodeQuery, validatorOf} from './validate.ts';
 
 export interface RequestMetrics {
   observe(route: string, status: number, ms: number): void;
+  accepted(): void;
+  /** `reason`: the code of the problem. */
+  refused(route: string, reason: string): void;
 }
 
 export interface AppOptions extends Limits {
@@ -216,10 +219,11 @@ function record(
   const ms = now - startMs;
   const status = answer?.status ?? 499; // nginx's status for a client that closed the connection.
   const route = operation?.name;
+  const code = answer && isProblem(answer) ? (answer.body as {code: ProblemCode}).code : undefined;
   metrics.observe(route ?? 'none', status, ms);
+  if (code !== undefined) metrics.refused(route ?? 'none', code);
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
   if (!logger.isLevelEnabled(level)) return;
-  const code = answer && isProblem(answer) ? (answer.body as {code?: string}).code : undefined;
   const {account, keyId} = principal ?? {};
   logger[level]({requestId, method: request.method, route, status, code, account, keyId, ms}, 'request');
 }

@@ -126,7 +126,8 @@ async function startFreshAttempt(
 ): Promise<void> {
   const {apiVersion, kind, metadata} = certificate;
   if (state.kind === 'issuing') {
-    const preconditions = metadata.uid ? {uid: metadata.uid} : {};
+    const {uid, resourceVersion} = metadata; // not one that was issued meanwhile
+    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
     await client.delete(CERTIFICATE, objectKey(certificate), {preconditions, signal});
     return;
   }

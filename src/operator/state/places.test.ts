@@ -18,7 +18,7 @@ import {createStores, type Stores} from './stores.ts';
 
 const config = parseConfig<OperatorConfig>(
   `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
 certificates: {issuerRef: {name: letsencrypt}}
 defaultHost: {tls: certificate}
 plans: {free: {maxProjects: 3}, tiny: {maxProjects: 1}, pro: {maxProjects: 1000}}

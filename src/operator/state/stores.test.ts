@@ -17,7 +17,7 @@ import {createStores} from './stores.ts';
 
 const config = parseConfig<OperatorConfig>(
   `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
 certificates: {issuerRef: {name: letsencrypt}}
 `,
   'nameplate.yaml',

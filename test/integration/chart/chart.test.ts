@@ -16,7 +16,6 @@ const root = join(import.meta.dirname, '../../..');
 const chart = join(root, 'charts/nameplate');
 const namespace = 'nameplate-system';
 const release = ['nameplate', chart, '--namespace', namespace, '--values', join(root, 'examples/values.yaml')];
-const keySecret = 'nameplate-platform-key';
 const enabled = ['--set', 'messages.enabled=true,messages.host=api.example.test'];
 
 let server: ApiServer;
@@ -59,15 +58,6 @@ async function get<T>(...args: readonly string[]): Promise<T> {
   return JSON.parse(await server.kubectl('get', ...args, '-n', namespace, '-o', 'json')) as T;
 }
 
-interface Secret {
-  readonly metadata: {readonly uid: string};
-  readonly data: Readonly<Record<string, string>>;
-}
-
-function platformKey(): Promise<Secret> {
-  return get<Secret>('secret', keySecret);
-}
-
 describe('an installation', () => {
   let notes: string;
 
@@ -99,14 +89,9 @@ describe('an installation', () => {
       operatorConfigDefinition,
     );
     expect(config).toMatchObject({
-      platform: {baseDomain: 'apps.example.net', keyFile: '/etc/nameplate/key/platform.key'},
+      platform: {baseDomain: 'apps.example.net', keySecret: {name: 'nameplate-platform-key', key: 'platform.key'}},
       controller: {leaderElection: {leaseName: 'nameplate', namespace}},
     });
-  });
-
-  test('creates a platform key of 32 bytes', async () => {
-    const {data} = await platformKey();
-    expect(Buffer.from(data['platform.key'] ?? '', 'base64')).toHaveLength(32);
   });
 
   test('runs pods that Pod Security "restricted" admits', async () => {
@@ -125,7 +110,7 @@ describe('an installation', () => {
     }
   });
 
-  test('an upgrade leaves the key alone and rolls the pods when the configuration changes', async () => {
+  test('an upgrade rolls the pods when the configuration changes', async () => {
     const checksum = async () => {
       const {spec} = await get<{spec: {template: {metadata: {annotations: Record<string, string>}}}}>(
         'deployment',
@@ -133,23 +118,17 @@ describe('an installation', () => {
       );
       return spec.template.metadata.annotations['checksum/config'];
     };
-    const before = {key: await platformKey(), checksum: await checksum()};
+    const before = await checksum();
     await install();
-    expect(await checksum()).toBe(before.checksum);
+    expect(await checksum()).toBe(before);
     await install('--set', 'config.log.level=debug');
-    expect(await checksum()).not.toBe(before.checksum);
-    expect(await platformKey()).toMatchObject({metadata: {uid: before.key.metadata.uid}, data: before.key.data});
+    expect(await checksum()).not.toBe(before);
   });
 
-  test('a rendering without sight of the cluster cannot change the key', async () => {
-    const before = await platformKey();
-    const rendered = join(folder, 'key-secret.yaml');
-    await writeFile(rendered, await template('--show-only', 'templates/key-secret.yaml'));
-    await expect(server.kubectl('apply', '-f', rendered)).rejects.toThrow(/immutable/);
-    await expect(server.kubectl('apply', '--server-side', '--force-conflicts', '-f', rendered)).rejects.toThrow(
-      /immutable/,
-    );
-    expect(await platformKey()).toEqual(before);
+  test.each([[[]], [enabled]])('renders the same bytes each time, and no key %j', async args => {
+    const rendered = await template(...args);
+    expect(await template(...args)).toBe(rendered);
+    expect(rendered).not.toMatch(/^kind: Secret$/m);
   });
 
   test('an upgrade upgrades the CRDs, from a packaged chart too', async () => {
@@ -168,16 +147,14 @@ describe('an installation', () => {
     expect(await shortNames()).toBe('proj');
   });
 
-  test('uninstalling keeps the key, the CRDs, and what tenants created; installing again finds them', async () => {
+  test('uninstalling keeps the CRDs and what tenants created; installing again finds them', async () => {
     await server.kubectl('apply', '-n', 'acme-shop', '-f', join(root, 'examples/project.yaml'));
-    const before = await platformKey();
     await helm('uninstall', 'nameplate', '--namespace', namespace);
     await expect(server.kubectl('get', 'deployment,configmap', 'nameplate', '-n', namespace)).rejects.toThrow(
       /not found/,
     );
     await expect(server.kubectl('get', 'project', 'shop', '-n', 'acme-shop')).resolves.toContain('shop');
     await install();
-    expect(await platformKey()).toMatchObject({metadata: {uid: before.metadata.uid}, data: before.data});
   });
 });
 
@@ -297,7 +274,8 @@ describe('the messages API', () => {
   });
 
   test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
-    const old = ['--set', 'admission.ownKinds=null,messages.keepPod=null'];
+    const newer = ['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'];
+    const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
     expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
     await expect(template(...old, ...enabled)).resolves.toContain('kind: StatefulSet');
@@ -420,9 +398,9 @@ describe('values', () => {
     await writeFile(values, allOptions);
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
-    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(1);
-    // Two kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
-    const absent = ['ServiceMonitor', 'Certificate', 'Secret'];
+    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
+    // Three kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
+    const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(folder, 'all-rendered.yaml');
     await writeFile(file, others.map(({text}) => text).join('---\n'));
@@ -433,7 +411,10 @@ describe('values', () => {
 const allOptions = `
 imagePullSecrets: [{name: registry}]
 serviceAccount: {name: operator, annotations: {owner: platform}}
-metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}
+metrics:
+  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  prometheusRule: {enabled: true, labels: {release: prometheus}, runbookUrl: 'https://runbooks.example.test/'}
+  dashboards: {enabled: true, labels: {dashboards: '1'}, annotations: {folder: Platform}}
 networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]

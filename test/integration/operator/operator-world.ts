@@ -3,8 +3,7 @@
  * account, cert-manager's controllers, name servers, and the history of every object that the operator touches. Each
  * test has its own namespace and DNS zone (`tenant`), so that tests can run in parallel.
  */
-import {randomBytes} from 'node:crypto';
-import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {pino} from 'pino';
@@ -122,9 +121,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   await history.follow(kinds.SECRET, {metadataOnly: true});
   await dns.addZone(TARGET_DOMAIN);
   await dns.set(`*.${TARGET_DOMAIN}`, 'A', [INGRESS_ADDRESS]);
-  const keyFile = join(folder, 'platform.key');
-  await writeFile(keyFile, randomBytes(32));
-  const config = configOf(keyFile, dns.addresses, operatorApproves);
+  const config = configOf(dns.addresses, operatorApproves);
   const certManager = certManagerOf(api, client, history, folder, operatorApproves);
   const operators: OperatorProcess[] = [];
   return {
@@ -212,9 +209,9 @@ async function certManagerAccount(api: ApiServer): Promise<string> {
   return api.kubeconfigFor('cert-manager', 'cert-manager');
 }
 
-function configOf(keyFile: string, recursives: readonly string[], operatorApproves: boolean) {
+function configOf(recursives: readonly string[], operatorApproves: boolean) {
   return {
-    platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test'], keyFile},
+    platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test']},
     plans: {
       free: {customDomains: false, maxDomains: 0},
       starter: {customDomains: true, maxDomains: 1, maxProjects: 2},

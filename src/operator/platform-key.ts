@@ -1,0 +1,96 @@
+/**
+ * The key from which account targets, proof tokens, and names of default hosts are derived. It is in a Secret that the
+ * operator creates at its first start and never changes.
+ */
+import {randomBytes} from 'node:crypto';
+import type {Logger} from 'pino';
+import {type BackoffPolicy, retryDelayMs} from '../base/backoff.ts';
+import type {Clock} from '../base/clock.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import type {PlatformConfig} from './model/config.ts';
+import {DOMAIN_CLAIM, SECRET} from './model/kinds.ts';
+
+interface Secret extends KubeObject {
+  type: string;
+  immutable: boolean;
+  /** Base64. */
+  data?: Record<string, string>;
+}
+
+type KeySecretRef = PlatformConfig['keySecret'];
+
+export interface PlatformKeyParts {
+  readonly client: KubeClient;
+  /** The operator's own namespace, which has the Secret. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+const MIN_BYTES = 32;
+const BACKOFF: BackoffPolicy = {initialMs: 500, maxMs: 10_000, factor: 2, jitter: 0.5};
+
+/** There is no usable key, and retrying does not help. */
+export class PlatformKeyError extends Error {
+  override readonly name = 'PlatformKeyError';
+}
+
+/**
+ * Throws a PlatformKeyError if there is no usable key. Retries while the API server refuses or does not answer.
+ * Undefined if the signal aborted.
+ */
+export async function loadPlatformKey(ref: KeySecretRef, parts: PlatformKeyParts): Promise<Uint8Array | undefined> {
+  const {clock, logger, signal} = parts;
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      return await keyInSecret(ref, parts);
+    } catch (error) {
+      if (signal.aborted) break;
+      const kind = classifyFailure(error);
+      if (kind === 'unknown') throw error;
+      // Another replica has just created the Secret: read it immediately.
+      if (kind === 'race') continue;
+      logger.warn({err: error}, 'the platform key cannot be read yet');
+      const requestedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+      await clock.sleep(retryDelayMs(BACKOFF, failures, requestedMs, Math.random), signal).catch(() => {});
+    }
+  }
+  return undefined;
+}
+
+async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): Promise<Uint8Array> {
+  const {client, namespace, logger, signal} = parts;
+  const kind = SECRET as ResourceType<Secret>;
+  const problem = (text: string) =>
+    new PlatformKeyError(`The platform key, the Secret ${namespace}/${name}, cannot be used:\n  ${text}`);
+  let secret = await client.get(kind, {namespace, name}, {signal});
+  if (!secret) {
+    if (await hasClaims(client, signal)) throw problem(lostKey(namespace));
+    const data = {[key]: randomBytes(MIN_BYTES).toString('base64')};
+    const metadata = {name, namespace};
+    const wanted = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data};
+    secret = await client.create(kind, wanted, {signal});
+    logger.info({namespace, name}, 'created the platform key; back it up');
+  }
+  const bytes = Buffer.from(secret.data?.[key] ?? '', 'base64');
+  if (bytes.length >= MIN_BYTES) return bytes;
+  throw problem(`${key} has ${bytes.length} bytes; at least ${MIN_BYTES} random bytes are required`);
+}
+
+/** Whether any account's DNS may depend on a key. */
+async function hasClaims(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  for await (const {items} of client.list(DOMAIN_CLAIM, {pageSize: 1, metadataOnly: true, signal})) {
+    if (items.length > 0) return true;
+  }
+  return false;
+}
+
+function lostKey(namespace: string): string {
+  return (
+    'it does not exist, but DomainClaims do. A new key would change the DNS target of every account. ' +
+    `Restore the key from your backup: kubectl apply -n ${namespace} -f platform-key.yaml`
+  );
+}
