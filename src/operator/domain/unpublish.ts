@@ -73,9 +73,9 @@ export async function dropForeignRoute(
     context.removals.forget('route', key);
     return {...view, secret: fresh};
   }
-  if (view.published && harmsNobody(context, view, dnsNamesIn(fresh)) && !admits(context, view)) {
-    return {...view, secret: fresh, isKept: true};
-  }
+  const mayStay = view.published !== undefined && harmsNobody(context, view, dnsNamesIn(fresh));
+  if (!mayStay) context.removals.forget('route', key);
+  else if (!admits(context, view)) return {...view, secret: fresh, isKept: true};
   await deleteRoutes(
     context,
     routeKeyOf(key),

@@ -111,6 +111,7 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
   await claimed(other, moved);
   await tenant.until('a host that has moved is not kept', () => !tenant.ingress(moved));
   expect(tenant.ingress(last)).toBeDefined();
+  await until('only one is left to be held', async () => (await held()) === 1, PATIENCE);
 
   await world.operator().stop();
   await start();
