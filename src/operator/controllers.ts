@@ -79,7 +79,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, orderSchedule, removals, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, removals, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains);
   const controller = manager
@@ -108,6 +108,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   removals.subscribe((_, key) => controller.enqueue(key));
+  prober.subscribe(key => controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
 

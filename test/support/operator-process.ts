@@ -46,6 +46,8 @@ export interface OperatorProcess {
   /** Lines of the log, parsed; those that are not JSON are left out. */
   log(): Promise<Record<string, unknown>[]>;
   readonly logFile: string;
+  /** URL of health and metrics. */
+  readonly address: string;
 }
 
 /** Makes it one file, as it ships, and returns the file: as `program` it starts several times as fast as the source. */
@@ -90,6 +92,7 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     name,
     child,
     logFile,
+    address,
     exited: child.exited,
     stop: child.stop,
     kill: child.kill,

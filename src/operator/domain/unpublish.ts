@@ -29,6 +29,7 @@ export async function finalize(context: Context, key: string): Promise<boolean> 
   }
   context.removals.forget('route', key);
   context.scheduler.unwatch(key);
+  context.prober.unwatch(key);
   return true;
 }
 

@@ -81,6 +81,7 @@ export interface Certificate extends KubeObject {
     conditions?: CertificateCondition[];
     lastFailureTime?: string;
     failedIssuanceAttempts?: number;
+    notBefore?: string;
     notAfter?: string;
     renewalTime?: string;
     revision?: number;

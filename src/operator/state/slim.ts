@@ -121,21 +121,25 @@ export function slimRoute(
 
 interface PlatformObject extends KubeObject {
   spec?: {gatewayClassName?: string; controllerName?: string};
-  status?: {supportedFeatures?: {name: string}[]};
+  status?: {supportedFeatures?: {name: string}[]; addresses?: {value: string}[]};
 }
 
 /** What edge providers read of the platform's own objects. */
 export function slimPlatform(object: PlatformObject): KubeObject {
   const {apiVersion, kind, metadata} = slimMetadata(object);
   const {gatewayClassName, controllerName} = object.spec ?? {};
-  const features = object.status?.supportedFeatures;
+  const {supportedFeatures: features, addresses} = object.status ?? {};
+  const status = {
+    ...(features && {supportedFeatures: features.slice(0, 256).map(({name}) => ({name: cut(name, 64)}))}),
+    ...(addresses && {addresses: addresses.slice(0, 16).map(({value}) => ({value: cut(value)}))}),
+  };
   return {
     ...{apiVersion, kind, metadata},
     spec: {
       ...(gatewayClassName !== undefined && {gatewayClassName: cut(gatewayClassName)}),
       ...(controllerName !== undefined && {controllerName: cut(controllerName)}),
     },
-    ...(features && {status: {supportedFeatures: features.slice(0, 256).map(({name}) => ({name: cut(name, 64)}))}}),
+    ...(Object.keys(status).length > 0 && {status}),
   } as KubeObject;
 }
 

@@ -274,7 +274,8 @@ describe('the messages API', () => {
   });
 
   test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
-    const old = ['--set', 'admission.ownKinds=null,messages.keepPod=null'];
+    const newer = ['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'];
+    const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
     expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
     await expect(template(...old, ...enabled)).resolves.toContain('kind: StatefulSet');
@@ -397,9 +398,9 @@ describe('values', () => {
     await writeFile(values, allOptions);
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
-    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(1);
-    // Two kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
-    const absent = ['ServiceMonitor', 'Certificate', 'Secret'];
+    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
+    // Three kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
+    const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(folder, 'all-rendered.yaml');
     await writeFile(file, others.map(({text}) => text).join('---\n'));
@@ -410,7 +411,10 @@ describe('values', () => {
 const allOptions = `
 imagePullSecrets: [{name: registry}]
 serviceAccount: {name: operator, annotations: {owner: platform}}
-metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}
+metrics:
+  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  prometheusRule: {enabled: true, labels: {release: prometheus}, runbookUrl: 'https://runbooks.example.test/'}
+  dashboards: {enabled: true, labels: {dashboards: '1'}, annotations: {folder: Platform}}
 networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]
