@@ -62,11 +62,11 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
+  const prober = proberOf(parts, edge, stores);
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const {ownRemovals: limits} = config.controller;
   const removals = new Removals({...watch, limits, namespaces: stores.namespaces, namespace});
-  const prober = proberOf(parts, edge, stores);
   const operator: Operator = {
     config,
     names,
@@ -90,12 +90,8 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {certificateRequests} = operator.stores;
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
   const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
-  const warnings = [foreign, promises, () => removals.warning(), () => prober.problem()];
   const warning = () =>
-    warnings
-      .map(each => each())
-      .filter(Boolean)
-      .join(' ') || undefined;
+    [foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
 }
 

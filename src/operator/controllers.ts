@@ -107,8 +107,8 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchIssuance(controller, stores);
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
-  removals.subscribe((_, key) => controller.enqueue(key));
   prober.subscribe(key => controller.enqueue(key));
+  removals.subscribe((_, key) => controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
 
