@@ -63,6 +63,7 @@ const complete: OperatorConfig = {
     propagationSeconds: 172_800,
   },
   admission: {notEnforced: []},
+  probes: {enabled: true, addresses: [], steadySeconds: 15, perSecond: 10, failAfterSeconds: 30, timeoutMs: 5000},
   claims: {lingerSeconds: 86_400},
   controller: {
     workers: 4,

@@ -78,7 +78,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, orderSchedule, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains);
   const controller = manager
@@ -106,6 +106,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchIssuance(controller, stores);
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
+  prober.subscribe(key => controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
 

@@ -5,6 +5,7 @@
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
+import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
@@ -15,6 +16,7 @@ export type DomainConditionType =
   | 'CAAAllowed'
   | 'CertificateReady'
   | 'Routed'
+  | 'Probed'
   | 'Ready'
   | 'Reconciling'
   | 'Stalled';
@@ -83,6 +85,18 @@ export const DOMAIN_REASONS = {
     'Retrying',
     'Waiting',
   ],
+  Probed: [
+    'Answering',
+    'Checking',
+    'Pending',
+    'NoAnswer',
+    'WrongCertificate',
+    'WrongRedirect',
+    'WrongRoute',
+    'EdgeUnreachable',
+    'NotProbed',
+    'Waiting',
+  ],
 } as const;
 
 type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
@@ -135,6 +149,7 @@ const {
   CAAAllowed: caaAllowed,
   CertificateReady: certificateReady,
   Routed: routed,
+  Probed: probed,
 } = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
@@ -377,6 +392,41 @@ export const Routed = {
       'False',
       'TargetNotLive',
       `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
+    ),
+} as const;
+
+export const Probed = {
+  yes: (isProven: boolean) =>
+    probed(
+      'True',
+      'Answering',
+      `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`,
+    ),
+  waiting: () => probed('Unknown', 'Waiting', 'Waiting for the route before probing the host at the edge.'),
+  checking: () => probed('Unknown', 'Checking', 'Nameplate will probe the host at the edge. No action needed.'),
+  pending: () =>
+    probed(
+      'False',
+      'Pending',
+      'Waiting for the edge to answer for the host. This usually takes a few seconds. No action needed.',
+    ),
+  edgeUnreachable: () =>
+    probed(
+      'Unknown',
+      'EdgeUnreachable',
+      'Nameplate cannot reach the edge, so it does not know whether the host is served. Platform team: check the edge and config.probes.addresses.',
+    ),
+  notProbed: () =>
+    probed(
+      'Unknown',
+      'NotProbed',
+      'Hosts are not probed, because config.probes is disabled or the address of the edge is not known.',
+    ),
+  no: (reason: ProbeReason, message: string) =>
+    probed(
+      'False',
+      reason,
+      `${message} Nameplate keeps probing. Ask the platform team to check the edge, its certificate, and its routes for this host.`,
     ),
 } as const;
 

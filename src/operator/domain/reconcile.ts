@@ -1,4 +1,4 @@
-/** The life of a Domain: proof, claim, CAA, certificate, route; then one report. Keep docs/design.md in step. */
+/** The life of a Domain: proof, claim, CAA, certificate, route, probe; then one report. Keep docs/design.md in step. */
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
@@ -11,6 +11,7 @@ import {certify} from './certify.ts';
 import {claimHost} from './claim.ts';
 import type {StepResult} from './conditions.ts';
 import {failedCertificate, failedClaim, failedRoute} from './failed-writes.ts';
+import {probe} from './probe.ts';
 import {Reporter} from './report.ts';
 import {route} from './route.ts';
 import {dropForeignRoute, finalize} from './unpublish.ts';
@@ -43,8 +44,10 @@ export function reconcileDomain(operator: Operator): Reconcile {
       failedCertificate({view, keepsFailing}),
     );
     const routed = await route(context, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
-    const wakeAtMs = await reporter.report(context, view, {accepted, proof, claim, caa, certificate, routed});
-    return outcomeOf([proof, claim, certificate, routed], wakeAtMs, view.nowMs);
+    const probed = probe(context, view, routed);
+    const decided = {accepted, proof, claim, caa, certificate, routed, probed};
+    const wakeAtMs = await reporter.report(context, view, decided);
+    return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
   };
 }
 

@@ -26,6 +26,7 @@ export async function finalize(context: Context, key: string): Promise<boolean> 
     if (isOurs) await releaseClaim(context, claim, certificate);
   }
   context.scheduler.unwatch(key);
+  context.prober.unwatch(key);
   return true;
 }
 

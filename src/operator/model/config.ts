@@ -15,6 +15,7 @@ export interface OperatorConfig {
   readonly certificates: CertificatesConfig;
   readonly routing: RoutingConfig;
   readonly dns: OperatorDnsConfig;
+  readonly probes: ProbesConfig;
   readonly claims: {readonly lingerSeconds: number};
   /** Names of the chart's admission policies that are off or only audit. */
   readonly admission: {readonly notEnforced: readonly string[]};
@@ -37,6 +38,16 @@ export interface PlatformConfig {
   readonly keySecret: {readonly name: string; readonly key: string};
   /** Path of a file to read the platform key from instead. */
   readonly keyFile?: string;
+}
+
+export interface ProbesConfig {
+  readonly enabled: boolean;
+  /** `host`, `host:port`, `ip`, `ip:port`, or `[ip]:port`; empty: what the edge itself reports. */
+  readonly addresses: readonly string[];
+  readonly steadySeconds: number;
+  readonly perSecond: number;
+  readonly failAfterSeconds: number;
+  readonly timeoutMs: number;
 }
 
 export interface PlanConfig {

@@ -1,6 +1,7 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
+import type {Prober} from '../../probe/prober.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -18,6 +19,7 @@ export interface Operator {
   readonly stores: Stores;
   readonly places: Places;
   readonly scheduler: DnsScheduler;
+  readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
   readonly reservations: Reservations;
   readonly edge: EdgeProvider;
