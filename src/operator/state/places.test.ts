@@ -58,7 +58,11 @@ beforeEach(() => {
     const {store, transform} = caches.get(object.kind) ?? {};
     store?.upsert(transform?.({...object, metadata}) ?? object);
   };
-  stores = createStores({cache} as unknown as Manager, config, names, {resources: [INGRESS], platformKinds: []});
+  stores = createStores({cache} as unknown as Manager, config, names, {
+    resources: [INGRESS],
+    platformKinds: [],
+    backends: () => [],
+  });
   places = createPlaces({stores, config});
 });
 

@@ -9,6 +9,7 @@ import type {OperatorConfig} from '../../../src/operator/model/config.ts';
 import {parseConfig} from '../../../src/process/load-config.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 
@@ -103,7 +104,7 @@ describe('an installation', () => {
   });
 
   test('serves the kinds that users apply', async () => {
-    await server.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'helm.sh/chart');
+    await untilEstablished(server.kubectl, '-l', 'helm.sh/chart');
     await server.kubectl('apply', '-f', join(root, 'examples/tenant.yaml'));
     for (const example of ['project.yaml', 'domain.yaml', 'apikey.yaml']) {
       await server.kubectl('apply', '--dry-run=server', '-n', 'acme-shop', '-f', join(root, 'examples', example));
