@@ -10,8 +10,8 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../../src/base/clock.ts';
 import {defaultDnsConfig} from '../../src/dns/config.ts';
-import {createDns} from '../../src/dns/dns.ts';
-import type {WatchedHost} from '../../src/dns/schedule/scheduler.ts';
+import {createDns, type ProofQuestion} from '../../src/dns/dns.ts';
+import type {Watched} from '../../src/schedule/scheduler.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {questionAbout} from '../../test/integration/dns/zones/zone-row.ts';
 import {manyHosts} from './zones.ts';
@@ -36,7 +36,7 @@ const deps = {logger: pino({level: 'silent'}), registry: new Registry(), clock: 
 const {scheduler} = createDns(defaultDnsConfig, deps);
 const verified = new Set<string>();
 const subjects = new Map(
-  hosts.map((host, n): [string, WatchedHost] => {
+  hosts.map((host, n): [string, Watched<ProofQuestion>] => {
     const account = `account ${n % ACCOUNTS}`;
     return [host, {account, uid: host, question: questionAbout(host), urgency: 'pending'}];
   }),

@@ -58,7 +58,7 @@ function storeOptions(): SqliteStoreOptions {
     maxWaitingBytes: config.store.maxWaitingBytes,
     clock: systemClock,
     logger,
-    observe: storeMetrics(registry, () => undefined).observe,
+    observe: storeMetrics(registry, () => undefined, systemClock).observe,
     onFailed: error => {
       throw error;
     },
@@ -117,7 +117,7 @@ function checks() {
 
 async function serveStore(store: MessageStore): Promise<number> {
   const {bodyBytes} = config.limits;
-  const handlers = createHandlers({store, bodyBytes});
+  const handlers = createHandlers({store, bodyBytes, onAccepted: () => {}});
   const app = createApp({...checks(), handlers, bodyBytes, description: {}});
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }

@@ -25,6 +25,10 @@ export const LABEL = {
 export const ANNOTATION = {
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
+  /** On the operator's namespace: until when it may remove what nobody requested to remove, however much it is. */
+  allowRemovalsUntil: `${GROUP}/allow-removals-until`,
+  /** On a Domain that no Project lists any more: it is about to be deleted. */
+  removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */
   firstDeployedAt: `${GROUP}/first-deployed-at`,
   /** On a TLS Secret: when its Domain was removed. */

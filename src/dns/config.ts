@@ -1,4 +1,4 @@
-import type {CheckSettings} from './schedule/pace.ts';
+import type {CheckSettings} from '../schedule/pace.ts';
 
 /** What the platform decides about DNS checks. The operator's configuration file carries it under `dns`. */
 export interface DnsConfig {

@@ -3,13 +3,13 @@ import type {Logger} from 'pino';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {TtlCache} from '../base/ttl-cache.ts';
+import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import type {DnsConfig} from './config.ts';
 import {createDelegations} from './resolve/delegation.ts';
 import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
 import {rootServers} from './resolve/root-hints.ts';
-import {createScheduler, type DnsScheduler} from './schedule/scheduler.ts';
+import {createTargets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
-import {createTargets} from './verdict/targets.ts';
 import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
 import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
 import {type Endpoint, formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './wire/addresses.ts';
@@ -19,11 +19,13 @@ import {createTransport} from './wire/transport.ts';
 // biome-ignore lint/performance/noBarrelFile: the only file of src/dns that the rest of src imports.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
-export type {CheckResult, DnsScheduler} from './schedule/scheduler.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
 
 /** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;
+
+export type DnsScheduler = Scheduler<ProofQuestion, Verdict>;
+export type DnsCheck = CheckResult<Verdict>;
 
 export interface Dns {
   readonly scheduler: DnsScheduler;
@@ -60,8 +62,9 @@ export function createDns(config: DnsConfig, {logger, registry, clock, port = 53
     }
   }
 
-  const scheduler = createScheduler({
+  const scheduler = createScheduler<ProofQuestion, Verdict>({
     verify,
+    shown: ({minTtlSeconds: _, ...shown}) => shown,
     checks: config.checks,
     driftAfterSeconds: config.driftAfterSeconds,
     clock,

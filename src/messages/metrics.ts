@@ -1,4 +1,5 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Clock} from '../base/clock.ts';
 import type {RequestMetrics} from './http/app.ts';
 import type {StoreHealth, StoreObservation} from './store/store.ts';
 
@@ -23,7 +24,22 @@ export function requestMetrics(registry: Registry, holdings: {readonly bytes: nu
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
-  return {observe: (route, status, ms) => seconds.observe({route, status}, ms / 1000)};
+  const accepted = new Counter({
+    name: 'nameplate_messages_accepted_total',
+    help: 'New messages that are stored durably.',
+    registers: [registry],
+  });
+  const refused = new Counter({
+    name: 'nameplate_messages_requests_refused_total',
+    help: 'Requests that were answered with a problem, by operation and code of the problem.',
+    labelNames: ['route', 'reason'],
+    registers: [registry],
+  });
+  return {
+    observe: (route, status, ms) => seconds.observe({route, status}, ms / 1000),
+    accepted: () => accepted.inc(),
+    refused: (route, reason) => refused.inc({route, reason}),
+  };
 }
 
 /** Metrics of the running store. */
@@ -32,8 +48,27 @@ export interface WatchedStore {
   readonly waiting: number;
 }
 
-export function storeMetrics(registry: Registry, store: () => WatchedStore | undefined): StoreMetrics {
+export function storeMetrics(
+  registry: Registry,
+  store: () => WatchedStore | undefined,
+  clock: Pick<Clock, 'now'>,
+): StoreMetrics {
   const registers = [registry];
+  const depth = new Gauge({
+    name: 'nameplate_messages_backlog',
+    help: 'Messages of all accounts that are neither done nor dead, by status.',
+    labelNames: ['status'],
+    registers,
+  });
+  let oldestAt: number | undefined;
+  new Gauge({
+    name: 'nameplate_messages_oldest_age_seconds',
+    help: 'Age of the oldest message that is neither done nor dead; 0 if there is none.',
+    registers,
+    collect() {
+      this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000);
+    },
+  });
   const operations = new Histogram({
     name: 'nameplate_messages_store_batch_operations',
     help: 'Operations per batch.',
@@ -79,6 +114,11 @@ export function storeMetrics(registry: Registry, store: () => WatchedStore | und
       if (observation.kind === 'sweep') {
         lapsed.inc(observation.lapsed);
         deleted.inc(observation.deleted);
+        if (observation.backlog) {
+          depth.set({status: 'queued'}, observation.backlog.queued);
+          depth.set({status: 'leased'}, observation.backlog.leased);
+          ({oldestAt} = observation.backlog);
+        }
         return;
       }
       operations.observe(observation.operations);

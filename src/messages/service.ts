@@ -51,15 +51,16 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const {account, bodyBytes} = config.limits;
   const limiter = new AccountLimiter(account);
   const holdings = new Holdings(holdLimits(config.limits));
+  const metrics = requestMetrics(registry, holdings);
   const app = createApp({
     authenticator,
-    handlers: createHandlers({store, bodyBytes}),
+    handlers: createHandlers({store, bodyBytes, onAccepted: metrics.accepted}),
     holdings,
     limiter,
     clock,
     bodyBytes,
     description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),
-    metrics: requestMetrics(registry, holdings),
+    metrics,
     logger,
   });
   const server = await startApiServer(config.server, app).catch(async (error: unknown) => {
@@ -104,7 +105,7 @@ async function openStore(options: ServiceOptions): Promise<OpenStore> {
   const {config, storeWorker, clock, logger, registry, onFailed} = options;
   const {kind, folder, reserveBytes, maxWaiting, maxWaitingBytes, postgres} = config.store;
   let opened: OpenStore | undefined;
-  const {observe} = storeMetrics(registry, () => opened);
+  const {observe} = storeMetrics(registry, () => opened, clock);
   const rules = rulesOf(config);
   const common = {maxWaiting, maxWaitingBytes, clock, logger, observe};
   if (kind === 'postgres') {

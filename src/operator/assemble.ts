@@ -3,20 +3,26 @@ import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {createDns} from '../dns/dns.ts';
+import {parseAddress} from '../probe/address.ts';
+import {createProber, type Prober} from '../probe/prober.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {gateway} from './edge/gateway.ts';
 import {traefik} from './edge/traefik.ts';
+import {watchOrders} from './issuance/order-metrics.ts';
+import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
+import type {EdgeProvider} from './model/edge-provider.ts';
 import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {createPlaces} from './state/places.ts';
+import {Removals} from './state/removals.ts';
 import {Reservations} from './state/reservations.ts';
-import {createStores} from './state/stores.ts';
+import {createStores, type Stores} from './state/stores.ts';
 
 const edges = {traefik, gateway} as const;
 
@@ -56,14 +62,21 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
+  const prober = proberOf(parts, edge, stores);
+  const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
+  const watch = {clock, logger, registry, events: manager.events, regarding};
+  const {ownRemovals: limits} = config.controller;
+  const removals = new Removals({...watch, limits, namespaces: stores.namespaces, namespace});
   const operator: Operator = {
     config,
     names,
     stores,
     places: createPlaces({stores, config}),
     scheduler,
+    prober,
     orderSchedule: new OrderSchedule(),
     reservations: new Reservations(),
+    removals,
     edge,
     events: manager.events,
     logger,
@@ -71,13 +84,41 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   };
   addControllers(manager, operator);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
+  manager.run({name: 'probes', run: signal => prober.start(signal)});
+  manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
+  watchOrders(operator, registry);
   const {certificateRequests} = operator.stores;
-  const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
-  const watch = {clock, logger, registry, events: manager.events, regarding};
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
   const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
-  const warning = () => [foreign(), promises()].filter(Boolean).join(' ') || undefined;
+  const warning = () =>
+    [foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
+}
+
+/** Without addresses in the configuration, the edge must report its own. */
+function proberOf(
+  {config: {probes}, clock, registry, logger}: OperatorParts,
+  edge: EdgeProvider,
+  {platform}: Stores,
+): Prober {
+  const configured = probes.addresses.map(parseAddress);
+  return createProber({
+    settings: probes,
+    addresses: () => {
+      if (!probes.enabled) return [];
+      return configured.length > 0 ? configured : (edge.addresses?.(platform) ?? []).map(parseAddress);
+    },
+    clock,
+    registry,
+    onError: (key, error) => logger.error({key, err: error}, 'a probe failed unexpectedly'),
+    onReachable: (isReachable, why) =>
+      isReachable
+        ? logger.info('The edge can be reached again.')
+        : logger.warn(
+            {why},
+            'Probes cannot reach the edge. Hosts keep their state. Check the edge and config.probes.addresses.',
+          ),
+  });
 }
 
 function leaderElection({controller}: OperatorConfig, namespace: string) {

@@ -365,6 +365,39 @@ const dns = section('How the DNS of custom domains is checked.', {
   ),
 });
 
+const probes = section(
+  'Visits to each host at the edge, which must show its certificate and its route before it is Live.',
+  {
+    enabled: {type: 'boolean', default: true, description: 'Probe the edge, if its address is known.'},
+    addresses: {
+      type: 'array',
+      maxItems: 4,
+      items: {
+        type: 'string',
+        title: 'a host name or an IP address, with or without a port',
+        pattern: String.raw`^((${label}\.)*${label}(:\d{1,5})?|${ipv4}(:\d{1,5})?|${ipv6}|\[${ipv6}\](:\d{1,5})?)$`,
+        examples: ['traefik.traefik.svc', '192.0.2.10:8443'],
+      },
+      default: [],
+      description:
+        'Where the edge listens for HTTPS; the first one that answers is used. If empty, the addresses in the status of the Gateway. Traefik reports none: name its Service, or hosts are not probed.',
+    },
+    steadySeconds: seconds(15, 1, 'Pause between two probes of a host, unless there are too many hosts.'),
+    perSecond: count(
+      10,
+      1,
+      1000,
+      'Probes per second, at most, of hosts that answer. With more hosts, the pause grows.',
+    ),
+    failAfterSeconds: seconds(
+      30,
+      1,
+      'How long the probes of a live host must show a wrong certificate, a wrong route, or no answer before it is Degraded. Nothing is withdrawn.',
+    ),
+    timeoutMs: milliseconds(5000, 'Time limit for one probe.'),
+  },
+);
+
 const leaderElection = section('With several replicas, one is the leader and the others are on standby.', {
   enabled: {type: 'boolean', default: true, description: 'Disable it only for a single, manually started process.'},
   leaseName: {...kubernetesName, examples: ['nameplate'], default: 'nameplate', description: 'Name of the Lease.'},
@@ -416,6 +449,7 @@ export const operatorConfigSchema: Schema = {
     certificates,
     routing,
     dns,
+    probes,
     claims: section('Which account holds a host or a key.', {
       lingerSeconds: seconds(
         day,
@@ -439,10 +473,26 @@ export const operatorConfigSchema: Schema = {
         1,
         'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
       ),
+      ownRemovals: section(
+        'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
+        {
+          perAccount: count(10, 1, 1_000_000, 'How many the operator may make of one account.'),
+          total: count(25, 1, 1_000_000, 'How many it may make of all accounts together.'),
+          windowSeconds: seconds(day, 1, 'The length of the window.'),
+        },
+      ),
       leaderElection,
     }),
     server: section('The server for /healthz, /readyz, and /metrics.', {
       port: count(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
+    }),
+    metrics: section('What /metrics shows.', {
+      perDomain: {
+        type: 'boolean',
+        default: false,
+        description:
+          'State, reason, and expiry of the certificate for each Domain, in addition to totals: two time series per Domain.',
+      },
     }),
     log: section('Logs are written to standard output as JSON lines.', {
       level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The lowest level that is logged.'),

@@ -63,10 +63,12 @@ const complete: OperatorConfig = {
     propagationSeconds: 172_800,
   },
   admission: {notEnforced: []},
+  probes: {enabled: true, addresses: [], steadySeconds: 15, perSecond: 10, failAfterSeconds: 30, timeoutMs: 5000},
   claims: {lingerSeconds: 86_400},
   controller: {
     workers: 4,
     reportFailuresAfterSeconds: 300,
+    ownRemovals: {perAccount: 10, total: 25, windowSeconds: 86_400},
     leaderElection: {
       enabled: true,
       leaseName: 'nameplate',
@@ -76,6 +78,7 @@ const complete: OperatorConfig = {
     },
   },
   server: {port: 8080},
+  metrics: {perDomain: false},
   log: {level: 'info'},
 };
 

@@ -34,22 +34,35 @@ test('reports everything that is off', () => {
   expect(edge).toContain('Traefik 3.6.10 is too old');
 });
 
+const FOLLOW = {dns01: {cnameStrategy: 'Follow'}};
+const CLUSTER_IP = {http01: {ingress: {serviceType: 'ClusterIP'}}};
+
 test.each([
-  {solvers: [{http01: {ingress: {}}}], reported: true},
-  {solvers: [{http01: {ingress: {serviceType: 'ClusterIP'}}}, {http01: {gatewayHTTPRoute: {}}}], reported: true},
-  {solvers: [{http01: {ingress: {serviceType: 'ClusterIP'}}}, {dns01: {}}], reported: false},
-  {solvers: undefined, reported: false},
-])('an issuer with the solvers $solvers may run out of node ports: $reported', ({solvers, reported}) => {
+  {solvers: [{http01: {ingress: {}}}], reported: ['a node port']},
+  {solvers: [CLUSTER_IP, {http01: {gatewayHTTPRoute: {}}}], reported: ['a node port']},
+  {solvers: [CLUSTER_IP, FOLLOW], reported: []},
+  {solvers: [CLUSTER_IP, {...FOLLOW, selector: {dnsZones: ['apps.test']}}], reported: []},
+  {solvers: [CLUSTER_IP, {...FOLLOW, selector: {matchLabels: {a: 'b'}}}], reported: ['CNAMEs']},
+  {solvers: [FOLLOW, {http01: {ingress: {}}}], reported: ['a node port', 'CNAMEs']},
+  {solvers: [{...FOLLOW, selector: {}, waitInsteadOfSelfCheck: '30s'}], reported: ['CNAMEs']},
+  {solvers: [{...FOLLOW, selector: {dnsNames: ['*.apps.test']}}, {dns01: {}}], reported: ['CNAMEs']},
+  {solvers: [{dns01: {}, waitInsteadOfSelfCheck: '30s'}], reported: []},
+  {solvers: undefined, reported: []},
+])('an issuer with the solvers $solvers is reported for $reported', ({solvers, reported}) => {
   const ref = (name: string) => ({name, kind: 'ClusterIssuer', group: 'cert-manager.io'});
   const certificates = {
     issuerRef: ref('letsencrypt'),
     formerIssuerRefs: [ref('gone'), {...ref('own'), kind: 'Issuer'}],
+    approval: {tenantCertificates: {hosts: [ref('letsencrypt'), ref('tenants')]}},
   };
   const acme = {server: 'https://acme.test', ...(solvers && {solvers})};
   const issuer: Issuer = {apiVersion: 'cert-manager.io/v1', kind: 'ClusterIssuer', metadata: {name: ''}, spec: {acme}};
   const cached = new Map(
-    ['letsencrypt', 'own', 'unlisted'].map(name => [name, slimClusterIssuer({...issuer, metadata: {name}})]),
+    ['letsencrypt', 'tenants', 'own', 'unlisted'].map(name => [name, slimClusterIssuer({...issuer, metadata: {name}})]),
   );
   const found = issuerProblems({certificates} as unknown as OperatorConfig, cached);
-  expect(found).toEqual(reported ? [expect.stringContaining('ClusterIssuer letsencrypt gives each')] : []);
+  const expected = ['letsencrypt', 'tenants'].flatMap(name =>
+    reported.map(part => expect.stringMatching(new RegExp(`^ClusterIssuer ${name} .*${part}`))),
+  );
+  expect(found).toEqual(expected);
 });

@@ -1,7 +1,7 @@
 /**
  * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, versions of
- * cert-manager or the edge that are too old, and solvers that compete with tenants for node ports. The log, /readyz, and
- * a metric report it; the operator keeps running.
+ * cert-manager or the edge that are too old, and solvers with which a tenant can stop everyone's certificates. The log,
+ * /readyz, and a metric report it; the operator keeps running.
  */
 import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
@@ -66,17 +66,25 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
   return () => problems().join(' ') || undefined;
 }
 
-/** Tenants share the cluster's node ports, and 28 Services use them up. */
+/** Solvers with which one tenant can stop everyone's certificates; each text continues after the issuer's name. */
+const SOLVER_PROBLEMS = {
+  takesNodePorts:
+    "gives each HTTP-01 solver a node port, and a tenant can use up the cluster's node ports: then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
+  followsCnames:
+    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST, and a tenant whose name servers answer with one CNAME after another can occupy all its workers: then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
+} as const;
+
 export function issuerProblems(
-  {certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig,
+  {certificates: {issuerRef, formerIssuerRefs, approval}}: OperatorConfig,
   clusterIssuers: Pick<ReadonlyStore<Issuer>, 'get'>,
 ): string[] {
-  const listed = [issuerRef, ...formerIssuerRefs].filter(({kind}) => kind === 'ClusterIssuer');
-  const exposed = listed.map(({name}) => clusterIssuers.get(name)).filter(issuer => issuer?.takesNodePorts);
-  return exposed.map(
-    issuer =>
-      `ClusterIssuer ${issuer?.metadata.name} gives each HTTP-01 solver a node port, and a tenant can use up the cluster's node ports: then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.`,
-  );
+  const listed = [issuerRef, ...formerIssuerRefs, ...approval.tenantCertificates.hosts];
+  const names = new Set(listed.filter(({kind}) => kind === 'ClusterIssuer').map(({name}) => name));
+  return [...names].flatMap(name => {
+    const issuer = clusterIssuers.get(name);
+    const found = (['takesNodePorts', 'followsCnames'] as const).filter(problem => issuer?.[problem]);
+    return found.map(problem => `ClusterIssuer ${name} ${SOLVER_PROBLEMS[problem]}`);
+  });
 }
 
 export function configuredProblems({admission, certificates, routing}: OperatorConfig): string[] {

@@ -4,7 +4,7 @@ import {findCondition} from '../api/conditions.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
 import {REDIRECT_REASONS} from './domain/conditions.ts';
-import {MAX_REDIRECTS} from './domain/redirect.ts';
+import {MAX_REDIRECTS} from './edge/redirect.ts';
 import type {Domain} from './model/kinds.ts';
 import {isManaged} from './model/project-hosts.ts';
 import {INDEX} from './state/stores.ts';

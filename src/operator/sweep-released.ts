@@ -5,8 +5,9 @@ import type {Reconcile} from '../runtime/controller/controller.ts';
 import {after, done} from '../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../runtime/kube/object.ts';
 import {lastOrderMs, rememberMs} from './issuance/order-history.ts';
-import {DOMAIN_CLAIM, SECRET} from './model/kinds.ts';
-import type {Operator} from './state/context.ts';
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './model/kinds.ts';
+import type {ApiAccess, Operator} from './state/context.ts';
+import {BEHIND_MS, isGone} from './state/fresh.ts';
 import {domainKeyOf, inNamespace, type Stores} from './state/stores.ts';
 
 /** Keys are those of the TLS Secrets with our label. */
@@ -33,6 +34,7 @@ export function reconcileRetainedSecret({stores, config, clock}: Operator): Reco
     }
     const leftMs = Date.parse(retainedSince) + retentionMs - clock.now();
     if (leftMs > 0) return after(leftMs);
+    if (!(await isLeft({client, signal}, secret))) return after(BEHIND_MS);
     const {uid, resourceVersion} = secret.metadata;
     const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
     await client.delete(SECRET, objectKey(secret), {preconditions, signal});
@@ -47,6 +49,14 @@ function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>):
   if (project !== undefined) return projects.get(inNamespace(secret, project)) !== undefined;
   const [domainKey] = domainKeyOf(secret) ?? [];
   return domainKey === undefined || domains.get(domainKey) !== undefined;
+}
+
+/** Whether the API server, too, has nothing that uses the Secret. */
+async function isLeft(api: ApiAccess, secret: DeepReadonly<KubeObject>): Promise<boolean> {
+  const project = secret.metadata.labels?.[LABEL.project];
+  if (project !== undefined) return isGone(api, PROJECT, inNamespace(secret, project));
+  const [domainKey] = domainKeyOf(secret) ?? [];
+  return domainKey !== undefined && isGone(api, DOMAIN, domainKey);
 }
 
 /**

@@ -1,25 +1,33 @@
 /**
- * Faults that affect all tenants: killed operators, an operator outage, DNS down. Run one after another, without other
+ * Faults that affect all tenants: killed operators, an operator outage, DNS, cert-manager, or the edge down. Run one after another, without other
  * tests.
  */
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
 import {afterEach, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
-import {NAMESPACE} from '../../src/operator/model/kinds.ts';
+import {routeName} from '../../src/operator/model/derived-names.ts';
+import {NAMESPACE, SECRET} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
 import {kill, scale} from '../support/pods.ts';
+import {selfSigned} from '../support/self-signed.ts';
 import {POD} from '../support/workload.ts';
 import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 
 const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
 const DNS = ['ns1', 'ns2', 'resolver'].map(name => ({namespace: 'dns', name}));
+const CERT_MANAGER = {namespace: 'cert-manager', name: 'cert-manager'};
+const EDGE = {namespace: 'traefik', name: 'traefik'};
 const WAIT = {timeoutMs: 90_000};
 
 afterEach(async () => {
-  await Promise.all([scale(admin, OPERATOR, 2), ...DNS.map(server => scale(admin, server, 1))]);
+  const single = [...DNS, CERT_MANAGER, EDGE];
+  await Promise.all([scale(admin, OPERATOR, 2), ...single.map(each => scale(admin, each, 1))]);
 });
 
 it('operators are killed while domains go live: all become live, and nothing is created twice', async () => {
@@ -109,6 +117,49 @@ it('a namespace can be deleted while the operator is down; once it is back, it c
   expect(attempts.names()).toEqual(before);
   expect(failuresOf(await observed.stop())).toEqual([]);
   await attempts.stop();
+});
+
+it('the edge presents another certificate: the host says so, and only that host', async () => {
+  const [wrong, right] = await Promise.all([newClusterTenant('probe-wrong'), newClusterTenant('probe-right')]);
+  const [host, other] = [wrong.host('shop'), right.host('shop')];
+  await Promise.all([wrong.goLive({primary: host}), right.goLive({primary: other})]);
+  await wrong.sees(host, {Probed: 'Answering'});
+
+  await scale(admin, CERT_MANAGER, 0); // it would replace the Secret
+  const folder = await mkdtemp(join(tmpdir(), 'foreign-'));
+  const {cert, key} = await selfSigned(folder, 'foreign', 'DNS:foreign.example.com').finally(() =>
+    rm(folder, {recursive: true}),
+  );
+  const data = {'tls.crt': cert.toString('base64'), 'tls.key': key.toString('base64')};
+  await admin.patch(SECRET, {namespace: wrong.namespace, name: routeName(wrong.namespace, host)}, {data});
+  await wrong.sees(host, {
+    state: 'Degraded',
+    CertificateReady: 'Issued',
+    Probed: 'WrongCertificate',
+    Ready: 'WrongCertificate',
+  });
+  await right.sees(other, {state: 'Live', Probed: 'Answering'});
+
+  await scale(admin, CERT_MANAGER, 1);
+  await wrong.sees(host, {state: 'Live', Probed: 'Answering'});
+});
+
+it('the edge cannot be reached: live hosts stay live, new ones follow, and the operator says so', async () => {
+  const tenant = await newClusterTenant('probe-edge');
+  const [host, young] = [tenant.host('shop'), tenant.host('young')];
+  await tenant.goLive({primary: host});
+  await scale(admin, EDGE, 0);
+  await tenant.applyProject({primary: host, aliases: [young]});
+  await tenant.createRecords(young);
+  await tenant.sees(young, {state: 'Live', Probed: 'EdgeUnreachable'});
+  await tenant.sees(host, {state: 'Live', Probed: 'Answering'});
+  const pod = `/api/v1/namespaces/${OPERATOR.namespace}/pods/${await leaderPod(cluster)}:8080/proxy`;
+  const says = async () =>
+    (await cluster.kubectl('get', '--raw', `${pod}/readyz?verbose`)).includes('cannot be reached');
+  await until('the operator says so', says, WAIT);
+
+  await scale(admin, EDGE, 1);
+  await tenant.sees(young, {state: 'Live', Probed: 'Answering'});
 });
 
 it('DNS is down for longer than drift takes: no live domain is demoted, and new ones wait and continue automatically', async () => {

@@ -20,6 +20,7 @@ interface Challenge extends KubeObject {
 const CHALLENGE: ResourceType<Challenge> = kindOf('acme.cert-manager.io', 'Challenge');
 const SOLVER = {labelSelector: 'acme.cert-manager.io/http01-solver=true'};
 const WAIT = {timeoutMs: 60_000};
+const TSIG_SECRET = {name: 'updates', key: 'secret'};
 
 export function solvingByDns(): void {
   let server: UpdateServer;
@@ -32,7 +33,7 @@ export function solvingByDns(): void {
     const tenant = await newClusterTenant('dns01', {issuer: 'none'});
     const host = tenant.host('shop');
     const record = await delegate(tenant, host);
-    await createIssuer(admin, tenant, ISSUER_NAME, server, {waitInsteadOfSelfCheck: '0s'});
+    await createIssuer(admin, tenant, ISSUER_NAME, [{...solverAt(server), waitInsteadOfSelfCheck: '0s'}], server);
     const {namespace} = tenant;
     const challenges = new Map<string, object>();
     const solvers = new Set<string>();
@@ -55,13 +56,29 @@ export function solvingByDns(): void {
     expect([...solvers]).toEqual([]);
   });
 
+  it('a custom host beside a DNS-01 solver of the platform’s zones goes live by HTTP-01', async () => {
+    const tenant = await newClusterTenant('dns01-zones', {issuer: 'none'});
+    const host = tenant.host('shop');
+    await delegate(tenant, host);
+    const ofPlatform = {...solverAt(server), selector: {dnsZones: [cluster.info.baseDomain]}};
+    const {className} = cluster.info.ingress;
+    const byHttp = {http01: {ingress: {ingressClassName: className, serviceType: 'ClusterIP'}}};
+    await createIssuer(admin, tenant, ISSUER_NAME, [ofPlatform, byHttp], server);
+    const types = new Set<string>();
+    const stop = follow(admin, CHALLENGE, {namespace: tenant.namespace}, ({spec}) => types.add(spec.type));
+    await tenant.goLive({primary: host});
+    await stop();
+    expect([...types]).toEqual(['HTTP-01']);
+  });
+
   it('a DNS-01 challenge whose namespace loses the host is withdrawn, and cert-manager removes its record', async () => {
     const attacker = await newAttacker('dns01-lost');
     const {self} = attacker;
     const host = self.host('shop');
     const record = await delegate(self, host);
     await self.goLive({primary: host});
-    await createIssuer(attacker.client, self, TENANTS_ISSUER, server, {waitInsteadOfSelfCheck: '1h'});
+    const solvers = [{...solverAt(server), waitInsteadOfSelfCheck: '1h'}];
+    await createIssuer(attacker.client, self, TENANTS_ISSUER, solvers, server);
     await orderFromTenantsIssuer(attacker, 'more', host);
     await until('the challenge is in DNS', async () => (await server.txt(record)).length === 1, WAIT);
     await self.applyProject(undefined);
@@ -78,21 +95,22 @@ async function delegate({namespace}: ClusterTenant, host: string): Promise<strin
   return record;
 }
 
-/** At the platform's ACME CA. cert-manager's own check of DNS always takes a minute, so it only waits. */
+/** cert-manager's own check of DNS always takes a minute. */
+function solverAt({key}: UpdateServer) {
+  const tsig = {tsigKeyName: key.name, tsigAlgorithm: 'HMACSHA256', tsigSecretSecretRef: TSIG_SECRET};
+  return {dns01: {cnameStrategy: 'Follow', rfc2136: {nameserver: ADDRESSES.challenges, ...tsig}}};
+}
+
+/** At the platform's ACME CA. */
 async function createIssuer(
   by: KubeClient,
   {namespace}: ClusterTenant,
   name: string,
+  solvers: readonly object[],
   {key}: UpdateServer,
-  wait: {waitInsteadOfSelfCheck: string},
 ): Promise<void> {
-  const tsigSecretSecretRef = {name: 'updates', key: 'secret'};
-  const metadata = {namespace, name: tsigSecretSecretRef.name};
-  const data = {stringData: {[tsigSecretSecretRef.key]: key.secret}};
-  await by.apply(SECRET, {apiVersion: 'v1', kind: 'Secret', metadata, ...data});
-  const tsig = {tsigKeyName: key.name, tsigAlgorithm: 'HMACSHA256', tsigSecretSecretRef};
-  const rfc2136 = {nameserver: ADDRESSES.challenges, ...tsig};
-  const solvers = [{...wait, dns01: {cnameStrategy: 'Follow', rfc2136}}];
+  const data = {stringData: {[TSIG_SECRET.key]: key.secret}};
+  await by.apply(SECRET, {apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name: TSIG_SECRET.name}, ...data});
   for (const {object} of await issuerObjects(admin, cluster.info, namespace, 'acme')) {
     const {acme} = (object as {spec?: {acme?: object}}).spec ?? {};
     const spec: object = {acme: {...acme, solvers}};

@@ -33,6 +33,8 @@ export interface OperatorProcess {
   stop(): Promise<void>;
   /** SIGKILL: it ends in the midst of whatever it does. */
   kill(): Promise<void>;
+  /** SIGSTOP: it does nothing, and does not know it, until the function that is returned is called. */
+  pause(): () => void;
   /** Whether /readyz says ready. */
   ready(): Promise<boolean>;
   /** The body of /readyz. */
@@ -44,6 +46,8 @@ export interface OperatorProcess {
   /** Lines of the log, parsed; those that are not JSON are left out. */
   log(): Promise<Record<string, unknown>[]>;
   readonly logFile: string;
+  /** URL of health and metrics. */
+  readonly address: string;
 }
 
 /** Makes it one file, as it ships, and returns the file: as `program` it starts several times as fast as the source. */
@@ -88,9 +92,14 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     name,
     child,
     logFile,
+    address,
     exited: child.exited,
     stop: child.stop,
     kill: child.kill,
+    pause: () => {
+      process.kill(child.pid, 'SIGSTOP');
+      return () => void process.kill(child.pid, 'SIGCONT');
+    },
     ready: async () => (await fetch(`${address}/readyz`)).ok,
     readiness: async () => (await fetch(`${address}/readyz`)).text(),
     metrics,

@@ -15,6 +15,8 @@ import {REASON_BYTES} from './schemas.ts';
 export interface HandlerOptions {
   readonly store: MessageStore;
   readonly bodyBytes: number;
+  /** A new message was stored. */
+  readonly onAccepted: () => void;
 }
 
 /** Whose request it is, and what it is about. */
@@ -33,11 +35,12 @@ type Handler<Input> = (subject: Subject, input: Input) => Promise<Answer>;
 
 export type Handlers = {readonly [Name in keyof Inputs]: Handler<Inputs[Name]>};
 
-export function createHandlers({store, bodyBytes}: HandlerOptions): Handlers {
+export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): Handlers {
   return {
     submit: async ({account, raw}, {body: {message}, headers: {'idempotency-key': key}}) => {
       const idempotency = key === undefined ? undefined : idempotencyOf(key, raw);
       const outcome = await store.append({account, message, ...(idempotency && {idempotency})});
+      if (outcome.kind === 'appended') onAccepted();
       switch (outcome.kind) {
         case 'mismatch':
           return problem(

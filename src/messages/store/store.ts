@@ -129,7 +129,15 @@ export interface RetentionOptions {
 /** For metrics. */
 export type StoreObservation =
   | {readonly kind: 'batch'; readonly operations: number; readonly commitMs: number}
-  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number};
+  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number; readonly backlog?: Backlog};
+
+/** The messages of all accounts that are neither done nor dead. */
+export interface Backlog {
+  readonly queued: number;
+  readonly leased: number;
+  /** When the oldest was submitted; absent if there is none. */
+  readonly oldestAt?: number;
+}
 
 /**
  * - ok

@@ -10,7 +10,7 @@ import {requestedAttribute, requestedHost, requestedServices} from '../model/cer
 import type {IssuerRef} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import {holderOf} from '../model/holder.ts';
-import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {Places} from '../state/places.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
@@ -36,17 +36,12 @@ type DenialReason =
 /** What a decision depends on; the command `review` has only this part of an operator. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
   readonly places: Pick<Places, 'has'>;
-  readonly stores: Pick<Stores, 'namespaces' | 'claims' | 'projects' | 'certificates' | 'issuers'>;
+  readonly stores: {
+    readonly [store in 'namespaces' | 'claims' | 'certificates' | 'issuers']: Pick<Stores[store], 'get'>;
+  } & {readonly projects: Pick<Stores['projects'], 'byIndex'>};
 }
 
-/** A source of claims other than the cache, for a final decision. */
-export type ClaimOf = (host: string) => DeepReadonly<DomainClaim> | undefined;
-
-export function decide(
-  operator: DecisionBasis,
-  request: DeepReadonly<CertificateRequest>,
-  claimOf?: ClaimOf,
-): Decision {
+export function decide(operator: DecisionBasis, request: DeepReadonly<CertificateRequest>): Decision {
   const {approval} = operator.config.certificates;
   const {namespace = ''} = request.metadata;
   if (approval.exemptNamespaces.includes(namespace)) {
@@ -69,7 +64,7 @@ export function decide(
       'Nameplate approves a certificate for exactly one host, and for servers only. List the hosts in spec.domains of a Project: each gets a certificate of its own.',
     );
   }
-  const how = howHeld(operator, namespace, host, claimOf);
+  const how = howHeld(operator, namespace, host);
   if (!how) {
     return denied(
       'HostNotHeld',
@@ -91,11 +86,10 @@ function howHeld(
   {stores, config, places}: DecisionBasis,
   namespace: string,
   host: string,
-  claimOf: ClaimOf = name => stores.claims.get(name),
 ): 'HostHeld' | 'DefaultHost' | undefined {
   const object = stores.namespaces.get(namespace);
   if (!object || object.metadata.deletionTimestamp) return undefined;
-  if (holderOf(claimOf(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
+  if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit for the base domain
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
   return project && places.has(project) ? 'DefaultHost' : undefined;

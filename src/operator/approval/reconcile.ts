@@ -16,9 +16,10 @@ import {
   isWithdrawable,
   requestedHost,
 } from '../model/certificate-request.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {type Decision, decide} from './decide.ts';
+import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
 import {accountOfObject, Slots} from './slots.ts';
 import {failRequest, withdrawRequest} from './withdraw.ts';
@@ -56,7 +57,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
     if (needsSlot && !reserveSlot(operator, request)) return after(1000);
     const isWritten = await operator.reservations.releaseUnless(request, async () => {
-      const fresh = await decideFreshly(context, request);
+      const fresh = await decideFreshly(context, request, {isDenied: decision.type === 'Denied'});
       if (fresh.decision.type !== decision.type) return false;
       await writeDecision(context, request, fresh.decision);
       return true;
@@ -72,28 +73,8 @@ function reserveSlot(operator: Operator, request: DeepReadonly<CertificateReques
   return true;
 }
 
-export interface FreshDecision {
-  readonly decision: Decision;
-  /** The claim of the host, as it was read for the decision. */
-  readonly claim: DeepReadonly<DomainClaim> | undefined;
-}
-
-/**
- * Decides by the claim in the API server: an approval, like its withdrawal, must not depend on a cache that lags
- * behind.
- */
-export async function decideFreshly(
-  context: Context,
-  request: DeepReadonly<CertificateRequest>,
-): Promise<FreshDecision> {
-  const host = requestedHost(request);
-  const claim =
-    host === undefined ? undefined : await context.client.get(DOMAIN_CLAIM, {name: host}, {signal: context.signal});
-  return {decision: decide(context, request, () => claim), claim};
-}
-
 async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
-  const {decision} = await decideFreshly(context, request);
+  const {decision} = await decideFreshly(context, request, {isDenied: true});
   if (decision.type === 'Approved') return;
   const {reason, message} = decision;
   const host = requestedHost(request) ?? '';

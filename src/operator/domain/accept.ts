@@ -2,6 +2,7 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {MAX_REDIRECTS, redirectEnd} from '../edge/redirect.ts';
 import {plansWithDomains} from '../model/account.ts';
 import type {Project} from '../model/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
@@ -9,11 +10,11 @@ import {isOlder} from '../state/ages.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
-import {MAX_REDIRECTS, redirectEnd} from './redirect.ts';
 import type {DomainView} from './view.ts';
 
 export function accept(operator: Operator, view: DomainView): DomainCondition {
-  const {host, project, namespace, domain, holder} = view;
+  const {key, host, project, namespace, domain, holder} = view;
+  if (operator.removals.isHeld('domain', key)) return Accepted.removalHeld(domain.spec.projectRef.name);
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
@@ -27,7 +28,7 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
 }
 
 /** The platform's own zones, everything beneath them, and their parents. */
-function reservedZone(host: string, {config}: Operator): string | undefined {
+export function reservedZone(host: string, {config}: Operator): string | undefined {
   const {baseDomain, targetDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain];
   return (

@@ -126,7 +126,8 @@ async function startFreshAttempt(
 ): Promise<void> {
   const {apiVersion, kind, metadata} = certificate;
   if (state.kind === 'issuing') {
-    const preconditions = metadata.uid ? {uid: metadata.uid} : {};
+    const {uid, resourceVersion} = metadata; // not one that was issued meanwhile
+    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
     await client.delete(CERTIFICATE, objectKey(certificate), {preconditions, signal});
     return;
   }
@@ -141,7 +142,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, nowMs}: DomainView,
+  {host, claim, nowMs, isKept = false}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {
@@ -155,7 +156,7 @@ function judge(
     case 'issued':
       return {condition: CertificateReady.issued(notAfter), usable: true};
     case 'misnamed': {
-      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names);
+      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names, isKept);
       return {condition, usable: false, ...later};
     }
     case 'renewal-failing':

@@ -5,8 +5,9 @@
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {type Certificate, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
+import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
 import type {ApiAccess, Context, Operator} from '../state/context.ts';
+import {isGone} from '../state/fresh.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
 import type {Proof} from './verify.ts';
 import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
@@ -27,7 +28,7 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
     await recordFailure(context, view, claim);
     return holds(claim);
   }
-  const refusal = holder === 'another' && claim ? refuseMove(context, view, claim, mayStart) : undefined;
+  const refusal = holder === 'another' && claim ? await refuse(context, view, claim, mayStart) : undefined;
   if (refusal) {
     // A namespace that moved to another account keeps serving its hosts; a deleted namespace serves nothing.
     return {condition: refusal, holds: false, lost: claim?.spec.namespace !== view.namespace};
@@ -55,6 +56,20 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
 
 function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
   return {condition: Claimed.yes(claim.spec.since), holds: true, lost: false};
+}
+
+/** As `refuseMove`, and confirms that a Domain of the same account is gone before its host moves. */
+async function refuse(
+  context: Context,
+  view: DomainView,
+  claim: DeepReadonly<DomainClaim>,
+  mayStart: boolean,
+): Promise<DomainCondition | undefined> {
+  const refusal = refuseMove(context, view, claim, mayStart);
+  const {account, namespace} = claim.spec;
+  if (refusal || account !== view.account.id) return refusal;
+  const isLeft = await isGone(context, DOMAIN, `${namespace}/${view.host}`);
+  return isLeft ? undefined : Claimed.heldBySibling(view.host, namespace);
 }
 
 /**

@@ -5,6 +5,7 @@
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
+import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
@@ -15,6 +16,7 @@ export type DomainConditionType =
   | 'CAAAllowed'
   | 'CertificateReady'
   | 'Routed'
+  | 'Probed'
   | 'Ready'
   | 'Reconciling'
   | 'Stalled';
@@ -29,6 +31,7 @@ export const DOMAIN_REASONS = {
     'HostInOtherProject',
     'PlanRequired',
     'PlanLimitReached',
+    'RemovalHeld',
     'NoSuccessfulDeploy',
     'RedirectLoop',
     'RedirectChainTooLong',
@@ -77,10 +80,23 @@ export const DOMAIN_REASONS = {
     'GatewayNotFound',
     'GatewayUnsuitable',
     'TargetNotLive',
+    'RemovalHeld',
     'Pending',
     'NotAccepted',
     'Refused',
     'Retrying',
+    'Waiting',
+  ],
+  Probed: [
+    'Answering',
+    'Checking',
+    'Pending',
+    'NoAnswer',
+    'WrongCertificate',
+    'WrongRedirect',
+    'WrongRoute',
+    'EdgeUnreachable',
+    'NotProbed',
     'Waiting',
   ],
 } as const;
@@ -105,6 +121,7 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>(
   'HostInOtherProject',
   'PlanRequired',
   'PlanLimitReached',
+  'RemovalHeld',
   'RedirectLoop',
   'RedirectChainTooLong',
   'RedirectTargetNotOurs',
@@ -135,9 +152,16 @@ const {
   CAAAllowed: caaAllowed,
   CertificateReady: certificateReady,
   Routed: routed,
+  Probed: probed,
 } = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
+  removalHeld: (project: string) =>
+    accepted(
+      'False',
+      'RemovalHeld',
+      `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`,
+    ),
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
   invalidHost: (problem: string) =>
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
@@ -253,6 +277,9 @@ export const CaaAllowed = {
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
 } as const;
 
+const REMOVALS_HELD =
+  'It has concluded too many such removals, so it waits. The platform team must find the cause and can then allow them.';
+
 const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
@@ -312,11 +339,16 @@ export const CertificateReady = {
       'OrderBudget',
       `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`,
     ),
-  wrongNames: (host: string, {kind, name}: {readonly kind: string; readonly name: string}, names: string) =>
+  wrongNames: (
+    host: string,
+    {kind, name}: {readonly kind: string; readonly name: string},
+    names: string,
+    isKept: boolean,
+  ) =>
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host ${isKept ? 'should not be' : 'is not'} routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
@@ -357,6 +389,12 @@ export const Routed = {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
+  removalHeld: (host: string) =>
+    routed(
+      'True',
+      'RemovalHeld',
+      `The certificate of ${host} names other hosts, so Nameplate would remove this route. ${REMOVALS_HELD}`,
+    ),
   pending: (what: string) =>
     routed(
       'Unknown',
@@ -377,6 +415,41 @@ export const Routed = {
       'False',
       'TargetNotLive',
       `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
+    ),
+} as const;
+
+export const Probed = {
+  yes: (isProven: boolean) =>
+    probed(
+      'True',
+      'Answering',
+      `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`,
+    ),
+  waiting: () => probed('Unknown', 'Waiting', 'Waiting for the route before probing the host at the edge.'),
+  checking: () => probed('Unknown', 'Checking', 'Nameplate will probe the host at the edge. No action needed.'),
+  pending: () =>
+    probed(
+      'False',
+      'Pending',
+      'Waiting for the edge to answer for the host. This usually takes a few seconds. No action needed.',
+    ),
+  edgeUnreachable: () =>
+    probed(
+      'Unknown',
+      'EdgeUnreachable',
+      'Nameplate cannot reach the edge, so it does not know whether the host is served. Platform team: check the edge and config.probes.addresses.',
+    ),
+  notProbed: () =>
+    probed(
+      'Unknown',
+      'NotProbed',
+      'Hosts are not probed, because config.probes is disabled or the address of the edge is not known.',
+    ),
+  no: (reason: ProbeReason, message: string) =>
+    probed(
+      'False',
+      reason,
+      `${message} Nameplate keeps probing. Ask the platform team to check the edge, its certificate, and its routes for this host.`,
     ),
 } as const;
 

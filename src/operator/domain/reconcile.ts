@@ -1,15 +1,17 @@
-/** The life of a Domain: proof, claim, CAA, certificate, route; then one report. Keep docs/design.md in step. */
+/** The life of a Domain: proof, claim, CAA, certificate, route, probe; then one report. Keep docs/design.md in step. */
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
+import {BEHIND_MS} from '../state/fresh.ts';
 import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {certify} from './certify.ts';
 import {claimHost} from './claim.ts';
 import type {StepResult} from './conditions.ts';
 import {failedCertificate, failedClaim, failedRoute} from './failed-writes.ts';
+import {probe} from './probe.ts';
 import {Reporter} from './report.ts';
 import {route} from './route.ts';
 import {dropForeignRoute, finalize} from './unpublish.ts';
@@ -26,23 +28,26 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const domain = stores.domains.get(key);
     if (!domain || domain.metadata.deletionTimestamp || isTerminating(stores, domain.metadata.namespace ?? '')) {
       reporter.forget(key);
-      await finalize(context, key);
-      return done();
+      return (await finalize(context, key)) ? done() : after(BEHIND_MS);
     }
     let view = viewOf(operator, domain);
-    if (!view || isAboutToChange(operator, domain)) return done();
+    if (!view || (isAboutToChange(operator, domain) && !operator.removals.isHeld('domain', key))) return done();
 
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
     const claim = await claimHost(context, view, proof).catch(failedClaim({view, keepsFailing}));
-    view = await dropForeignRoute(context, view, claim);
+    const left = await dropForeignRoute(context, view, claim);
+    if (!left) return after(BEHIND_MS);
+    view = left;
     const caa = checkCaa(view);
     const certificate = await certify(context, view, {proof, claim, caa}).catch(
       failedCertificate({view, keepsFailing}),
     );
     const routed = await route(context, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
-    const wakeAtMs = await reporter.report(context, view, {accepted, proof, claim, caa, certificate, routed});
-    return outcomeOf([proof, claim, certificate, routed], wakeAtMs, view.nowMs);
+    const probed = probe(context, view, routed);
+    const decided = {accepted, proof, claim, caa, certificate, routed, probed};
+    const wakeAtMs = await reporter.report(context, view, decided);
+    return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
   };
 }
 

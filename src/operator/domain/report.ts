@@ -33,6 +33,7 @@ export interface Decided {
   readonly caa: DomainCondition;
   readonly certificate: CertificateResult;
   readonly routed: StepResult;
+  readonly probed: StepResult;
 }
 
 export class Reporter {
@@ -72,8 +73,8 @@ function announce({events}: Operator, domain: DomainView['domain'], status: Doma
 
 function statusOf(operator: Operator, view: DomainView, decided: Decided): {status: DomainStatus; wakeAtMs: number[]} {
   const {domain, nowMs, check, certificate} = view;
-  const {accepted, proof, claim, caa, certificate: issued, routed} = decided;
-  const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition];
+  const {accepted, proof, claim, caa, certificate: issued, routed, probed} = decided;
+  const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition, probed.condition];
   const published = view.published !== undefined || routed.condition.status === 'True';
   const handled = handledRequest(operator, view);
   const generation = domain.metadata.generation ?? 0;

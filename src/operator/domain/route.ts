@@ -3,6 +3,7 @@ import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {redirectEnd} from '../edge/redirect.ts';
 import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import type {Backend, HostRoute} from '../model/edge-provider.ts';
@@ -13,11 +14,19 @@ import type {Context, Operator} from '../state/context.ts';
 import type {CertificateResult} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
-import {redirectEnd} from './redirect.ts';
+import {proofOf} from './probe.ts';
 import type {DomainView} from './view.ts';
+
+export interface RouteResult extends StepResult {
+  /** What is in place; undefined if that is not what the Domain wants. */
+  readonly publishes?: Pick<HostRoute, 'redirect'>;
+}
 
 /** Nothing in this namespace changes when the former holder's route goes. */
 const OBSTACLE_PAUSE_MS = 1000;
+
+/** How often to check whether a route whose removal is held still harms nobody. */
+const HELD_MS = 60_000;
 
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
@@ -30,8 +39,9 @@ export async function route(
   context: Context,
   view: DomainView,
   {accepted, claim, certificate}: RouteGate,
-): Promise<StepResult> {
+): Promise<RouteResult> {
   const {published, project, key} = view;
+  if (view.isKept) return {condition: Routed.removalHeld(view.host), wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
@@ -55,7 +65,7 @@ export async function route(
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);
-  return {condition};
+  return {condition, publishes: {...(wanted.redirect && {redirect: wanted.redirect})}};
 }
 
 /** A host that a redirect must not point to yet; `untilMs`: when it can. */
@@ -72,7 +82,11 @@ function routeOf(
 ): HostRoute | Wait {
   const {namespace, host, domain} = view;
   const name = routeName(namespace, host);
-  const serving: HostRoute = {namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend};
+  const proof = proofOf(operator, view);
+  const serving: HostRoute = {
+    ...{namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend},
+    ...(proof !== undefined && {proof}),
+  };
   if (!domain.spec.redirect) return serving;
   const end = redirectEnd(operator, view, project);
   if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {

@@ -7,6 +7,7 @@ import {
   Claimed,
   DnsVerified,
   type DomainCondition,
+  Probed,
   Routed,
 } from './conditions.ts';
 import {progressOf, readyOf, type Steps, stateOf} from './summary.ts';
@@ -18,6 +19,7 @@ const WELL: Steps = [
   CaaAllowed.yes('No CAA record forbids it.'),
   CertificateReady.issued('2026-04-01T00:00:00Z'),
   Routed.serving('shop'),
+  Probed.yes(true),
 ];
 
 function steps(...changed: readonly DomainCondition[]): Steps {
@@ -41,6 +43,38 @@ test.each([
     state: 'Verified',
     reason: 'Pending',
     status: 'False',
+  },
+  {
+    case: 'the edge does not answer yet',
+    now: steps(Probed.pending()),
+    published: true,
+    state: 'Verified',
+    reason: 'Pending',
+    status: 'False',
+  },
+  {
+    case: 'the edge presents another certificate',
+    now: steps(Probed.no('WrongCertificate', 'The edge presents another one.')),
+    published: true,
+    state: 'Degraded',
+    reason: 'WrongCertificate',
+    status: 'False',
+  },
+  {
+    case: 'the edge cannot be reached',
+    now: steps(Probed.edgeUnreachable()),
+    published: true,
+    state: 'Live',
+    reason: 'Live',
+    status: 'True',
+  },
+  {
+    case: 'hosts are not probed',
+    now: steps(Probed.notProbed()),
+    published: true,
+    state: 'Live',
+    reason: 'Live',
+    status: 'True',
   },
   {
     case: 'the edge no longer accepts the route',

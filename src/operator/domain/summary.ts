@@ -12,7 +12,7 @@ import {
 
 export type DomainState = NonNullable<DomainStatus['state']>;
 
-/** In the order of the reconcile: Accepted, DNSVerified, Claimed, CAAAllowed, CertificateReady, Routed. */
+/** In the order of the reconcile: Accepted, DNSVerified, Claimed, CAAAllowed, CertificateReady, Routed, Probed. */
 export type Steps = readonly DomainCondition[];
 
 /** Claimed comes first: if another account holds the host, the tenant must know that before fixing records. */
@@ -23,6 +23,7 @@ const BLAME: readonly DomainConditionType[] = [
   'CAAAllowed',
   'CertificateReady',
   'Routed',
+  'Probed',
 ];
 
 /** Traffic continues, but a person must act. */
@@ -34,7 +35,8 @@ const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused']);
 export function readyOf(steps: Steps): DomainCondition {
   const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
   const lost = step(steps, 'Claimed').status === 'False';
-  if (!lost && essential.every(condition => condition.status === 'True')) {
+  const answers = step(steps, 'Probed').status !== 'False';
+  if (!lost && answers && essential.every(condition => condition.status === 'True')) {
     const trouble = degradationOf(steps);
     return trouble ? {...Ready.yes(trouble.message), reason: trouble.reason} : Ready.yes(step(steps, 'Routed').message);
   }
@@ -47,7 +49,8 @@ export function readyOf(steps: Steps): DomainCondition {
 
 export function stateOf(steps: Steps, ready: DomainCondition, published: boolean): DomainState {
   if (ready.status === 'True') return degradationOf(steps) ? 'Degraded' : 'Live';
-  if (published && step(steps, 'Routed').reason !== 'Pending') return 'Degraded'; // the edge decides in a moment
+  const isPending = ['Routed', 'Probed'].some(type => step(steps, type).reason === 'Pending'); // the edge answers in a moment
+  if (published && !isPending) return 'Degraded';
   if (step(steps, 'Accepted').status !== 'True') return 'Blocked';
   const proved = step(steps, 'DNSVerified').status === 'True' && step(steps, 'Claimed').status === 'True';
   return proved ? 'Verified' : 'Unverified';

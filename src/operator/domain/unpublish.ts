@@ -1,44 +1,120 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
-import {objectKey} from '../../runtime/kube/object.ts';
-import {deleteRoutes} from '../edge/publish.ts';
-import {certifiedBy} from '../issuance/certificate.ts';
-import {routeKeyOf} from '../model/derived-names.ts';
-import {CERTIFICATE} from '../model/kinds.ts';
-import type {Context} from '../state/context.ts';
+import {parseHost, registrableDomain} from '../../dns/dns.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
+import {deleteRoutes, routeObjects} from '../edge/publish.ts';
+import {certifiedBy, dnsNamesIn} from '../issuance/certificate.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../model/kinds.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {deleteJudged, isGone, readFresh} from '../state/fresh.ts';
+import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
-import type {DomainView} from './view.ts';
+import {before, type DomainView} from './view.ts';
 
-/** For a Domain that is gone, also if it was deleted while the operator was down. */
-export async function finalize(context: Context, key: string): Promise<void> {
-  context.scheduler.unwatch(key);
-  const certificate = context.stores.certificates.get(routeKeyOf(key));
-  await unpublish(context, key);
+/**
+ * For a Domain that is gone, also if it was deleted while the operator was down. False, and nothing is done, if the API
+ * server still has it.
+ */
+export async function finalize(context: Context, key: string): Promise<boolean> {
+  const {certificates, claims} = context.stores;
+  const certificate = certificates.get(routeKeyOf(key));
   const slash = key.indexOf('/');
-  const claim = context.stores.claims.get(key.slice(slash + 1));
-  if (claim?.spec.namespace === key.slice(0, slash)) await releaseClaim(context, claim, certificate);
+  const claim = claims.get(key.slice(slash + 1));
+  const isOurs = claim?.spec.namespace === key.slice(0, slash) && claim.spec.releasedAt === undefined;
+  if (isOurs || isPublished(context, key)) {
+    const isJustified = () => isGone(context, DOMAIN, key);
+    if (!(await isJustified())) return false;
+    await unpublish(context, key, isJustified);
+    if (isOurs) await releaseClaim(context, claim, certificate);
+  }
+  context.removals.forget('route', key);
+  context.scheduler.unwatch(key);
+  context.prober.unwatch(key);
+  return true;
+}
+
+/** Whether there is anything to unpublish. */
+function isPublished({stores}: Operator, key: string): boolean {
+  const routeKey = routeKeyOf(key);
+  const certificate = stores.certificates.get(routeKey);
+  const isCertified = certificate !== undefined && certificate.metadata.deletionTimestamp === undefined;
+  return isCertified || routeObjects(stores, routeKey).length > 0;
 }
 
 /** Takes a host off the ingress and stops its renewals. */
-async function unpublish(context: Context, key: string): Promise<void> {
+async function unpublish(context: Context, key: string, isJustified: () => Promise<boolean>): Promise<void> {
   const routeKey = routeKeyOf(key);
-  await deleteRoutes(context, routeKey);
+  await deleteRoutes(context, routeKey, isJustified);
   const certificate = context.stores.certificates.get(routeKey);
   if (!certificate || certificate.metadata.deletionTimestamp) return;
-  const {uid} = certificate.metadata;
-  await context.client.delete(CERTIFICATE, objectKey(certificate), {
-    ...(uid && {preconditions: {uid}}),
-    signal: context.signal,
-  });
+  await deleteJudged(context, CERTIFICATE, certificate, isJustified);
 }
 
-/** Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts. */
-export async function dropForeignRoute(context: Context, view: DomainView, {lost}: ClaimResult): Promise<DomainView> {
+/**
+ * Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts.
+ * Undefined, and nothing is done, if the API server does not confirm that another account holds it.
+ */
+export async function dropForeignRoute(
+  context: Context,
+  view: DomainView,
+  {lost}: ClaimResult,
+): Promise<DomainView | undefined> {
   const {key, secret, host} = view;
   if (lost) {
-    await unpublish(context, key);
+    const isJustified = () => isHeldElsewhere(context, view);
+    if (isPublished(context, key)) {
+      if (!(await isJustified())) return undefined;
+      await unpublish(context, key, isJustified);
+    }
+    context.removals.forget('route', key);
     return {...view, published: undefined, certificate: undefined};
   }
-  if (certifiedBy(secret, host).kind !== 'others') return view;
-  await deleteRoutes(context, routeKeyOf(key));
+  const fresh = certifiedBy(secret, host).kind === 'others' ? await readSecret(context, view) : secret;
+  if (certifiedBy(fresh, host).kind !== 'others') {
+    context.removals.forget('route', key);
+    return {...view, secret: fresh};
+  }
+  const mayStay = view.published !== undefined && harmsNobody(context, view, dnsNamesIn(fresh));
+  if (!mayStay) context.removals.forget('route', key);
+  else if (!admits(context, view)) return {...view, secret: fresh, isKept: true};
+  await deleteRoutes(
+    context,
+    routeKeyOf(key),
+    async () => certifiedBy(await readSecret(context, view), host).kind === 'others',
+  );
   return {...view, published: undefined};
+}
+
+async function isHeldElsewhere({client, signal}: Context, {host, namespace}: DomainView): Promise<boolean> {
+  const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+  return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace !== namespace;
+}
+
+function admits({removals}: Context, view: DomainView): boolean {
+  const wasHeld = before(view, 'Routed')?.reason === 'RemovalHeld';
+  return removals.admit({removed: 'route', key: view.key, account: view.account.id, wasHeld});
+}
+
+/** In a certificate. A tenant can write any number of names into a Secret. */
+const MAX_NAMES = 10;
+
+/**
+ * Whether the edge may present the certificate: it names only hosts under the same registrable domain that no other
+ * account holds and that are not the platform's. Otherwise the route is removed, whatever else was removed.
+ */
+function harmsNobody(context: Context, {host, account}: DomainView, names: readonly string[]): boolean {
+  const domain = registrableDomain(host);
+  return (
+    names.length <= MAX_NAMES &&
+    names.every(name => {
+      const claim = context.stores.claims.get(name)?.spec;
+      const isFree = !claim || claim.releasedAt !== undefined || claim.account === account.id;
+      const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
+      return isFree && isPlain && reservedZone(name, context) === undefined;
+    })
+  );
+}
+
+function readSecret(context: Context, {host, namespace}: DomainView): Promise<KubeObject | undefined> {
+  return readFresh(context, SECRET, {namespace, name: routeName(namespace, host)}, {metadataOnly: true});
 }

@@ -2,7 +2,7 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {type CheckResult, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
+import {type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -24,12 +24,14 @@ export interface DomainView {
   readonly project: DeepReadonly<Project> | undefined;
   readonly question: ProofQuestion;
   /** The last DNS check; undefined before the first. */
-  readonly check: CheckResult | undefined;
+  readonly check: DnsCheck | undefined;
   readonly claim: DeepReadonly<DomainClaim> | undefined;
   readonly holder: Holder;
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
+  /** The route would be removed, but is kept until a person allows the removal. */
+  readonly isKept?: boolean;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
   readonly nowMs: number;
@@ -74,7 +76,7 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
 }
 
 /** Such a check predates the claim; trusting it would hand the host back to the former holder. */
-export function isOlderThanClaim({startedAt}: CheckResult, {spec}: DeepReadonly<DomainClaim>): boolean {
+export function isOlderThanClaim({startedAt}: DnsCheck, {spec}: DeepReadonly<DomainClaim>): boolean {
   return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
 }
 

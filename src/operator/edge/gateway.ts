@@ -6,7 +6,14 @@
  */
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
-import type {EdgeProvider, HostRoute, PlatformReader, RouteObject, Verdict} from '../model/edge-provider.ts';
+import {
+  type EdgeProvider,
+  type HostRoute,
+  type PlatformReader,
+  PROBE_PATH,
+  type RouteObject,
+  type Verdict,
+} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
 import {cut} from '../state/slim.ts';
@@ -38,6 +45,7 @@ interface GatewayClass extends KubeObject {
 
 interface Gateway extends KubeObject {
   spec: {gatewayClassName: string};
+  status?: {addresses?: {value: string}[]};
 }
 
 /** https://gateway-api.sigs.k8s.io/reference/1.5/spec/#listenerset */
@@ -57,8 +65,9 @@ export interface ListenerSet extends KubeObject {
 }
 
 interface Redirect {
-  scheme: string;
-  hostname: string;
+  scheme?: string;
+  hostname?: string;
+  path?: {type: 'ReplaceFullPath'; replaceFullPath: string};
   statusCode: RedirectStatus;
 }
 
@@ -68,6 +77,7 @@ export interface HttpRoute extends KubeObject {
     parentRefs?: ParentRef[];
     hostnames: string[];
     rules: {
+      matches?: {path: {type: 'Exact'; value: string}}[];
       filters?: {type: string; requestRedirect: Redirect}[];
       backendRefs?: {name: string; port: number}[];
     }[];
@@ -126,6 +136,8 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     settleMs: 2000,
     problem,
     unsupportedStatus,
+    addresses: platform => (platform.get(GATEWAY, shown)?.status?.addresses ?? []).map(({value}) => value),
+    provesRoutes: platform => featuresOf(platform).names.has('HTTPRoutePathRedirect'),
     // The ListenerSet comes last: from then on, no other listener serves the host.
     build: route => [
       ...(route.redirect ? [] : [backendService(route)]),
@@ -213,7 +225,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
 }
 
 function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): RouteObject {
-  const {host, redirect, backend} = route;
+  const {host, redirect, backend, proof} = route;
   const serves = name === route.name && !redirect;
   const requestRedirect = {
     scheme: 'https',
@@ -228,6 +240,7 @@ function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): Rou
       parentRefs,
       hostnames: [host],
       rules: [
+        ...(serves && proof !== undefined ? [probeRule(proof)] : []),
         serves
           ? {backendRefs: [{name: route.name, port: backend.port.port}]}
           : {filters: [{type: 'RequestRedirect', requestRedirect}]},
@@ -235,6 +248,15 @@ function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): Rou
     },
   };
   return {resource: HTTP_ROUTE, intent};
+}
+
+/** Answered by the edge itself: the project's pods neither see a probe nor can imitate the answer. */
+function probeRule(proof: string): HttpRoute['spec']['rules'][number] {
+  const path = {type: 'ReplaceFullPath', replaceFullPath: `${PROBE_PATH}/${proof}`} as const;
+  return {
+    matches: [{path: {type: 'Exact', value: PROBE_PATH}}],
+    filters: [{type: 'RequestRedirect', requestRedirect: {path, statusCode: 302}}],
+  };
 }
 
 /**

@@ -4,6 +4,7 @@ import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject, Verdict} from '../model/edge-provider.ts';
 import type {Context} from '../state/context.ts';
+import {deleteJudged} from '../state/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
@@ -32,7 +33,8 @@ export async function publishRoute(
     applied.push(object);
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
-  await deleteRoutes(context, routeKey, object => kept.has(`${object.kind}/${object.metadata.name}`));
+  const isKept = (object: DeepReadonly<KubeObject>) => kept.has(`${object.kind}/${object.metadata.name}`);
+  await deleteRoutes(context, routeKey, async () => true, isKept);
   return context.edge.verdict(applied, context.stores.platform);
 }
 
@@ -57,23 +59,21 @@ async function obstacle(
 
 /**
  * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving a
- * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first.
+ * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first. `isJustified`: as
+ * for `deleteJudged`; the caller has confirmed it.
  */
 export async function deleteRoutes(
   context: Context,
   routeKey: string,
+  isJustified: () => Promise<boolean>,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
 ): Promise<void> {
   for (const {resource, store} of context.stores.routes.toReversed()) {
     for (const object of store.byIndex(INDEX.route, routeKey)) {
       if (keep(object)) continue;
-      const {uid, finalizers = [], deletionTimestamp} = object.metadata;
+      const {finalizers = [], deletionTimestamp} = object.metadata;
       if (finalizers.length > 0) await empty(context, resource, object);
-      if (deletionTimestamp) continue;
-      await context.client.delete(resource, objectKey(object), {
-        ...(uid && {preconditions: {uid}}),
-        signal: context.signal,
-      });
+      if (!deletionTimestamp) await deleteJudged(context, resource, object, isJustified);
     }
   }
 }

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {type Budgets, type MadeOrder, planOrders, type WaitingOrder} from './order-budget.ts';
+import {type Budgets, type MadeOrder, ordersLeft, planOrders, type WaitingOrder} from './order-budget.ts';
 
 const HOUR = 3_600_000;
 const WINDOW = 3 * HOUR;
@@ -55,6 +55,15 @@ function admitted(orders: readonly MadeOrder[], line: readonly WaitingOrder[], n
   }
   return counts;
 }
+
+test('what is left for new hosts excludes the reserve for renewals, as far as renewals have not used it', () => {
+  const left = (orders: readonly MadeOrder[]) => ordersLeft(orders, BUDGETS, NOW);
+  expect(left([])).toEqual({renewal: 100, new: 80});
+  expect(left(made({account: 'a', count: 30}, HOUR))).toEqual({renewal: 70, new: 50});
+  expect(left(made({account: 'a', count: 15, renewal: true}, HOUR))).toEqual({renewal: 85, new: 80});
+  expect(left(made({account: 'a', count: 90}, HOUR))).toEqual({renewal: 10, new: 0});
+  expect(left(made({account: 'a', count: 90}, WINDOW + 1000))).toEqual({renewal: 100, new: 80});
+});
 
 test('within all limits, all orders go immediately', () => {
   expect(admitted([], waiting({account: 'a', count: 30}))).toEqual({a: 30});

@@ -61,6 +61,16 @@ export function planOrders(
   return plan;
 }
 
+/** How many more orders are possible now; those for new hosts exclude what is reserved for renewals. */
+export function ordersLeft(
+  made: readonly MadeOrder[],
+  budgets: Budgets,
+  nowMs: number,
+): {readonly renewal: number; readonly new: number} {
+  const ledger = new Ledger(made, budgets, nowMs);
+  return {renewal: Math.max(0, ledger.free(true)), new: Math.max(0, ledger.free(false))};
+}
+
 /** The orders of one account, either its renewals or its new hosts. */
 interface Queue {
   readonly renewal: boolean;
@@ -178,7 +188,7 @@ class Ledger {
   /** Renewals first, then the account with the fewest orders, then the order that has waited longest. */
   nextOf(queues: readonly Queue[]): {readonly order: WaitingOrder; readonly queue: Queue} | undefined {
     let best: {readonly order: WaitingOrder; readonly queue: Queue; readonly had: number} | undefined;
-    const [free, freeOfRenewals] = [this.#free(false), this.#free(true)];
+    const [free, freeOfRenewals] = [this.free(false), this.free(true)];
     for (const queue of queues) {
       const room = queue.renewal ? freeOfRenewals : free;
       if (room <= 0 || queue.orders.length === 0) continue;
@@ -235,11 +245,11 @@ class Ledger {
   }
 
   #hasAccountRoom({account, renewal}: WaitingOrder): boolean {
-    return hasRoom(this.#orders.count(`account ${account}`), this.#free(renewal));
+    return hasRoom(this.#orders.count(`account ${account}`), this.free(renewal));
   }
 
   /** Renewals use their reserve first. Otherwise, a few that keep failing would leave nothing for new hosts. */
-  #free(renewal: boolean): number {
+  free(renewal: boolean): number {
     const {orders, renewalReserve} = this.#budget;
     const reserved = renewal ? 0 : Math.max(0, renewalReserve - this.#orders.count('renewals'));
     return orders - reserved - this.#orders.count('all');

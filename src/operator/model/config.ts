@@ -15,12 +15,15 @@ export interface OperatorConfig {
   readonly certificates: CertificatesConfig;
   readonly routing: RoutingConfig;
   readonly dns: OperatorDnsConfig;
+  readonly probes: ProbesConfig;
   readonly claims: {readonly lingerSeconds: number};
   /** Names of the chart's admission policies that are off or only audit. */
   readonly admission: {readonly notEnforced: readonly string[]};
   readonly controller: ControllerConfig;
   /** Port 0 means any free port. */
   readonly server: {readonly port: number};
+  /** Time series for each Domain. */
+  readonly metrics: {readonly perDomain: boolean};
   readonly log: {readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error'};
 }
 
@@ -35,6 +38,16 @@ export interface PlatformConfig {
   readonly keySecret: {readonly name: string; readonly key: string};
   /** Path of a file to read the platform key from instead. */
   readonly keyFile?: string;
+}
+
+export interface ProbesConfig {
+  readonly enabled: boolean;
+  /** `host`, `host:port`, `ip`, `ip:port`, or `[ip]:port`; empty: what the edge itself reports. */
+  readonly addresses: readonly string[];
+  readonly steadySeconds: number;
+  readonly perSecond: number;
+  readonly failAfterSeconds: number;
+  readonly timeoutMs: number;
 }
 
 export interface PlanConfig {
@@ -119,6 +132,8 @@ export interface OperatorDnsConfig extends DnsConfig {
 export interface ControllerConfig {
   readonly workers: number;
   readonly reportFailuresAfterSeconds: number;
+  /** Removals that nobody requested, within the window. */
+  readonly ownRemovals: {readonly perAccount: number; readonly total: number; readonly windowSeconds: number};
   readonly leaderElection: LeaderElectionConfig;
 }
 

@@ -74,6 +74,11 @@ export class DerivedNames {
     return `${readable}-${hash}.${this.#baseDomain}`;
   }
 
+  /** What only the route of this host in this namespace answers; shows the prober that no other route does. */
+  routeProof(namespace: string, host: string): string {
+    return this.#derive('route', [namespace, host], 20);
+  }
+
   #derive(purpose: string, parts: readonly string[], length: number): string {
     const text = JSON.stringify([purpose, ...parts]);
     return base32(createHmac('sha256', this.#key).update(text).digest(), length);

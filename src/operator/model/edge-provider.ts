@@ -25,6 +25,8 @@ export interface HostRoute {
   /** Visitors take one hop to `https://{to}/…` from http and from https. Absent: the host serves the backend. */
   readonly redirect?: {readonly to: string; readonly status: RedirectStatus};
   readonly owner: OwnerReference;
+  /** Part of the answer to PROBE_PATH, if the edge can answer it without the backend. */
+  readonly proof?: string;
   /** Set on the route of a default host. */
   readonly project?: string;
 }
@@ -57,6 +59,9 @@ export type Verdict =
   | {readonly kind: 'pending'; readonly what: string}
   | {readonly kind: 'rejected'; readonly what: string; readonly why: string};
 
+/** Every route on an edge with `provesRoutes` answers this path with a redirect to a path below it. */
+export const PROBE_PATH = '/.well-known/nameplate';
+
 export interface EdgeProvider {
   readonly name: string;
   /** The kinds that it writes, in the order in which they must be applied. */
@@ -75,6 +80,10 @@ export interface EdgeProvider {
   problem(platform: PlatformReader): EdgeProblem | undefined;
   /** Why the ingress cannot respond with exactly this status, and what to use instead; undefined if it can. */
   unsupportedStatus(status: RedirectStatus, platform: PlatformReader): string | undefined;
+  /** Where the edge listens for HTTPS, as the platform's objects say; IP addresses or host names. */
+  addresses?(platform: PlatformReader): readonly string[];
+  /** Whether its routes answer PROBE_PATH, so that the prober can tell them apart. */
+  provesRoutes?(platform: PlatformReader): boolean;
   /** The objects of a route, in the order in which to apply them. */
   build(route: HostRoute): RouteObject[];
   /** A merge patch after which the object matches no request; undefined if it matches none already. */

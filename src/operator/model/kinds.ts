@@ -81,6 +81,7 @@ export interface Certificate extends KubeObject {
     conditions?: CertificateCondition[];
     lastFailureTime?: string;
     failedIssuanceAttempts?: number;
+    notBefore?: string;
     notAfter?: string;
     renewalTime?: string;
     revision?: number;
@@ -113,6 +114,8 @@ export interface Issuer extends KubeObject {
   problem?: string | undefined;
   /** Not part of the API: whether the Services of HTTP-01 solvers take node ports, judged once when it is cached. */
   takesNodePorts?: boolean;
+  /** Not part of the API: whether cert-manager follows CNAMEs of custom hosts to solve DNS-01, judged likewise. */
+  followsCnames?: boolean;
   status?: {conditions?: CertificateCondition[]};
 }
 
@@ -132,12 +135,15 @@ export interface IssuerSpec {
     ngts?: {url?: string; tokenEndpoint?: string};
   };
 }
-interface ChallengeSolver {
+export interface ChallengeSolver {
+  selector?: {dnsNames?: string[]; dnsZones?: string[]; matchLabels?: Record<string, string>};
+  waitInsteadOfSelfCheck?: string;
   http01?: {
     ingress?: {name?: string; serviceType?: string; ingressTemplate?: object};
     gatewayHTTPRoute?: {serviceType?: string};
   };
   dns01?: {
+    cnameStrategy?: string;
     webhook?: object;
     rfc2136?: {nameserver: string};
     acmeDNS?: {host: string};

@@ -1,20 +1,28 @@
 /** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it any more. */
 import {isDeepStrictEqual} from 'node:util';
-import {API_VERSION, LABEL} from '../../api/names.ts';
+import {findCondition, timestamp} from '../../api/conditions.ts';
+import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {done} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {DOMAIN, type Domain} from '../model/kinds.ts';
+import {routeObjects} from '../edge/publish.ts';
+import {routeKeyOf} from '../model/derived-names.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain, PROJECT, type Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
-import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
-import type {Operator} from '../state/context.ts';
-import {isTerminating} from '../state/stores.ts';
+import {type DesiredDomain, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {BEHIND_MS} from '../state/fresh.ts';
+import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
+
+/** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
+const PLAN_MS = 30_000;
 
 /**
  * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
  * a managed one is created by POST and changed at a resourceVersion.
  */
-export function reconcileManagedDomain({stores, places}: Operator): Reconcile {
+export function reconcileManagedDomain(operator: Operator): Reconcile {
+  const {stores, places, removals} = operator;
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
@@ -22,10 +30,16 @@ export function reconcileManagedDomain({stores, places}: Operator): Reconcile {
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
-      const {uid} = existing?.metadata ?? {};
-      if (existing) await client.delete(DOMAIN, objectKey(existing), {...(uid && {preconditions: {uid}}), signal});
+      const context = {...operator, client, signal};
+      const isConclusion = existing !== undefined && isListed(stores, key);
+      if (!isConclusion) removals.forget('domain', key);
+      if (!existing) return done();
+      if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
+      if (!isConclusion && !(await isUnlisted(context, key))) return after(BEHIND_MS);
+      if (!isConclusion || admits(context, existing)) await remove(context, existing);
       return done();
     }
+    removals.forget('domain', key);
     if (!existing) {
       if (!isTerminating(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
       return done();
@@ -34,6 +48,48 @@ export function reconcileManagedDomain({stores, places}: Operator): Reconcile {
     if (!isDeepStrictEqual(wanted, existing)) await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
     return done();
   };
+}
+
+/**
+ * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark, so
+ * a deletion that a former leader sent before fails.
+ */
+async function remove({client, signal, clock}: Context, domain: DeepReadonly<Domain>): Promise<void> {
+  const {uid, resourceVersion, annotations} = domain.metadata;
+  const key = objectKey(domain);
+  const mark = {metadata: {resourceVersion, annotations: {[ANNOTATION.removingSince]: timestamp(clock.now())}}};
+  const marked = annotations?.[ANNOTATION.removingSince] ? domain : await client.patch(DOMAIN, key, mark, {signal});
+  const version = marked.metadata.resourceVersion;
+  const preconditions = {...(uid && {uid}), ...(version && {resourceVersion: version})};
+  await client.delete(DOMAIN, key, {preconditions, signal});
+}
+
+/** Nobody requested it: a Project lists the host, but has lost its place in the plan. */
+function admits({removals, stores}: Operator, {metadata, status}: DeepReadonly<Domain>): boolean {
+  const {namespace, name} = metadata;
+  const wasHeld = findCondition(status?.conditions, 'Accepted')?.reason === 'RemovalHeld';
+  const account = accountIn(stores, namespace) ?? '';
+  return removals.admit({removed: 'domain', key: `${namespace}/${name}`, account, wasHeld});
+}
+
+function isListed({projects}: Stores, key: string): boolean {
+  return projects.byIndex(INDEX.host, key).some(({metadata}) => !metadata.deletionTimestamp);
+}
+
+/** Whether the API server, too, has no Project that lists the host. */
+async function isUnlisted({client, signal}: Context, key: string): Promise<boolean> {
+  const [namespace = '', host = ''] = key.split('/');
+  const lists = (project: Project) => !project.metadata.deletionTimestamp && listedHost(project, host) !== undefined;
+  for await (const {items} of client.list(PROJECT, {namespace, signal})) if (items.some(lists)) return false;
+  return true;
+}
+
+/** No plan takes down a host that is held, or served, as after a restore without its claim. */
+async function isBeyondPlan({client, signal, stores}: Context, key: string): Promise<boolean> {
+  if (routeObjects(stores, routeKeyOf(key)).length > 0) return false;
+  const [namespace, name = ''] = key.split('/');
+  const claim = await client.get(DOMAIN_CLAIM, {name}, {signal});
+  return claim?.spec.namespace !== namespace || claim?.spec.releasedAt !== undefined;
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {
@@ -45,13 +101,17 @@ function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Doma
  * The cache does not hold the complete Domain, so this merges the desired changes into it, at the version that was
  * read.
  */
-function change({metadata: {resourceVersion, ownerReferences}, spec}: DeepReadonly<Domain>): Record<string, unknown> {
-  return {metadata: {resourceVersion, ownerReferences}, spec: {...spec, redirect: spec.redirect ?? null}};
+function change({metadata, spec}: DeepReadonly<Domain>): Record<string, unknown> {
+  const {resourceVersion, ownerReferences} = metadata;
+  const annotations = {[ANNOTATION.removingSince]: null};
+  return {metadata: {resourceVersion, ownerReferences, annotations}, spec: {...spec, redirect: spec.redirect ?? null}};
 }
 
 function withDesired(domain: DeepReadonly<Domain>, {spec, owners}: DesiredDomain): DeepReadonly<Domain> {
   const labels = {...domain.metadata.labels, [LABEL.managed]: 'true'};
   const others = (domain.metadata.ownerReferences ?? []).filter(owner => owner.kind !== 'Project');
   const ownerReferences = [...others, ...owners.map(ownerOf)];
-  return {...domain, metadata: {...domain.metadata, labels, ownerReferences}, spec};
+  const {[ANNOTATION.removingSince]: _, ...annotations} = domain.metadata.annotations ?? {};
+  const kept = domain.metadata.annotations && {annotations};
+  return {...domain, metadata: {...domain.metadata, labels, ownerReferences, ...kept}, spec};
 }

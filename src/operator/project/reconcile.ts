@@ -19,9 +19,10 @@ import {accountOf} from '../model/account.ts';
 import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {conditionAfter, lastCondition} from '../model/failed-write.ts';
-import {type CachedProject, CERTIFICATE, PROJECT, type Project} from '../model/kinds.ts';
+import {type CachedProject, CERTIFICATE, PROJECT, type Project, SECRET} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
+import {BEHIND_MS, isGone, readFresh} from '../state/fresh.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
@@ -35,7 +36,11 @@ export function reconcileProject(operator: Operator): Reconcile {
     const project = stores.projects.get(key);
     const [namespace = '', name = ''] = key.split('/');
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
-      await deleteRoutes(context, routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`));
+      const routeKey = routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`);
+      if (routeObjects(stores, routeKey).length === 0) return done();
+      const isJustified = () => isGone(context, PROJECT, key);
+      if (!(await isJustified())) return after(BEHIND_MS);
+      await deleteRoutes(context, routeKey, isJustified);
       return done();
     }
     const object = stores.namespaces.get(namespace);
@@ -142,9 +147,12 @@ async function certificateMissing(
     hashAnnotation,
     signal: context.signal,
   });
-  const certified = certifiedBy(stores.secrets.get(key), host);
+  const freshly = async () =>
+    certifiedBy(await readFresh(context, SECRET, {namespace, name}, {metadataOnly: true}), host);
+  const cached = certifiedBy(stores.secrets.get(key), host);
+  const certified = cached.kind === 'others' ? await freshly() : cached;
   if (certified.kind === 'others') {
-    await deleteRoutes(context, key);
+    await deleteRoutes(context, key, async () => (await freshly()).kind === 'others');
     return ProjectReady.certificateForOthers(host, certified.names, name);
   }
   if (!existing) return ProjectReady.certificate(host);

@@ -1,6 +1,7 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
+import type {Prober} from '../../probe/prober.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -8,6 +9,7 @@ import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Places} from './places.ts';
+import type {Removals} from './removals.ts';
 import type {Reservations} from './reservations.ts';
 import type {Stores} from './stores.ts';
 
@@ -18,8 +20,10 @@ export interface Operator {
   readonly stores: Stores;
   readonly places: Places;
   readonly scheduler: DnsScheduler;
+  readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
   readonly reservations: Reservations;
+  readonly removals: Removals;
   readonly edge: EdgeProvider;
   readonly events: EventRecorder;
   readonly logger: Logger;

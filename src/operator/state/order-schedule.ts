@@ -20,6 +20,11 @@ export class OrderSchedule {
     return plan ? plan.get(key) : 'unknown';
   }
 
+  /** How many hosts wait for an order; 0 on a standby. */
+  waiting(caAccount: string): number {
+    return this.#plans.get(caAccount)?.size ?? 0;
+  }
+
   /** Replaces the account's plan. */
   publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
     const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();

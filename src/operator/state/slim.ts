@@ -14,6 +14,7 @@ import type {
   Certificate,
   CertificateRequest,
   Challenge,
+  ChallengeSolver,
   EndpointSlice,
   Issuer,
   Service,
@@ -120,21 +121,25 @@ export function slimRoute(
 
 interface PlatformObject extends KubeObject {
   spec?: {gatewayClassName?: string; controllerName?: string};
-  status?: {supportedFeatures?: {name: string}[]};
+  status?: {supportedFeatures?: {name: string}[]; addresses?: {value: string}[]};
 }
 
 /** What edge providers read of the platform's own objects. */
 export function slimPlatform(object: PlatformObject): KubeObject {
   const {apiVersion, kind, metadata} = slimMetadata(object);
   const {gatewayClassName, controllerName} = object.spec ?? {};
-  const features = object.status?.supportedFeatures;
+  const {supportedFeatures: features, addresses} = object.status ?? {};
+  const status = {
+    ...(features && {supportedFeatures: features.slice(0, 256).map(({name}) => ({name: cut(name, 64)}))}),
+    ...(addresses && {addresses: addresses.slice(0, 16).map(({value}) => ({value: cut(value)}))}),
+  };
   return {
     ...{apiVersion, kind, metadata},
     spec: {
       ...(gatewayClassName !== undefined && {gatewayClassName: cut(gatewayClassName)}),
       ...(controllerName !== undefined && {controllerName: cut(controllerName)}),
     },
-    ...(features && {status: {supportedFeatures: features.slice(0, 256).map(({name}) => ({name: cut(name, 64)}))}}),
+    ...(Object.keys(status).length > 0 && {status}),
   } as KubeObject;
 }
 
@@ -175,11 +180,36 @@ export function slimChallenge(challenge: Challenge): Challenge {
   return {apiVersion, kind, metadata, spec: {dnsName}, status: {processing: status?.processing ?? false}};
 }
 
-/** Without a serviceType, cert-manager uses NodePort. */
 export function slimClusterIssuer(issuer: Issuer): Issuer {
-  const http01 = (issuer.spec?.acme?.solvers ?? []).flatMap(solver => (solver.http01 ? [solver.http01] : []));
-  const types = http01.map(({ingress, gatewayHTTPRoute}) => (ingress ?? gatewayHTTPRoute)?.serviceType || 'NodePort');
-  return {...slimIssuer(issuer), ...(types.includes('NodePort') && {takesNodePorts: true})};
+  const solvers = issuer.spec?.acme?.solvers ?? [];
+  return {
+    ...slimIssuer(issuer),
+    ...(solvers.some(takesNodePort) && {takesNodePorts: true}),
+    ...(solversOfCustomHosts(solvers).some(followsCnames) && {followsCnames: true}),
+  };
+}
+
+/** Without a serviceType, cert-manager uses NodePort. */
+function takesNodePort({http01}: ChallengeSolver): boolean {
+  return (
+    http01 !== undefined && ((http01.ingress ?? http01.gatewayHTTPRoute)?.serviceType || 'NodePort') === 'NodePort'
+  );
+}
+
+/**
+ * For a host that no selector names, cert-manager uses the first solver without a selector, or one that the labels of a
+ * Certificate select.
+ */
+function solversOfCustomHosts(solvers: readonly ChallengeSolver[]): ChallengeSolver[] {
+  const unnamed = solvers.filter(({selector}) => !selector?.dnsNames?.length && !selector?.dnsZones?.length);
+  const isLabeled = ({selector}: ChallengeSolver) => Object.keys(selector?.matchLabels ?? {}).length > 0;
+  const first = unnamed.find(solver => !isLabeled(solver));
+  return unnamed.filter(solver => solver === first || isLabeled(solver));
+}
+
+/** The self check follows CNAMEs whatever the strategy is. */
+function followsCnames({dns01, waitInsteadOfSelfCheck}: ChallengeSolver): boolean {
+  return dns01 !== undefined && (dns01.cnameStrategy === 'Follow' || waitInsteadOfSelfCheck === undefined);
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */

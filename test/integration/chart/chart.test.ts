@@ -9,6 +9,7 @@ import type {OperatorConfig} from '../../../src/operator/model/config.ts';
 import {parseConfig} from '../../../src/process/load-config.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 
@@ -103,7 +104,7 @@ describe('an installation', () => {
   });
 
   test('serves the kinds that users apply', async () => {
-    await server.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'helm.sh/chart');
+    await untilEstablished(server.kubectl, '-l', 'helm.sh/chart');
     await server.kubectl('apply', '-f', join(root, 'examples/tenant.yaml'));
     for (const example of ['project.yaml', 'domain.yaml', 'apikey.yaml']) {
       await server.kubectl('apply', '--dry-run=server', '-n', 'acme-shop', '-f', join(root, 'examples', example));
@@ -274,7 +275,8 @@ describe('the messages API', () => {
   });
 
   test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
-    const old = ['--set', 'admission.ownKinds=null,messages.keepPod=null'];
+    const newer = ['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'];
+    const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
     expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
     await expect(template(...old, ...enabled)).resolves.toContain('kind: StatefulSet');
@@ -397,9 +399,9 @@ describe('values', () => {
     await writeFile(values, allOptions);
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
-    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(1);
-    // Two kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
-    const absent = ['ServiceMonitor', 'Certificate', 'Secret'];
+    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
+    // Three kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
+    const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(folder, 'all-rendered.yaml');
     await writeFile(file, others.map(({text}) => text).join('---\n'));
@@ -410,7 +412,10 @@ describe('values', () => {
 const allOptions = `
 imagePullSecrets: [{name: registry}]
 serviceAccount: {name: operator, annotations: {owner: platform}}
-metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}}
+metrics:
+  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  prometheusRule: {enabled: true, labels: {release: prometheus}, runbookUrl: 'https://runbooks.example.test/'}
+  dashboards: {enabled: true, labels: {dashboards: '1'}, annotations: {folder: Platform}}
 networkPolicy:
   enabled: true
   metricsFrom: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]

@@ -39,6 +39,8 @@ export interface Service {
   readonly exited: Child['exited'];
   /** One that no test has had. */
   account(): Account;
+  /** URL of the operations server. */
+  readonly operationsAddress: string;
   /** Status and body of a path of the operations server. */
   operations(path: string): Promise<{readonly status: number; readonly body: string}>;
   /** SIGTERM; resolves when it has ended. */
@@ -78,8 +80,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const child = startChild(name, argv, {log: logFile});
   const ready = until(`${name} is ready`, () => portsOf(logFile), {intervalMs: 20, timeoutMs: 100_000});
   const {pid, port, operationsPort} = (await Promise.race([ready, failOnExit(child, logFile)])) as Ports;
+  const operationsAddress = `http://127.0.0.1:${operationsPort}`;
   return {
     url: `http://127.0.0.1:${port}`,
+    operationsAddress,
     port,
     pid,
     folder,
@@ -88,7 +92,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     exited: child.exited,
     account: () => accountOf(accountsUsed++),
     operations: async path => {
-      const response = await fetch(`http://127.0.0.1:${operationsPort}${path}`);
+      const response = await fetch(`${operationsAddress}${path}`);
       return {status: response.status, body: await response.text()};
     },
     stop: () => end(child, pid),

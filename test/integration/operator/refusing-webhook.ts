@@ -1,12 +1,10 @@
 /** An admission webhook that refuses what the operator writes in one namespace. */
-import {readFile} from 'node:fs/promises';
 import {createServer, type Server} from 'node:https';
 import type {AddressInfo} from 'node:net';
-import {join} from 'node:path';
 import {json} from 'node:stream/consumers';
-import {run} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {OPERATOR_USER} from '../../support/install.ts';
+import {selfSigned} from '../../support/self-signed.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 export interface Refused {
@@ -17,12 +15,8 @@ export interface Refused {
 
 /** Denies with the code; returns the way to end it. */
 export async function denyWith(code: number, world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
-  const [certificate, key] = ['pem', 'key'].map(suffix => join(world.folder, `denying.${suffix}`)) as [string, string];
-  const subject = ['-subj', '/CN=webhook', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-  const keyOptions = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', key];
-  await run(['openssl', 'req', '-x509', ...keyOptions, ...subject, '-out', certificate]);
-  const cert = await readFile(certificate);
-  const server = createServer({cert, key: await readFile(key)}, async (request, response) => {
+  const {cert, key} = await selfSigned(world.folder, 'denying', 'IP:127.0.0.1');
+  const server = createServer({cert, key}, async (request, response) => {
     const review = (await json(request)) as {request: {uid: string}};
     const verdict = {uid: review.request.uid, allowed: false, status: {code, message: 'closed on Sundays'}};
     response.setHeader('content-type', 'application/json');

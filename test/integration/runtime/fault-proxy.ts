@@ -27,6 +27,7 @@ export const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEve
  * - `lost`: the server acts on the request, and the connection is closed without its answer; `onLost` is called first.
  * - `delay`: the real answer, each chunk of it so much later.
  * - `hold`: the real answer, each chunk of it once the promise has resolved; the head comes at once.
+ * - `late`: the server gets the request only once the promise has resolved; then `onAnswer` is called with its status.
  * - `silence`: no answer, ever.
  */
 export type Fault =
@@ -36,6 +37,7 @@ export type Fault =
   | {readonly kind: 'lost'; readonly onLost?: () => void}
   | {readonly kind: 'delay'; readonly ms: number}
   | {readonly kind: 'hold'; readonly until: Promise<void>}
+  | {readonly kind: 'late'; readonly until: Promise<void>; readonly onAnswer: (status: number) => void}
   | {readonly kind: 'silence'};
 
 /** A wire that misbehaves: an HTTP proxy before a real API server, for faults that it cannot be made to show itself. */
@@ -117,6 +119,7 @@ function handle(
 ): void {
   if (fault?.kind === 'reset') incoming.socket.destroy();
   else if (fault?.kind === 'answer') answer.writeHead(fault.status, fault.headers).end(fault.body);
+  else if (fault?.kind === 'late') void fault.until.then(() => passOn(fault, incoming, answer, url, agent));
   else if (fault?.kind !== 'silence') passOn(fault, incoming, answer, url, agent);
 }
 
@@ -133,6 +136,7 @@ function passOn(
       incoming.socket.destroy();
       return;
     }
+    if (fault?.kind === 'late') fault.onAnswer(response.statusCode ?? 502);
     answer.writeHead(response.statusCode ?? 502, response.headers);
     answer.flushHeaders();
     relay(fault, response, answer).catch(() => answer.destroy());

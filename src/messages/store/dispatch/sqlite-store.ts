@@ -121,8 +121,8 @@ export class SqliteStore implements MessageStore {
   async #sweep(): Promise<boolean> {
     const {observe, logger} = this.#options;
     try {
-      const {lapsed, deleted, more} = await this.#submissions.submit('sweep', {probe: this.#failure !== undefined});
-      observe({kind: 'sweep', lapsed, deleted});
+      const {more, ...swept} = await this.#submissions.submit('sweep', {probe: this.#failure !== undefined});
+      observe({kind: 'sweep', ...swept});
       if (this.#failure && this.#room >= 0) {
         this.#failure = undefined;
         logger.info('the store can write again');

@@ -3,11 +3,11 @@ import {hash} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
 import {MessageIds} from '../message-id.ts';
-import type {Operation, OperationValue} from '../queue/operations.ts';
+import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
 import {Channel, type ChannelOptions} from './channel.ts';
-import {get, list} from './read.ts';
+import {get, list, readBacklog} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session.ts';
 import {writeBatch} from './write.ts';
@@ -24,6 +24,9 @@ export interface PostgresStoreOptions extends SubmissionLimits {
 
 const READERS = 2;
 const SWEEP_INTERVAL_MS = 1000;
+/** Counting the backlog reads all of it, so it rests for this long, and for this many times as long as it took. */
+const BACKLOG_INTERVAL_MS = 5000;
+const BACKLOG_REST = 20;
 /** If a commit takes longer, the server or its standby counts as unresponsive. */
 const STALLED_MS = 5000;
 
@@ -35,6 +38,7 @@ export class PostgresStore implements MessageStore {
   readonly #keeper: Channel;
   readonly #closing = new AbortController();
   readonly #sweeping: Promise<void>;
+  #countsBacklogAtMs = 0;
 
   constructor(options: PostgresStoreOptions) {
     const {rules, writers, maxWaiting, maxWaitingBytes} = options;
@@ -53,7 +57,7 @@ export class PostgresStore implements MessageStore {
       return channel((session, batch) => writeBatch(session, batch, {rules, ids}), true);
     });
     this.#readers = Array.from({length: READERS}, () => channel(readBatch, false));
-    this.#keeper = channel(async session => [await sweep(session, rules)], false);
+    this.#keeper = channel(async session => [await this.#sweep(session)], false);
     this.#sweeping = this.#sweepUntilClosed();
   }
 
@@ -106,15 +110,26 @@ export class PostgresStore implements MessageStore {
     return channel;
   }
 
+  async #sweep(session: Session): Promise<SweepOutcome> {
+    const {rules, clock} = this.#options;
+    const swept = await sweep(session, rules);
+    const startMs = clock.monotonic();
+    if (startMs < this.#countsBacklogAtMs) return swept;
+    const backlog = await readBacklog(session);
+    const tookMs = clock.monotonic() - startMs;
+    this.#countsBacklogAtMs = startMs + Math.max(BACKLOG_INTERVAL_MS, BACKLOG_REST * tookMs);
+    return {...swept, ...(backlog && {backlog})};
+  }
+
   async #sweepUntilClosed(): Promise<void> {
     const {clock, observe} = this.#options;
     const {signal} = this.#closing;
     while (!signal.aborted) {
       let more = false;
       try {
-        const swept = await this.#keeper.submit('sweep', {probe: false});
-        observe({kind: 'sweep', lapsed: swept.lapsed, deleted: swept.deleted});
-        more = swept.more;
+        const {more: isMore, ...swept} = await this.#keeper.submit('sweep', {probe: false});
+        observe({kind: 'sweep', ...swept});
+        more = isMore;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
       }

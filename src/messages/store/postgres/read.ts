@@ -1,5 +1,12 @@
 import {isMessageId} from '../message-id.ts';
-import {type ListQuery, type MessagePage, type MessageStatus, PAGE_BYTES, type StoredMessage} from '../store.ts';
+import {
+  type Backlog,
+  type ListQuery,
+  type MessagePage,
+  type MessageStatus,
+  PAGE_BYTES,
+  type StoredMessage,
+} from '../store.ts';
 import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session.ts';
 
@@ -40,6 +47,25 @@ export const QUEUED = page(
   'list-queued',
   `SELECT * FROM ((${ofStatus(`'waiting'`)}) UNION ALL (${ofStatus(`'delayed'`)})) AS queued ORDER BY id LIMIT $3`,
 );
+
+/** Of an account in `a`, in the order of their ids. */
+const openOf = (status: string) => `
+  FROM messages m WHERE m.account = a.account AND (status || id::text) > '${status}' AND (status || id::text) < '${status}g'`;
+const oldestOf = (status: string) => `(SELECT created_at ${openOf(status)} ORDER BY (status || id::text) LIMIT 1)`;
+// One index range for each account, and indexes that contain only open messages.
+export const BACKLOG = {
+  name: 'backlog',
+  text: `
+    SELECT (SELECT count(*) FROM accounts a CROSS JOIN LATERAL (SELECT ${openOf('waiting')}) AS w) AS waiting,
+      (SELECT count(*) FROM messages WHERE available_at IS NOT NULL) AS hidden,
+      (SELECT count(*) FROM messages WHERE lease_until IS NOT NULL) AS leased,
+      (SELECT min(o.created_at) FROM accounts a CROSS JOIN LATERAL (
+        ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o) AS oldest_at`,
+};
+const BACKLOG_LIMIT = 'SET statement_timeout = 3000';
+// As settings.ts has it: a limit would cancel a COMMIT that waits for its standby.
+const NO_LIMIT = 'SET statement_timeout = 0';
+
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 export async function get(session: Session, account: string, id: string): Promise<StoredMessage | undefined> {
@@ -52,6 +78,20 @@ export async function list(session: Session, {account, limit, after, status}: Li
   const values = [account, after === undefined ? BEFORE_ALL : uuidOf(after), limit + 1];
   const rows = await rowsOf(session, status, values);
   return {messages: rows.map(toMessage), more: Number(rows[0]?.found ?? 0) > rows.length};
+}
+
+/** Undefined if the server does not answer in time: the connection stays usable. */
+export async function readBacklog(session: Session): Promise<Backlog | undefined> {
+  const [, counted] = await Promise.allSettled([
+    session.query(BACKLOG_LIMIT),
+    session.query(BACKLOG, []),
+    session.query(NO_LIMIT),
+  ]);
+  const [row] = counted.status === 'fulfilled' ? counted.value : [];
+  if (row === undefined) return undefined;
+  const [waiting, hidden, leased] = [Number(row.waiting), Number(row.hidden), Number(row.leased)];
+  const oldest = row.oldest_at !== null && {oldestAt: Number(row.oldest_at)};
+  return {queued: waiting + hidden - leased, leased, ...oldest};
 }
 
 function rowsOf(session: Session, status: MessageStatus | undefined, values: unknown[]): Promise<readonly Row[]> {

@@ -1,6 +1,7 @@
 /** What is asked of an engine, and its results: plain data, because it may be copied to another thread. */
 import type {
   AppendOutcome,
+  Backlog,
   ClaimQuery,
   LeasedMessage,
   LeaseRef,
@@ -47,6 +48,8 @@ export interface SweepOutcome {
   readonly lapsed: number;
   /** Messages beyond their retention time that were deleted. */
   readonly deleted: number;
+  /** Absent if it was not counted this time. */
+  readonly backlog?: Backlog;
   /** There is more to do: sweep again soon. */
   readonly more: boolean;
 }

@@ -3,6 +3,7 @@ import {keyCost, messageCost} from '../cost.ts';
 import {MessageIds} from '../message-id.ts';
 import type {AppendOutcome, Idempotency, NewMessage, StoreRules} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
+import type {Backlog} from './backlog.ts';
 import type {Row} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -14,6 +15,7 @@ export function prepareAppend(
   usage: AccountBytes,
   {accountBytes, retention}: StoreRules,
   work: Work,
+  backlog: Backlog,
 ): Append {
   const insert = db.prepare(
     'INSERT INTO messages (id, account, created_at, available_at, bytes, message) VALUES (?, ?, ?, 0, ?, ?)',
@@ -43,6 +45,7 @@ export function prepareAppend(
     if (usage.of(account) + cost > accountBytes) return {kind: 'quota'};
     const id = ids.next(now);
     insert.run(id, account, now, bytes, literal);
+    backlog.move(undefined, 'queued');
     usage.add(account, cost);
     if (idempotency) keepKey.run(account, idempotency.key, idempotency.fingerprint, id, now);
     return {kind: 'appended', id, createdAt: now};

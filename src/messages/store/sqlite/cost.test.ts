@@ -6,6 +6,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
+import {Backlog} from './backlog.ts';
 import {prepareLeases} from './lease.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
@@ -24,13 +25,14 @@ function open(accountBytes = 1e12, path = join(folder, `${files++}.db`), version
   migrate(db, version);
   const work = new Work();
   const usage = new AccountBytes(db);
+  const backlog = new Backlog(db);
   const options = {path, maxAttempts: 2, accountBytes, reserveBytes: 0, retention};
   const expire = prepareRetention(db, usage, retention, work);
   return {
     db,
     usage,
-    append: prepareAppend(db, usage, options, work),
-    leases: prepareLeases(db, usage, options, work),
+    append: prepareAppend(db, usage, options, work, backlog),
+    leases: prepareLeases(db, usage, options, work, backlog),
     sweep: (now: number) => {
       while (expire(now).more);
     },

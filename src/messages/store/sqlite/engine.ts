@@ -4,6 +4,7 @@ import {DatabaseSync} from 'node:sqlite';
 import type {Operation, OperationResult, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
+import {Backlog} from './backlog.ts';
 import {failureOf} from './failure.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import type {BatchResult, EngineOptions, Failure} from './operations.ts';
@@ -15,6 +16,7 @@ import {Work} from './work.ts';
 interface Statements {
   readonly work: Work;
   readonly usage: AccountBytes;
+  readonly backlog: Backlog;
   readonly append: Append;
   readonly reads: Reads;
   readonly leases: Leases;
@@ -109,14 +111,16 @@ function connect(options: EngineOptions): Connection {
       PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
     migrate(db);
     const usage = new AccountBytes(db);
+    const backlog = new Backlog(db);
     const work = new Work();
     return {
       db,
       work,
       usage,
-      append: prepareAppend(db, usage, options, work),
+      backlog,
+      append: prepareAppend(db, usage, options, work, backlog),
       reads: prepareReads(db, work),
-      leases: prepareLeases(db, usage, options, work),
+      leases: prepareLeases(db, usage, options, work, backlog),
       expire: prepareRetention(db, usage, options.retention, work),
     };
   } catch (error) {
@@ -132,15 +136,17 @@ function isWrite({kind}: Operation): boolean {
 type Done = Pick<BatchResult, 'results' | 'rows'>;
 
 function writeSome(connection: Connection, batch: readonly Operation[], now: number, room: number): Done {
-  const {db, usage} = connection;
+  const {db, usage, backlog} = connection;
   db.exec('BEGIN IMMEDIATE');
   try {
     const done = performSome(connection, batch, now, room);
     usage.flush();
     db.exec('COMMIT');
+    backlog.flush();
     return done;
   } catch (error) {
     usage.forget();
+    backlog.forget();
     // SQLite has already rolled back after some errors, such as a full disk.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
@@ -185,11 +191,12 @@ function perform(connection: Connection, operation: Operation, now: number): Ope
   }
 }
 
-function sweep({db, leases, expire}: Connection, probe: boolean, now: number): SweepOutcome {
+function sweep({db, leases, expire, backlog}: Connection, probe: boolean, now: number): SweepOutcome {
   if (probe) rewriteHeader(db);
   const lapsed = leases.lapse(now);
   const {deleted, more} = expire(now);
-  return {lapsed, deleted, more: more || lapsed === LAPSE_ROWS};
+  const read = backlog.read();
+  return {lapsed, deleted, backlog: read.backlog, more: more || read.more || lapsed === LAPSE_ROWS};
 }
 
 function unusedBytes(db: DatabaseSync): number {

@@ -3,6 +3,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
+import {Backlog, COUNT_OPEN} from './backlog.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import {prepareReads} from './read.ts';
 import {prepareRetention} from './retention.ts';
@@ -37,8 +38,9 @@ function open(db = new DatabaseSync(':memory:')): Store {
   };
   const work = new Work();
   const usage = new AccountBytes(db);
-  const append = prepareAppend(db, usage, options, work);
-  const leases = prepareLeases(db, usage, options, work);
+  const backlog = new Backlog(db);
+  const append = prepareAppend(db, usage, options, work, backlog);
+  const leases = prepareLeases(db, usage, options, work, backlog);
   prepareReads(db, work);
   prepareRetention(db, usage, retention, work);
   const total = () => Number(prepare('SELECT total_changes() AS n').get()?.n);
@@ -67,9 +69,10 @@ function claimed({append, leases}: Store, account: string, count: number) {
   return Array.from({length: count / 100}, () => leases.claim({account, limit: 100, leaseMs: 1000}, 0)).flat();
 }
 
-test('no statement of the store walks a table or sorts', () => {
+test('no statement of the store walks a table or sorts, except at the start', () => {
   const {db, sql} = open();
-  const plans = sql.map(text => ({
+  const statements = sql.filter(text => text !== COUNT_OPEN);
+  const plans = statements.map(text => ({
     text,
     plan: db
       .prepare(`EXPLAIN QUERY PLAN ${text}`)

@@ -11,6 +11,7 @@ import {
   type StoreRules,
 } from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
+import type {Backlog} from './backlog.ts';
 import {COLUMNS, type Row, toMessage} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -37,6 +38,7 @@ export function prepareLeases(
   usage: AccountBytes,
   {maxAttempts, accountBytes}: Pick<StoreRules, 'maxAttempts' | 'accountBytes'>,
   work: Work,
+  backlog: Backlog,
 ): Leases {
   const isLastAttempt = `status = 'leased' AND attempts >= :maxAttempts`;
   const backToQueue = `
@@ -44,11 +46,13 @@ export function prepareLeases(
       status = iif(${isLastAttempt}, 'dead', 'queued'), finished_at = iif(${isLastAttempt}, :now, NULL)`;
   const lapseOldest = db.prepare(`${backToQueue}
     WHERE seq IN (SELECT seq FROM messages INDEXED BY messages_leased
-      WHERE status = 'leased' AND lease_until <= :now ORDER BY lease_until LIMIT ${LAPSE_ROWS})`);
-  const reveal = db.prepare(`${backToQueue}
-    WHERE seq IN (SELECT seq FROM messages INDEXED BY messages_hidden
-      WHERE account = :account AND status IN ('queued', 'leased') AND available_at > 0 AND available_at <= :now
-      ORDER BY available_at LIMIT :limit)`);
+      WHERE status = 'leased' AND lease_until <= :now ORDER BY lease_until LIMIT ${LAPSE_ROWS})
+    RETURNING status`);
+  const hidden = db.prepare(`
+    SELECT seq, status FROM messages INDEXED BY messages_hidden
+    WHERE account = :account AND status IN ('queued', 'leased') AND available_at > 0 AND available_at <= :now
+    ORDER BY available_at LIMIT :limit`);
+  const reveal = db.prepare(`${backToQueue} WHERE seq = :seq RETURNING status`);
   // By seq, which orders an account's ids and is in every index at no cost.
   const waiting = db.prepare(`
     SELECT seq, bytes FROM messages INDEXED BY messages_waiting
@@ -84,20 +88,26 @@ export function prepareLeases(
 
   return {
     lapse: now => {
-      const lapsed = Number(lapseOldest.run({maxAttempts, now}).changes);
-      work.rows += lapsed;
-      return lapsed;
+      const lapsed = lapseOldest.all({maxAttempts, now});
+      for (const {status} of lapsed) backlog.move('leased', status as MessageStatus);
+      work.rows += lapsed.length;
+      return lapsed.length;
     },
 
     claim: ({account, limit, leaseMs}, now) => {
-      const revealed = reveal.run({maxAttempts, now, account, limit: limit * REVEALED_PER_CLAIMED});
-      work.rows += Number(revealed.changes);
+      const revealed = hidden.all({now, account, limit: limit * REVEALED_PER_CLAIMED});
+      for (const {seq, status} of revealed) {
+        const after = reveal.get({maxAttempts, now, seq: Number(seq)});
+        backlog.move(status as MessageStatus, after?.status as MessageStatus);
+      }
+      work.rows += revealed.length;
       const until = now + leaseMs;
       return upTo(waiting.iterate(account, limit)).map(({seq, bytes}) => {
         const lease = randomUUID();
         const row = take.get({lease, until, seq: Number(seq)});
         if (row === undefined) throw new Error(`message ${seq} is gone within the transaction that found it`);
         work.add(1, Number(bytes));
+        backlog.move('queued', 'leased');
         return {...toMessage(row), lease, leaseUntil: until};
       });
     },
@@ -105,7 +115,10 @@ export function prepareLeases(
     ack: (ref, now) => {
       const row = held(ref, now);
       if (typeof row === 'string') return {kind: row};
-      if (row.status === 'leased') finish.run(now, Number(row.seq));
+      if (row.status === 'leased') {
+        finish.run(now, Number(row.seq));
+        backlog.move('leased', 'done');
+      }
       return {kind: 'settled', status: 'done', attempts: Number(row.attempts)};
     },
 
@@ -118,6 +131,7 @@ export function prepareLeases(
       const availableAt = delayMs === 0 ? 0 : now + delayMs;
       const kept = charged(ref.account, reason, Number(row.reason_bytes));
       giveBack.run(status, availableAt, status === 'dead' ? now : null, kept, Number(row.seq));
+      backlog.move('leased', status);
       return {kind: 'settled', status, attempts};
     },
   };

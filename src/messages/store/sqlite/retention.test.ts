@@ -2,6 +2,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
+import {Backlog} from './backlog.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
 import {Work} from './work.ts';
@@ -10,10 +11,11 @@ test('an idempotency key is forgotten when its own time is over, not when that o
   const db = new DatabaseSync(':memory:');
   migrate(db);
   const usage = new AccountBytes(db);
+  const backlog = new Backlog(db);
   const retention = {doneMs: 0, deadMs: 0, idempotencyMs: 1000};
   const work = new Work();
   const options = {path: '', maxAttempts: 1, accountBytes: 1e6, reserveBytes: 0, retention};
-  const append = prepareAppend(db, usage, options, work);
+  const append = prepareAppend(db, usage, options, work, backlog);
   const submit = (account: string, now: number, fingerprint = 'f') =>
     append({account, message: 'x', idempotency: {key: 'same', fingerprint}}, now).kind;
   submit('mine', 0);

@@ -11,6 +11,7 @@ import {idempotencySuite} from './idempotency.suite.ts';
 import {leaseSuite} from './leases.suite.ts';
 import {limitSuite} from './limits.suite.ts';
 import {listSuite} from './lists.suite.ts';
+import {metricSuite} from './metrics.suite.ts';
 import {orderSuite} from './order.suite.ts';
 
 /** Starts a service over the engine; `config` is laid over the test's configuration. */
@@ -42,7 +43,16 @@ export function conformanceSuite(engine: string, start: StartService): void {
       await Promise.all(stops.map(stop => stop()));
       await removeFolders();
     });
-    for (const tests of [orderSuite, bodySuite, idempotencySuite, listSuite, leaseSuite, accountSuite, limitSuite]) {
+    for (const tests of [
+      orderSuite,
+      bodySuite,
+      idempotencySuite,
+      listSuite,
+      leaseSuite,
+      accountSuite,
+      limitSuite,
+      metricSuite,
+    ]) {
       tests(world);
     }
   });

@@ -1,22 +1,29 @@
 import {isDeepStrictEqual} from 'node:util';
-import {Alarm} from '../../base/alarm.ts';
-import type {Clock} from '../../base/clock.ts';
-import {DueHeap} from '../../base/due-heap.ts';
-import type {ProofQuestion, Verdict} from '../verdict/verdict.ts';
+import {Alarm} from '../base/alarm.ts';
+import type {Clock} from '../base/clock.ts';
+import {DueHeap} from '../base/due-heap.ts';
 import {AccountQueue} from './account-queue.ts';
 import {type CheckSettings, firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
 
-export interface WatchedHost {
+/** What the scheduler must know of a verdict. */
+export interface Judgement {
+  /** Yes or no. */
+  readonly verified: boolean;
+  /** A "no" that may demote something; any other "no" is a fault of the check. */
+  readonly agreed: boolean;
+}
+
+export interface Watched<Question> {
   /** Accounts take turns. */
   readonly account: string;
   /** Sets the phase of the steady checks, so a restart causes no burst. */
   readonly uid: string;
-  readonly question: ProofQuestion;
+  readonly question: Question;
   /** `pending`: soon, then with growing pauses. `steady`: every `checks.steadySeconds` while the host is verified. */
   readonly urgency: 'pending' | 'steady';
 }
 
-export interface CheckResult {
+export interface CheckResult<Verdict extends Judgement> {
   readonly verdict: Verdict;
   /** Milliseconds since the epoch. */
   readonly checkedAt: number;
@@ -31,22 +38,24 @@ export interface CheckResult {
   readonly agreedSince?: number;
 }
 
-/** Owns all checks. A reconcile reads verdicts as it reads objects from a cache, and never waits for DNS. */
-export interface DnsScheduler {
+/** Owns all checks. A reconcile reads verdicts as it reads objects from a cache, and never waits for a check. */
+export interface Scheduler<Question, Verdict extends Judgement> {
   /** Idempotent. If the question changed, the old verdict is dropped and the host is checked soon. */
-  watch(key: string, watched: WatchedHost): void;
+  watch(key: string, watched: Watched<Question>): void;
   unwatch(key: string): void;
   /** Checks a watched key soon. Repeating a token has no effect. Requests are rate-limited per account. */
   request(key: string, token: string): void;
-  get(key: string): CheckResult | undefined;
+  get(key: string): CheckResult<Verdict> | undefined;
   /** Calls the handler when a result changes in a way that a reconcile can see. Returns the unsubscribe function. */
   subscribe(handler: (key: string) => void): () => void;
   /** Runs checks until the signal aborts, then waits for those in flight to end. */
   start(signal: AbortSignal): Promise<void>;
 }
 
-export interface SchedulerOptions {
-  readonly verify: (question: ProofQuestion, signal: AbortSignal) => Promise<Verdict>;
+export interface SchedulerOptions<Question, Verdict extends Judgement> {
+  readonly verify: (question: Question, signal: AbortSignal) => Promise<Verdict>;
+  /** What a reconcile reads of a verdict: a change of anything else wakes nobody. */
+  readonly shown: (verdict: Verdict) => unknown;
   readonly checks: CheckSettings;
   readonly driftAfterSeconds: number;
   readonly clock: Clock;
@@ -63,10 +72,10 @@ const SLOW_MS = 500;
 /** ...up to this many times `checks.inFlight` in total. */
 const SLOW_FACTOR = 16;
 
-interface Entry {
+interface Entry<Question, Verdict extends Judgement> {
   readonly key: string;
-  watched: WatchedHost;
-  result?: CheckResult;
+  watched: Watched<Question>;
+  result?: CheckResult<Verdict>;
   /** The latest requested token. Checks that start from now on answer it. */
   request?: string;
   /** Checks since the last change or request. */
@@ -78,10 +87,13 @@ interface Entry {
   dueAt: number;
 }
 
-export function createScheduler(options: SchedulerOptions): DnsScheduler {
+export function createScheduler<Question, Verdict extends Judgement>(
+  options: SchedulerOptions<Question, Verdict>,
+): Scheduler<Question, Verdict> {
+  type Host = Entry<Question, Verdict>;
   const {checks, clock, random} = options;
-  const entries = new Map<string, Entry>();
-  const delayed = new DueHeap<Entry>();
+  const entries = new Map<string, Host>();
+  const delayed = new DueHeap<Host>();
   const handlers = new Set<(key: string) => void>();
   const queue = new AccountQueue(Math.max(1, Math.ceil(checks.inFlight / 4)));
   const limit = new RateLimit(clock, checks.soonSeconds * 1000, REQUEST_BURST);
@@ -91,7 +103,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   let stop: AbortSignal | undefined;
   const alarm = new Alarm(clock, queueDue);
 
-  function watch(key: string, watched: WatchedHost): void {
+  function watch(key: string, watched: Watched<Question>): void {
     const entry = entries.get(key);
     if (entry === undefined) {
       add(key, watched);
@@ -110,8 +122,8 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     if (!entry.running) schedule(entry, changed ? 0 : nextDelay(entry));
   }
 
-  function add(key: string, watched: WatchedHost): void {
-    const entry: Entry = {key, watched, count: 0, generation: 0, running: false, dueAt: Number.POSITIVE_INFINITY};
+  function add(key: string, watched: Watched<Question>): void {
+    const entry: Host = {key, watched, count: 0, generation: 0, running: false, dueAt: Number.POSITIVE_INFINITY};
     entries.set(key, entry);
     schedule(entry, firstDelay(entry));
   }
@@ -134,7 +146,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     if (!entry.running) schedule(entry, delay);
   }
 
-  function schedule(entry: Entry, delay: number): void {
+  function schedule(entry: Host, delay: number): void {
     if (stop === undefined || stop.aborted) return;
     entry.dueAt = clock.monotonic() + delay;
     delayed.add(entry);
@@ -178,7 +190,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     dispatch();
   }
 
-  async function check(entry: Entry, signal: AbortSignal): Promise<void> {
+  async function check(entry: Host, signal: AbortSignal): Promise<void> {
     const {generation, request: token, watched} = entry;
     entry.running = true;
     entry.count++;
@@ -194,7 +206,7 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
     schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
   }
 
-  function record(entry: Entry, verdict: Verdict, startedAt: number, token: string | undefined): void {
+  function record(entry: Host, verdict: Verdict, startedAt: number, token: string | undefined): void {
     const before = entry.result;
     const checkedAt = clock.now();
     const negative = verdict.agreed && !verdict.verified;
@@ -209,20 +221,19 @@ export function createScheduler(options: SchedulerOptions): DnsScheduler {
   }
 
   /** What a reconcile can see: everything but the times of the check. Of the run, only whether it has become drift. */
-  function visible(result: CheckResult | undefined) {
+  function visible(result: CheckResult<Verdict> | undefined) {
     if (result === undefined) return undefined;
     const {verdict, request: token, agreedSince, checkedAt} = result;
-    const {minTtlSeconds: _, ...shown} = verdict;
     const drifted = agreedSince !== undefined && checkedAt - agreedSince >= options.driftAfterSeconds * 1000;
-    return {shown, token, drifted};
+    return {shown: options.shown(verdict), token, drifted};
   }
 
-  function firstDelay({watched}: Entry): number {
+  function firstDelay({watched}: Host): number {
     if (watched.urgency === 'steady') return firstSteadyDelay(watched.uid, checks, clock.now());
     return phaseOf(watched.uid) * checks.soonSeconds * 1000;
   }
 
-  function nextDelay(entry: Entry): number {
+  function nextDelay(entry: Host): number {
     if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
     const settled = entry.watched.urgency === 'steady' && entry.result?.verdict.verified;

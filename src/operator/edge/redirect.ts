@@ -1,9 +1,8 @@
 /** Where a chain of redirects ends. Pure. */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Project} from '../model/kinds.ts';
+import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
-import type {DomainView} from './view.ts';
 
 /** A host as the chain sees it; `to` is set when it redirects in turn. */
 export interface Hop {
@@ -51,7 +50,7 @@ function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
 /** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
 export function redirectEnd(
   {stores}: Pick<Operator, 'stores'>,
-  {namespace, host, domain}: Pick<DomainView, 'namespace' | 'host' | 'domain'>,
+  {namespace, host, domain}: {readonly namespace: string; readonly host: string; readonly domain: DeepReadonly<Domain>},
   project: DeepReadonly<Project>,
 ): RedirectEnd {
   const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};

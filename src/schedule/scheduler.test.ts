@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
-import {ManualClock} from '../../base/manual-clock.ts';
-import type {ProofQuestion, Verdict} from '../verdict/verdict.ts';
-import {createScheduler, type WatchedHost} from './scheduler.ts';
+import {ManualClock} from '../base/manual-clock.ts';
+import type {ProofQuestion, Verdict} from '../dns/dns.ts';
+import {createScheduler, type Watched} from './scheduler.ts';
 
 const checks = {soonSeconds: 5, pendingMaxSeconds: 60, steadySeconds: 3600, inFlight: 8};
 const SECOND = 1000;
@@ -20,7 +20,7 @@ const verdict = (more: Partial<Verdict> = {}): Verdict => ({
 });
 const VERIFIED = verdict({reason: 'Verified', verified: true, message: 'right'});
 
-function watched(more: Partial<WatchedHost> = {}, host = 'shop.example.com'): WatchedHost {
+function watched(more: Partial<Watched<ProofQuestion>> = {}, host = 'shop.example.com'): Watched<ProofQuestion> {
   const question: ProofQuestion = {
     host,
     target: 'acct.edge.example.net',
@@ -40,7 +40,8 @@ function setUp(hang = false, more: Partial<typeof checks> = {}) {
   const waiting: (() => void)[] = [];
   const state = {answer: verdict(), fail: false};
   const errors: string[] = [];
-  const scheduler = createScheduler({
+  const scheduler = createScheduler<ProofQuestion, Verdict>({
+    shown: ({minTtlSeconds: _, ...shown}) => shown,
     async verify({host}) {
       asked.push(host);
       if (hang) await new Promise<void>(resolve => waiting.push(resolve));

@@ -1,5 +1,5 @@
 import {createHash} from 'node:crypto';
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../base/clock.ts';
 
 /** How often hosts are checked, and how many at the same time. */
 export interface CheckSettings {

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {Accepted} from './conditions.ts';
+import {Accepted} from '../domain/conditions.ts';
 import {followRedirects, type Hop, MAX_REDIRECTS} from './redirect.ts';
 
 /** "a>b c": a redirects to b, c serves. */

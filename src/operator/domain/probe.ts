@@ -1,0 +1,52 @@
+/** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
+import {PROBE_PATH} from '../model/edge-provider.ts';
+import type {Operator} from '../state/context.ts';
+import {Probed, type StepResult} from './conditions.ts';
+import type {RouteResult} from './route.ts';
+import {before, type DomainView} from './view.ts';
+
+/** Watches hosts whose route is in place. A live host is reported only after probes have failed for the configured time. */
+export function probe(operator: Operator, view: DomainView, routed: RouteResult): StepResult {
+  const {config, prober} = operator;
+  const {key, domain, account, certificate, nowMs} = view;
+  const last = before(view, 'Probed');
+  const {notBefore, notAfter} = certificate?.status ?? {};
+  if (!prober.isOn || routed.publishes === undefined || !notBefore || !notAfter) {
+    prober.unwatch(key);
+    if (!prober.isOn) return {condition: Probed.notProbed()};
+    return {condition: view.published && last ? {...last, type: 'Probed'} : Probed.waiting()};
+  }
+  const {redirect} = routed.publishes;
+  const proof = proofOf(operator, view);
+  const check = prober.get(key);
+  prober.watch(key, {
+    account: account.id,
+    uid: domain.metadata.uid ?? key,
+    question: {
+      host: view.host,
+      certificate: {notBefore, notAfter},
+      ...(redirect && {redirect}),
+      ...(!redirect && proof !== undefined && {route: {path: PROBE_PATH, location: `${PROBE_PATH}/${proof}`}}),
+    },
+    urgency: (check?.verdict.verified ?? last?.status === 'True') ? 'steady' : 'pending',
+  });
+  const wasLive = before(view, 'Ready')?.status === 'True';
+  const unchanged = last && (wasLive || last.status === 'False') ? {...last, type: 'Probed' as const} : undefined;
+  const unknown = unchanged ?? (wasLive ? Probed.checking() : Probed.pending());
+  if (!check) return {condition: unknown};
+  const {verdict, agreedSince} = check;
+  if (verdict.verified) return {condition: Probed.yes(proof !== undefined || redirect !== undefined)};
+  if (agreedSince === undefined) {
+    // The edge itself cannot be reached, which says nothing about a host.
+    const isJudged = last?.status === 'True' || (last?.status === 'False' && last.reason !== 'Pending');
+    return {condition: isJudged ? {...last, type: 'Probed'} : Probed.edgeUnreachable()};
+  }
+  const failsAtMs = agreedSince + config.probes.failAfterSeconds * 1000;
+  if (failsAtMs > nowMs) return {condition: unknown, wakeAtMs: failsAtMs};
+  return {condition: Probed.no(verdict.reason, verdict.message)};
+}
+
+/** Undefined if the edge cannot tell the routes of two hosts apart. */
+export function proofOf({edge, names, stores}: Operator, {namespace, host}: DomainView): string | undefined {
+  return edge.provesRoutes?.(stores.platform) ? names.routeProof(namespace, host) : undefined;
+}

@@ -1,0 +1,172 @@
+/** What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured. */
+import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import {findCondition} from '../api/conditions.ts';
+import type {Clock} from '../base/clock.ts';
+import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
+import type {Runnable} from '../runtime/controller/manager.ts';
+import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
+import {DOMAIN_REASONS} from './domain/conditions.ts';
+import type {DomainState} from './domain/summary.ts';
+import type {OperatorConfig} from './model/config.ts';
+import type {Domain, DomainClaim} from './model/kinds.ts';
+
+const STATES: readonly DomainState[] = ['Unverified', 'Verified', 'Live', 'Degraded', 'Blocked'];
+/** Of a Domain that Nameplate has not judged yet. */
+const NO_STATE = 'Unknown';
+
+export interface MetricsParts {
+  readonly config: Pick<OperatorConfig, 'metrics'>;
+  readonly domains: ReadonlyStore<Domain>;
+  readonly claims: ReadonlyStore<DomainClaim>;
+  readonly registry: Registry;
+  readonly clock: Clock;
+}
+
+/** Every replica counts what exists. Returns what only the leader does: it counts what happens. */
+export function watchDomains(parts: MetricsParts): Runnable {
+  countDomains(parts);
+  if (parts.config.metrics.perDomain) describeDomains(parts);
+  const followers = [followClaims(parts), followDomains(parts)];
+  return {
+    name: 'metrics',
+    run: signal =>
+      new Promise(resolve => {
+        const ends = followers.map(follow => follow());
+        const end = () => {
+          for (const each of ends) each();
+          resolve();
+        };
+        if (signal.aborted) end();
+        else signal.addEventListener('abort', end, {once: true});
+      }),
+  };
+}
+
+function countDomains({domains, registry}: MetricsParts): void {
+  const states = new Gauge({
+    name: 'nameplate_domains',
+    help: 'Domains by state.',
+    labelNames: ['state'],
+    registers: [registry],
+  });
+  const conditions = new Gauge({
+    name: 'nameplate_domain_conditions',
+    help: 'Domains by the reason of each condition.',
+    labelNames: ['condition', 'reason'],
+    registers: [registry],
+  });
+  for (const state of [...STATES, NO_STATE]) states.set({state}, 0);
+  for (const [condition, reasons] of Object.entries(DOMAIN_REASONS)) {
+    for (const reason of reasons) conditions.set({condition, reason}, 0);
+  }
+  const count = ({status}: DeepReadonly<Domain>, by: 1 | -1) => {
+    states.inc({state: status?.state ?? NO_STATE}, by);
+    for (const {type: condition, reason} of status?.conditions ?? []) {
+      if (condition in DOMAIN_REASONS) conditions.inc({condition, reason}, by);
+    }
+  };
+  const counted = new Map<string, DeepReadonly<Domain>>(); // a deletion may show a newer object than was counted
+  domains.subscribe(({type, object}) => {
+    const key = keyOf(object);
+    const before = counted.get(key);
+    if (before) count(before, -1);
+    counted.delete(key);
+    if (type === 'deleted') return;
+    count(object, 1);
+    counted.set(key, object);
+  });
+}
+
+/** Blocked Domains are left out: a tenant may create any number of them. */
+function describeDomains({domains, registry}: MetricsParts): void {
+  const isDescribed = ({status}: DeepReadonly<Domain>) => status?.state !== undefined && status.state !== 'Blocked';
+  new Gauge({
+    name: 'nameplate_domain_info',
+    help: 'State of each Domain, with the reason of its condition Ready. Blocked Domains are left out.',
+    labelNames: ['namespace', 'host', 'project', 'state', 'reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const domain of domains.list()) {
+        if (!isDescribed(domain)) continue;
+        const {metadata, spec, status} = domain;
+        const reason = findCondition(status?.conditions, 'Ready')?.reason ?? '';
+        const {namespace = ''} = metadata;
+        this.set({namespace, host: spec.host, project: spec.projectRef.name, state: status?.state ?? '', reason}, 1);
+      }
+    },
+  });
+  new Gauge({
+    name: 'nameplate_domain_certificate_expiration_timestamp_seconds',
+    help: 'When the certificate of each Domain expires. Blocked Domains are left out.',
+    labelNames: ['namespace', 'host'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const domain of domains.list()) {
+        const notAfter = domain.status?.certificate?.notAfter;
+        if (notAfter === undefined || !isDescribed(domain)) continue;
+        this.set({namespace: domain.metadata.namespace ?? '', host: domain.spec.host}, Date.parse(notAfter) / 1000);
+      }
+    },
+  });
+}
+
+/** Starts to count; returns what stops it. */
+type Follow = () => () => void;
+
+function followClaims({claims, registry}: MetricsParts): Follow {
+  const moved = new Counter({
+    name: 'nameplate_claims_moved_total',
+    help: 'Hosts that moved from one account to another, because the new one proved them.',
+    registers: [registry],
+  });
+  return () =>
+    claims.subscribe(({type, object, old}) => {
+      if (type !== 'updated' || old?.spec.releasedAt !== undefined) return;
+      if (old?.spec.account !== object.spec.account) moved.inc();
+    });
+}
+
+const SECOND = 1;
+const MINUTE = 60;
+const HOUR = 3600;
+
+function followDomains({domains, registry, clock}: MetricsParts): Follow {
+  const seconds = new Histogram({
+    name: 'nameplate_domain_activation_duration_seconds',
+    help: 'From the check that found the DNS record of a Domain correct until the Domain was Live.',
+    buckets: [
+      ...[1, 2.5, 5, 10, 30].map(n => n * SECOND),
+      ...[1, 2, 5, 10, 30].map(n => n * MINUTE),
+      ...[1, 3, 12, 24].map(n => n * HOUR),
+    ],
+    registers: [registry],
+  });
+  return () => {
+    const verifiedAtMs = new Map<string, number>();
+    return domains.subscribe(delta => {
+      const key = keyOf(delta.object);
+      if (delta.initial) return;
+      if (delta.type === 'deleted' || !isVerified(delta.object)) {
+        verifiedAtMs.delete(key);
+        return;
+      }
+      if (becomesVerified(delta)) verifiedAtMs.set(key, clock.monotonic());
+      const sinceMs = verifiedAtMs.get(key);
+      if (sinceMs === undefined || delta.object.status?.state !== 'Live') return;
+      verifiedAtMs.delete(key);
+      seconds.observe((clock.monotonic() - sinceMs) / 1000);
+    });
+  };
+}
+
+function isVerified({status}: DeepReadonly<Domain>): boolean {
+  return findCondition(status?.conditions, 'DNSVerified')?.status === 'True';
+}
+
+/** A Domain whose record was lost and is back was served all the time. */
+function becomesVerified({object, old}: Delta<Domain>): boolean {
+  const wasServed = old?.status?.state === 'Live' || old?.status?.state === 'Degraded';
+  return !wasServed && isVerified(object) && (old === undefined || !isVerified(old));
+}

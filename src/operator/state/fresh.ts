@@ -1,0 +1,72 @@
+/**
+ * What justifies an act that nobody can take back, read from the API server immediately before the act: a cache may be
+ * minutes behind if its watch hangs. If the API server does not confirm what the cache says, the caller waits for the
+ * cache. The act itself names the version that it concerns: a former leader's request may still be on its way, and a
+ * Lease stops nothing that was already sent.
+ */
+import {isConflict} from '../../runtime/kube/errors.ts';
+import {
+  type DeepReadonly,
+  type KubeObject,
+  type ObjectKey,
+  objectKey,
+  type ResourceType,
+} from '../../runtime/kube/object.ts';
+import {NAMESPACE} from '../model/kinds.ts';
+import type {ApiAccess} from './context.ts';
+
+/** How long to wait for a cache that the API server contradicts. */
+export const BEHIND_MS = 1000;
+
+/** Undefined if the object does not exist. A list, because it fails if the kind is not installed. */
+export async function readFresh<T extends KubeObject>(
+  {client, signal}: ApiAccess,
+  resource: ResourceType<T>,
+  {namespace, name}: ObjectKey,
+  {metadataOnly = false} = {},
+): Promise<T | undefined> {
+  const only = {fieldSelector: `metadata.name=${name}`, ...(namespace !== undefined && {namespace})};
+  for await (const {items} of client.list(resource, {...only, metadataOnly, signal})) return items[0];
+  return undefined;
+}
+
+/** Whether an object no longer exists, or goes with its namespace, even if a finalizer delays its deletion. */
+export async function isGone(api: ApiAccess, resource: ResourceType, key: string): Promise<boolean> {
+  const [namespace = '', name = ''] = key.split('/');
+  const object = await readFresh(api, resource, {namespace, name}, {metadataOnly: true});
+  if (!object || object.metadata.deletionTimestamp) return true;
+  const holder = await readFresh(api, NAMESPACE, {name: namespace}, {metadataOnly: true});
+  return !holder || holder.metadata.deletionTimestamp !== undefined;
+}
+
+/**
+ * Deletes an object at the version that the cache has. If it was written since, and is still the same object, judges
+ * again and deletes it at its current version: a withdrawal must not wait for the cache.
+ */
+export async function deleteJudged(
+  api: ApiAccess,
+  resource: ResourceType,
+  object: DeepReadonly<KubeObject>,
+  isJustified: () => Promise<boolean>,
+): Promise<void> {
+  const {uid, resourceVersion} = object.metadata;
+  try {
+    await deleteAt(api, resource, object, resourceVersion);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    const current = await readFresh(api, resource, objectKey(object), {metadataOnly: true});
+    if (current?.metadata.uid !== uid || !(await isJustified())) throw error;
+    await deleteAt(api, resource, object, current?.metadata.resourceVersion);
+  }
+}
+
+async function deleteAt(
+  {client, signal}: ApiAccess,
+  resource: ResourceType,
+  object: DeepReadonly<KubeObject>,
+  resourceVersion: string | undefined,
+): Promise<void> {
+  const {uid} = object.metadata;
+  const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
+  await client.delete(resource, objectKey(object), {preconditions, signal});
+}

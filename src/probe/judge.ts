@@ -1,0 +1,101 @@
+/** What a visit to the edge shows about a host. Pure. */
+import type {Answer, Response, ServedCertificate} from './visit.ts';
+
+/** What the edge must answer for one host. */
+export interface ProbeQuestion {
+  readonly host: string;
+  /** The validity of the certificate, as cert-manager reports it, in RFC 3339. It names the host and nothing else. */
+  readonly certificate: Validity;
+  /** The certificate before the last renewal: the edge may present it for a while. */
+  readonly previous?: Validity;
+  readonly redirect?: {readonly to: string; readonly status: number};
+  /** The route answers a request for `path` with a redirect to `location`, which no other route does. */
+  readonly route?: {readonly path: string; readonly location: string};
+}
+
+export interface Validity {
+  readonly notBefore: string;
+  readonly notAfter: string;
+}
+
+export type ProbeReason =
+  | 'Answering'
+  | 'EdgeUnreachable'
+  | 'NoAnswer'
+  | 'WrongCertificate'
+  | 'WrongRedirect'
+  | 'WrongRoute';
+
+export interface ProbeVerdict {
+  readonly reason: ProbeReason;
+  readonly verified: boolean;
+  /** The edge was reached, so a "no" concerns the host. */
+  readonly agreed: boolean;
+  readonly message: string;
+}
+
+const MAX_SHOWN = 200;
+
+export function judge(question: ProbeQuestion, answer: Answer): ProbeVerdict {
+  const {host, redirect, route} = question;
+  switch (answer.kind) {
+    case 'unreachable':
+    case 'silent':
+      return {
+        reason: 'EdgeUnreachable',
+        verified: false,
+        agreed: false,
+        message: `The edge cannot be reached (${answer.why}).`,
+      };
+    case 'closed':
+      return no('NoAnswer', `The edge closes connections for ${host} without presenting a certificate.`);
+    case 'answered': {
+      const {certificate, response} = answer;
+      if (!isExpected(question, certificate))
+        return no('WrongCertificate', `The edge presents ${shown(certificate)} for ${host}.`);
+      if (redirect) {
+        const to = `https://${redirect.to}/`;
+        if (response?.status === redirect.status && response.location === to) return YES;
+        return no(
+          'WrongRedirect',
+          `The edge answers https://${host}/ with ${shownResponse(response)} instead of a redirect to ${to} with ${redirect.status}.`,
+        );
+      }
+      if (route && response?.location !== route.location) {
+        return no(
+          'WrongRoute',
+          `Another route answers requests for ${host} (${route.path}: ${shownResponse(response)}).`,
+        );
+      }
+      return YES;
+    }
+  }
+}
+
+const YES: ProbeVerdict = {reason: 'Answering', verified: true, agreed: true, message: ''};
+
+function no(reason: ProbeReason, message: string): ProbeVerdict {
+  return {reason, verified: false, agreed: true, message};
+}
+
+function isExpected({host, certificate, previous}: ProbeQuestion, served: ServedCertificate): boolean {
+  if (served.names.length !== 1 || served.names[0] !== host) return false;
+  return [certificate, ...(previous ? [previous] : [])].some(
+    ({notBefore, notAfter}) =>
+      Date.parse(notBefore) === served.notBeforeMs && Date.parse(notAfter) === served.notAfterMs,
+  );
+}
+
+function shown({names, notBeforeMs, notAfterMs}: ServedCertificate): string {
+  const dates = [notBeforeMs, notAfterMs].map(ms => new Date(ms).toISOString().slice(0, 10)).join(' to ');
+  return `a certificate for ${printable(names.join(', ')) || 'no name'} (${dates})`;
+}
+
+function shownResponse(response: Response | undefined): string {
+  if (!response || response.status === 0) return 'no response';
+  return `${response.status}${response.location === undefined ? '' : ` to ${printable(response.location)}`}`;
+}
+
+function printable(text: string): string {
+  return text.slice(0, MAX_SHOWN).replace(/[^ -~]/g, '?');
+}

@@ -1,0 +1,166 @@
+/** Probes the edge for each host that it serves: bounded, in turn between accounts, and more rarely the more hosts there are. */
+import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Clock} from '../base/clock.ts';
+import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
+import {judge, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
+import {type Address, type Answer, visit} from './visit.ts';
+
+export type ProbeResult = CheckResult<ProbeVerdict>;
+
+export interface ProbeSettings {
+  /** How often a host is probed if there are few. */
+  readonly steadySeconds: number;
+  /** With more hosts than this allows, each is probed more rarely. */
+  readonly perSecond: number;
+  /** How long agreeing failures must last before a live host is reported. */
+  readonly failAfterSeconds: number;
+  readonly timeoutMs: number;
+}
+
+export interface ProberParts {
+  readonly settings: ProbeSettings;
+  /** Where the edge is, as known now; empty: nothing is probed. */
+  readonly addresses: () => readonly Address[];
+  readonly clock: Clock;
+  readonly registry: Registry;
+  readonly onError: (key: string, error: unknown) => void;
+  /** Called when the edge becomes reachable or unreachable. */
+  readonly onReachable: (isReachable: boolean, why: string) => void;
+}
+
+export interface Prober extends Scheduler<ProbeQuestion, ProbeVerdict> {
+  /** Whether there is an edge to probe. */
+  readonly isOn: boolean;
+  /** Why the edge cannot be reached; undefined if it can. */
+  problem(): string | undefined;
+}
+
+const SOON_SECONDS = 0.5;
+const RETRY_MAX_SECONDS = 10;
+const IN_FLIGHT = 32;
+/** After a renewal, how long the edge may present the previous certificate. */
+const RENEWAL_MS = 600_000;
+/** An edge that answered for another host within this time is reachable. */
+const RECENT_MS = 10_000;
+const MAX_ADDRESSES = 4;
+
+export function createProber({settings, addresses, clock, registry, onError, onReachable}: ProberParts): Prober {
+  const metrics = createMetrics(registry);
+  const watched = new Map<string, ProbeQuestion & {readonly renewedMs?: number}>();
+  let answeredMs = Number.NEGATIVE_INFINITY;
+  let unreachable: string | undefined;
+  const pace = (seconds: number) => Math.max(seconds, watched.size / settings.perSecond);
+  const scheduler = createScheduler<ProbeQuestion, ProbeVerdict>({
+    verify: probe,
+    shown: ({reason}) => reason,
+    checks: {
+      soonSeconds: SOON_SECONDS,
+      get pendingMaxSeconds() {
+        return pace(RETRY_MAX_SECONDS);
+      },
+      get steadySeconds() {
+        return pace(settings.steadySeconds);
+      },
+      inFlight: IN_FLIGHT,
+    },
+    driftAfterSeconds: settings.failAfterSeconds,
+    clock,
+    random: Math.random,
+    onError,
+  });
+
+  async function probe(question: ProbeQuestion, signal: AbortSignal): Promise<ProbeVerdict> {
+    const startedMs = clock.monotonic();
+    const verdict = judge(question, reached(await ask(question, signal)));
+    metrics.seconds.observe((clock.monotonic() - startedMs) / 1000);
+    metrics.probes.inc({reason: verdict.reason});
+    return verdict;
+  }
+
+  async function ask({host, redirect, route}: ProbeQuestion, signal: AbortSignal): Promise<Answer> {
+    const path = redirect ? '/' : route?.path;
+    let answer: Answer = {kind: 'unreachable', why: 'it has no address'};
+    for (const address of addresses().slice(0, MAX_ADDRESSES)) {
+      answer = await visit(address, {host, ...(path !== undefined && {path})}, settings.timeoutMs, signal);
+      if (answer.kind === 'answered' || answer.kind === 'closed' || signal.aborted) return answer;
+    }
+    return answer;
+  }
+
+  /** An edge that is silent for one host and answers for others refuses that host. */
+  function reached(answer: Answer): Answer {
+    const nowMs = clock.monotonic();
+    if (answer.kind === 'answered' || answer.kind === 'closed') {
+      answeredMs = nowMs;
+      setUnreachable(undefined);
+      return answer;
+    }
+    if (nowMs - answeredMs >= RECENT_MS) setUnreachable(answer.why);
+    else if (answer.kind === 'silent') return {...answer, kind: 'closed'};
+    return answer;
+  }
+
+  function setUnreachable(why: string | undefined): void {
+    if ((why === undefined) !== (unreachable === undefined)) onReachable(why === undefined, why ?? '');
+    unreachable = why;
+    metrics.reachable.set(why === undefined ? 1 : 0);
+  }
+
+  return {
+    ...scheduler,
+    get isOn() {
+      return addresses().length > 0;
+    },
+    problem: () => (unreachable === undefined ? undefined : `The edge cannot be reached (${unreachable}).`),
+    watch(key, host) {
+      const question = withPrevious(watched.get(key), host.question, clock.now());
+      watched.set(key, question);
+      const {renewedMs: _, ...asked} = question;
+      scheduler.watch(key, {...host, question: asked});
+    },
+    unwatch(key) {
+      watched.delete(key);
+      scheduler.unwatch(key);
+    },
+  };
+}
+
+function withPrevious(
+  before: (ProbeQuestion & {readonly renewedMs?: number}) | undefined,
+  question: ProbeQuestion,
+  nowMs: number,
+): ProbeQuestion & {readonly renewedMs?: number} {
+  if (!before || before.host !== question.host) return question;
+  if (!isSame(before.certificate, question.certificate)) {
+    return {...question, previous: before.certificate, renewedMs: nowMs};
+  }
+  const {previous, renewedMs = 0} = before;
+  return previous && nowMs - renewedMs < RENEWAL_MS ? {...question, previous, renewedMs} : question;
+}
+
+function isSame(a: Validity, b: Validity): boolean {
+  return a.notBefore === b.notBefore && a.notAfter === b.notAfter;
+}
+
+function createMetrics(registry: Registry) {
+  const registers = [registry];
+  const probes = new Counter({
+    name: 'nameplate_probes_total',
+    help: 'Probes of hosts at the edge, by what they showed.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'nameplate_probe_duration_seconds',
+    help: 'Duration of a probe.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  });
+  const reachable = new Gauge({
+    name: 'nameplate_edge_reachable',
+    help: '1 unless probes cannot reach the edge at all.',
+    registers,
+  });
+  reachable.set(1);
+  return {probes, seconds, reachable};
+}

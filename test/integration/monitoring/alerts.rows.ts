@@ -1,0 +1,95 @@
+/**
+ * When each alert of the chart fires. `1x30` is 31 values, one per minute. The other series of the expression stay as they
+ * were.
+ */
+
+export interface AlertRow {
+  readonly alert: string;
+  /** The metric that changes, and the labels of the series of it that do. */
+  readonly metric: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly values: string;
+  /** Minutes at which it fires, and at which it does not. */
+  readonly fires: readonly number[];
+  readonly rests: readonly number[];
+}
+
+const condition = (type: string, reason: string) => ({condition: type, reason});
+
+export const alertRows: readonly AlertRow[] = [
+  {
+    alert: 'NameplateNoLeader',
+    metric: 'leader_election_master_status',
+    values: '1x30 0x10 1x20',
+    fires: [36, 40],
+    rests: [30, 35, 42],
+  },
+  {
+    alert: 'NameplateNoLeader', // nothing is scraped any more
+    metric: 'nameplate_promises_held',
+    values: '1x30 stale _x20',
+    fires: [36],
+    rests: [30],
+  },
+  {
+    alert: 'NameplateForeignApprover',
+    metric: 'nameplate_foreign_approvals_total',
+    values: '0x30 1x120',
+    fires: [32, 80],
+    rests: [30, 100],
+  },
+  {
+    alert: 'NameplatePromisesBroken',
+    metric: 'nameplate_promises_held',
+    values: '1x30 0x20 1x20',
+    fires: [46, 50],
+    rests: [30, 45, 52],
+  },
+  {
+    alert: 'NameplateRenewalFailing',
+    metric: 'nameplate_domain_conditions',
+    labels: condition('CertificateReady', 'RenewalFailing'),
+    values: '0x30 2x70 0x20',
+    fires: [91, 100],
+    rests: [30, 90, 102],
+  },
+  {
+    alert: 'NameplateDomainsDrifted',
+    metric: 'nameplate_domain_conditions',
+    labels: condition('DNSVerified', 'Drifted'),
+    values: '0x30 1x70 0x20',
+    fires: [91, 100],
+    rests: [30, 90, 102],
+  },
+  {
+    alert: 'NameplateOrderBudgetLow',
+    metric: 'nameplate_certificate_orders_left',
+    labels: {kind: 'new'},
+    values: '100x30 29x20 31x20',
+    fires: [41, 50],
+    rests: [30, 40, 52],
+  },
+  {
+    alert: 'NameplateMessagesStoreDown',
+    metric: 'nameplate_messages_store_state',
+    labels: {state: 'down'},
+    values: '0x30 1x10 0x20',
+    fires: [36, 40],
+    rests: [30, 35, 42],
+  },
+  {
+    alert: 'NameplateMessagesStoreFull',
+    metric: 'nameplate_messages_store_state',
+    labels: {state: 'full'},
+    values: '0x30 1x10 0x20',
+    fires: [36, 40],
+    rests: [30, 35, 42],
+  },
+  {
+    alert: 'NameplateMessagesQueueOld',
+    metric: 'nameplate_messages_oldest_age_seconds',
+    values: '3599x30 3601x20 0x20',
+    fires: [41, 50],
+    rests: [30, 40, 52],
+  },
+];

@@ -1,0 +1,271 @@
+/**
+ * What the chart offers to Prometheus and Grafana: every query and every alert, over what a real Prometheus has scraped
+ * from the real programs, in the way that the ServiceMonitors say.
+ */
+import {readFileSync} from 'node:fs';
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {parseAllDocuments} from 'yaml';
+import type {Child} from '../../cluster/children.ts';
+import {run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+import {RELEASE} from '../../support/install.ts';
+import {startWebhook} from '../approval/webhook.ts';
+import {type Client, createClient} from '../messages/client.ts';
+import {removeFolders, type Service, startService} from '../messages/service.ts';
+import {installCertManagerCrds} from '../operator/cert-manager.ts';
+import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
+import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {type AlertRow, alertRows} from './alerts.rows.ts';
+import {ensurePrometheus, type Prometheus, startPrometheus} from './prometheus.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const DASHBOARDS = join(ROOT, 'charts/nameplate/files/dashboards');
+const RATE_INTERVAL = '30s';
+
+interface KubeObject {
+  readonly kind: string;
+  readonly metadata: {readonly name: string; readonly labels: Readonly<Record<string, string>>};
+  readonly spec: Readonly<Record<string, never>>;
+  readonly data: Readonly<Record<string, string>>;
+}
+interface Monitor {
+  readonly selector: {readonly matchLabels: Readonly<Record<string, string>>};
+  readonly endpoints: readonly {readonly port: string; readonly path: string; readonly honorLabels?: boolean}[];
+}
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+interface Dashboard {
+  readonly title: string;
+  readonly panels: readonly {readonly title: string; readonly targets?: readonly {readonly expr: string}[]}[];
+}
+
+/** As they are in the chart; that it renders them unchanged is a test of its own. */
+const queries = ['operator', 'messages'].flatMap(program => {
+  const {panels} = JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')) as Dashboard;
+  const targets = panels.flatMap(({title, targets = []}) => targets.map(({expr}) => ({program, title, expr})));
+  return targets;
+});
+
+let world: OperatorWorld;
+let webhook: Child;
+let service: Service;
+let client: Client;
+let prometheus: Prometheus;
+let objects: readonly KubeObject[];
+let rules: readonly Rule[];
+/** The Prometheus operator names a job after its Service. */
+const jobs: Readonly<Record<string, string>> = {
+  operator: `${RELEASE.name}-metrics`,
+  messages: `${RELEASE.name}-messages`,
+};
+let isOver = false;
+let traffic: Promise<void>;
+
+beforeAll(async () => {
+  objects = await renderChart();
+  rules = (named('PrometheusRule').spec as unknown as {groups: {rules: Rule[]}[]}).groups.flatMap(({rules}) => rules);
+  [world, service] = await Promise.all([startOperatorWorld({operatorApproves: true}), startService()]);
+  await installCertManagerCrds(world.api);
+  webhook = await startWebhook(world.api, world.folder);
+  await world.certManager.start();
+  await installIngressClass(world.client);
+  const operator = await world.startOperator('watched', {metrics: {perDomain: true}});
+  prometheus = await startPrometheus(world.folder, {
+    global: {scrape_interval: '1s'},
+    scrape_configs: [scrapeOf('operator', operator.address), scrapeOf('messages', service.operationsAddress)],
+  });
+  // What happens before the first scrape is no increase.
+  await until('both programs are scraped', async () => (await prometheus.query('sum(up)'))[0]?.value === 2);
+  client = await createClient(service.url);
+  traffic = useMessages();
+  await world.certManager.installIssuer();
+  await Promise.all([loseRecord(), moveHost(), wait()]);
+});
+afterAll(async () => {
+  isOver = true;
+  await traffic;
+  client?.close();
+  await Promise.all([prometheus?.stop(), service?.stop(), webhook?.kill()]);
+  await removeFolders();
+  await world?.stop();
+});
+
+async function renderChart(): Promise<readonly KubeObject[]> {
+  const {path} = await ensurePrograms(['helm']);
+  const enabled = ['serviceMonitor', 'prometheusRule', 'dashboards'].map(each => `metrics.${each}.enabled=true`);
+  const values = ['messages.enabled=true', 'messages.host=api.nameplate.test', ...enabled];
+  const chart = [RELEASE.name, join(ROOT, RELEASE.chart), '-n', RELEASE.namespace];
+  const text = await run([
+    path('helm'),
+    'template',
+    ...chart,
+    '-f',
+    join(ROOT, 'examples/values.yaml'),
+    '--set',
+    values.join(),
+  ]);
+  return parseAllDocuments(text).flatMap(document => (document.toJS() as KubeObject | null) ?? []);
+}
+
+function named(kind: string, name: string = RELEASE.name): KubeObject {
+  const found = objects.find(object => object.kind === kind && object.metadata.name === name);
+  if (!found) throw new Error(`the chart does not render ${kind} ${name}`);
+  return found;
+}
+
+/** As the Prometheus operator configures it for the ServiceMonitor. */
+function scrapeOf(program: 'operator' | 'messages', address: string) {
+  const monitor = named('ServiceMonitor', program === 'operator' ? RELEASE.name : jobs.messages).spec;
+  const {selector, endpoints} = monitor as unknown as Monitor;
+  const services = objects.filter(
+    ({kind, metadata, spec}) =>
+      kind === 'Service' &&
+      Object.entries(selector.matchLabels).every(([label, value]) => metadata.labels[label] === value) &&
+      (spec.ports as unknown as {name: string}[]).some(({name}) => name === endpoints[0]?.port),
+  );
+  expect(services.map(({metadata}) => metadata.name)).toEqual([jobs[program]]);
+  const [{port: endpoint = '', path = '', honorLabels = false} = {}] = endpoints;
+  const pod = `${RELEASE.name}-${program}-0`;
+  const labels = {namespace: RELEASE.namespace, service: jobs[program], container: program, endpoint, pod};
+  return {
+    job_name: jobs[program],
+    metrics_path: path,
+    honor_labels: honorLabels,
+    static_configs: [{targets: [new URL(address).host], labels}],
+  };
+}
+
+async function loseRecord(): Promise<void> {
+  const {tenant, host} = await newLiveTenant(world, 'drifting');
+  await world.dns.set(host, 'CNAME', []);
+  await tenant.becomes(host, {state: 'Degraded', DNSVerified: 'Drifted'});
+}
+
+async function moveHost(): Promise<void> {
+  const {host} = await newLiveTenant(world, 'former');
+  const next = await newDomainTenant(world, 'next');
+  await next.deployedProject({primary: host});
+  await next.live(host);
+}
+
+async function wait(): Promise<void> {
+  const tenant = await newDomainTenant(world, 'waiting');
+  await tenant.deployedProject({primary: tenant.host('shop')});
+  await tenant.becomes(tenant.host('shop'), {state: 'Unverified'});
+}
+
+/** Until the test is over. */
+async function useMessages(): Promise<void> {
+  const {key, readKey} = service.account();
+  while (!isOver) {
+    for (let n = 0; n < 3; n++) await client.submit(key, `message ${n}`);
+    await client.submit(readKey, 'refused');
+    for (const {id, lease} of (await client.post(key, '/messages/claim', {limit: 2})).body.messages) {
+      await client.post(key, `/messages/${id}/ack`, {lease});
+    }
+  }
+}
+
+describe.concurrent('the dashboards', () => {
+  test.each(queries)('$program: $title: $expr', async ({program, expr}) => {
+    const query = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', jobs[program] ?? '');
+    expect(query).not.toContain('$');
+    await until(`${query} has a value`, async () => {
+      const found = await prometheus.query(query);
+      return found.some(({value}) => Number.isFinite(value));
+    });
+  });
+});
+
+test('the ConfigMaps contain the dashboards', () => {
+  for (const program of ['operator', 'messages']) {
+    const {metadata, data} = named('ConfigMap', `${RELEASE.name}-dashboard-${program}`);
+    expect(metadata.labels.grafana_dashboard).toBe('1');
+    const rendered = JSON.parse(data[`nameplate-${program}.json`] ?? '') as Dashboard;
+    expect(rendered).toEqual(JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')));
+  }
+});
+
+test('a series of a Domain keeps its namespace, besides that of the pod', async () => {
+  const found = await until('the series are there', () => prometheus.query('nameplate_domain_info{state="Degraded"}'));
+  expect(found.map(({labels}) => labels.namespace)).toEqual([expect.stringMatching(/^drifting-/)]);
+});
+
+describe('the alerts', () => {
+  test('each has a runbook that says what it means, and no runbook is left over', () => {
+    const headings = ['operator', 'messages'].flatMap(page => {
+      const text = readFileSync(join(ROOT, `docs/runbooks/${page}.md`), 'utf8');
+      return [...text.matchAll(/^## (\w+)$/gm)].map(([, heading = '']) => [heading, page] as const);
+    });
+    const links = rules.map(({alert, annotations}) => [alert, annotations.runbook_url] as const);
+    expect(links).toEqual(headings.map(([alert, page]) => [alert, `docs/runbooks/${page}.md#${alert.toLowerCase()}`]));
+  });
+
+  test('promtool accepts them', async () => {
+    const file = await rulesFile();
+    await expect(run([(await ensurePrometheus()).promtool, 'check', 'rules', file])).resolves.toContain('SUCCESS');
+  });
+
+  test('there is a row for each', () => {
+    expect([...new Set(alertRows.map(({alert}) => alert))]).toEqual(rules.map(({alert}) => alert));
+  });
+
+  test.each(alertRows)('$alert fires if $metric is $values', async row => {
+    const rule = rules.find(({alert}) => alert === row.alert);
+    const metrics = [...new Set(rule?.expr.match(/\b(nameplate|leader)_\w+/g))];
+    expect(metrics).toContain(row.metric);
+    const series = (await Promise.all(metrics.map(metric => prometheus.query(metric)))).flat();
+    for (const metric of metrics)
+      expect(
+        series.some(({labels}) => labels.__name__ === metric),
+        metric,
+      ).toBe(true);
+    const isChanged = ({__name__, ...labels}: Readonly<Record<string, string>>) =>
+      __name__ === row.metric && Object.entries(row.labels ?? {}).every(([name, value]) => labels[name] === value);
+    expect(series.filter(({labels}) => isChanged(labels))).not.toEqual([]);
+    const input = series.map(({labels, value}) => ({
+      series: selectorOf(labels),
+      values: isChanged(labels) ? row.values : `${value}x200`,
+    }));
+    await expect(testRules(row, input)).resolves.toContain('SUCCESS');
+  });
+});
+
+async function rulesFile(): Promise<string> {
+  const file = join(world.folder, 'rules.json');
+  await writeFile(file, JSON.stringify(named('PrometheusRule').spec)); // JSON is YAML
+  return file;
+}
+
+function selectorOf({__name__, ...labels}: Readonly<Record<string, string>>): string {
+  return `${__name__}{${Object.entries(labels)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(',')}}`;
+}
+
+async function testRules(row: AlertRow, input: readonly object[]): Promise<string> {
+  const file = join(world.folder, `test-${row.alert}-${row.metric}.json`);
+  const fires = (minute: number, isFiring: boolean) => ({
+    expr: `count(ALERTS{alertname="${row.alert}",alertstate="firing"}) or vector(0)`,
+    eval_time: `${minute}m`,
+    exp_samples: [{labels: '{}', value: isFiring ? 1 : 0}],
+  });
+  const tests = [
+    {
+      interval: '1m',
+      input_series: input,
+      promql_expr_test: [
+        ...row.fires.map(minute => fires(minute, true)),
+        ...row.rests.map(minute => fires(minute, false)),
+      ],
+    },
+  ];
+  await writeFile(file, JSON.stringify({rule_files: [await rulesFile()], evaluation_interval: '1m', tests}));
+  return run([(await ensurePrometheus()).promtool, 'test', 'rules', file]);
+}

@@ -1,0 +1,73 @@
+/** Prometheus as a process of the test. */
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {type Child, failOnExit, startChild, which} from '../../cluster/children.ts';
+import {freePorts} from '../../cluster/free-ports.ts';
+import {cacheRoot} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
+import {unpackedPackages} from '../../support/debian-packages.ts';
+
+export interface Series {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface Prometheus {
+  /** An instant query, now. */
+  query(expression: string): Promise<readonly Series[]>;
+  stop(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: {
+    readonly result: readonly {readonly metric: Record<string, string>; readonly value: [number, string]}[];
+  };
+}
+
+export interface PrometheusPrograms {
+  readonly prometheus: string;
+  readonly promtool: string;
+}
+
+/** The Prometheus of this system's packages, unpacked into the cache; without apt, the one on PATH. */
+export async function ensurePrometheus(log: (line: string) => void = console.error): Promise<PrometheusPrograms> {
+  const [apt, dpkg] = [which('apt-get'), which('dpkg')];
+  if (apt === undefined || dpkg === undefined) {
+    const [prometheus, promtool] = [which('prometheus'), which('promtool')];
+    if (prometheus && promtool) return {prometheus, promtool};
+    throw new Error('the tests need prometheus and promtool on PATH, and there is no apt-get to fetch them');
+  }
+  const packages = async () => ['prometheus'];
+  const what = 'Prometheus, for the tests of metrics';
+  const folder = await unpackedPackages({cache: cacheRoot(), name: 'prometheus', packages, what, apt, dpkg, log});
+  return {prometheus: join(folder, 'usr/bin/prometheus'), promtool: join(folder, 'usr/bin/promtool')};
+}
+
+/** `config`: the content of its configuration file. */
+export async function startPrometheus(folder: string, config: object): Promise<Prometheus> {
+  const {prometheus} = await ensurePrometheus();
+  const [port] = await freePorts(1);
+  const [file, log] = [join(folder, 'prometheus.json'), join(folder, 'prometheus.log')];
+  await writeFile(file, JSON.stringify(config)); // JSON is YAML
+  const argv = [
+    prometheus,
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${join(folder, 'prometheus')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
+  const child: Child = startChild('prometheus', argv, {log});
+  const address = `http://127.0.0.1:${port}`;
+  const ready = until('Prometheus is ready', async () => (await fetch(`${address}/-/ready`)).ok);
+  await Promise.race([ready, failOnExit(child, log)]);
+  return {
+    query: async expression => {
+      const response = await fetch(`${address}/api/v1/query?${new URLSearchParams({query: expression})}`);
+      const {status, error, data} = (await response.json()) as Answer;
+      if (status !== 'success') throw new Error(`${expression}: ${error}`);
+      return data.result.map(({metric, value: [, text]}) => ({labels: metric, value: Number(text)}));
+    },
+    stop: child.kill,
+  };
+}

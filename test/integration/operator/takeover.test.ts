@@ -1,0 +1,235 @@
+/**
+ * What a new leader does whose caches are behind, and what a former leader does that does not know of its successor:
+ * nothing that cannot be taken back. Certificates are made by the test.
+ */
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
+import {collectionPath} from '../../../src/runtime/kube/paths.ts';
+import {until} from '../../cluster/wait.ts';
+import {bundleOperator, type OperatorProcess} from '../../support/operator-process.ts';
+import {signingRequest} from '../approval/signing-request.ts';
+import {type FaultProxy, isWatch, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
+import {claimed, issue, prepareForHand} from './by-hand.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {type OperatorWorld, startOperatorWorld, UNHURRIED} from './operator-world.ts';
+
+const PATIENCE = {timeoutMs: 60_000};
+const STOPPED_MS = 30_000;
+
+let folder: string;
+let world: OperatorWorld;
+let proxy: FaultProxy;
+const replicas: OperatorProcess[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-takeover-'));
+  world = await startOperatorWorld({operatorApproves: true, program: [await bundleOperator(folder)]});
+  await prepareForHand(world);
+});
+beforeEach(async () => {
+  proxy = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig});
+});
+afterEach(async () => {
+  await Promise.all(replicas.splice(0).map(({stop}) => stop())); // the next test need not wait for the Lease to expire
+  await proxy.stop();
+});
+afterAll(async () => {
+  await world?.stop();
+  await rm(folder, {recursive: true, force: true});
+});
+
+async function start(through?: string): Promise<OperatorProcess> {
+  const replica = await world.startOperator(`replica-${++count}`, {}, through);
+  replicas.push(replica);
+  return replica;
+}
+
+async function leads(operator: OperatorProcess): Promise<boolean> {
+  return (await operator.metric('leader_election_master_status')) === 1;
+}
+
+/** Of a replica that is ready, the caches of these kinds get no further changes until the function that is returned is called. */
+async function stall(...resources: ResourceType[]): Promise<() => void> {
+  const {promise, resolve} = Promise.withResolvers<void>();
+  const paths = new Set(resources.map(resource => collectionPath(resource)));
+  const hung = new Set<string>();
+  proxy.intercept = seen => {
+    if (!isWatch(seen) || !paths.has(seen.path)) return undefined;
+    hung.add(seen.path);
+    return {kind: 'hold', until: promise};
+  };
+  proxy.disconnect();
+  await until('the watches hang', () => hung.size === paths.size);
+  return () => {
+    proxy.intercept = () => undefined;
+    resolve();
+  };
+}
+
+/** Stops the leader; the other takes over, with what it has in its caches. */
+async function handOver(from: OperatorProcess, to: OperatorProcess): Promise<void> {
+  await from.stop();
+  await until('the standby leads', () => leads(to), PATIENCE);
+}
+
+/** A request that nobody but the operator has an opinion about. */
+async function request(tenant: DomainTenant, host: string): Promise<void> {
+  const spec = {issuerRef: UNHURRIED, request: await signingRequest({names: [`DNS:${host}`]}), usages: ['server auth']};
+  const metadata = {namespace: tenant.namespace, name: 'asked'};
+  await world.client.create(kinds.CERTIFICATE_REQUEST, {
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'CertificateRequest',
+    metadata,
+    spec,
+  });
+}
+
+/** Every decision that was ever written on the tenant's request. */
+function decisions(tenant: DomainTenant): string[] {
+  const versions = world.history.versions(kinds.CERTIFICATE_REQUEST, `${tenant.namespace}/asked`);
+  const conditions = versions.flatMap(({object}) => object.status?.conditions ?? []);
+  return [...new Set(conditions.map(({type, reason}) => `${type} ${reason}`))];
+}
+
+function deletions(resource: ResourceType, tenant: DomainTenant): string[] {
+  const deleted = world.history.versions(resource).filter(({type}) => type === 'DELETED');
+  return deleted.map(({key}) => key).filter(key => key.startsWith(`${tenant.namespace}/`));
+}
+
+/** The requests that the replica behind the proxy has sent for a path, from now on. */
+function sent(matches: (seen: Seen) => boolean): () => number {
+  const before = proxy.seen.length;
+  return () => proxy.seen.slice(before).filter(matches).length;
+}
+
+test('with claims and Projects out of date, it approves nothing for a former holder and deletes no Domain that is listed', async () => {
+  const leader = await start();
+  const [former, next, listing] = [
+    await newDomainTenant(world, 'former'),
+    await newDomainTenant(world, 'next'),
+    await newDomainTenant(world, 'listing'),
+  ];
+  const host = former.host('shop');
+  await former.deployedProject({primary: host});
+  await claimed(former, host);
+  await listing.deployedProject();
+  await listing.projectBecomes('shop', {Ready: 'Published'});
+  const standby = await start(proxy.kubeconfig);
+  const resume = await stall(kinds.DOMAIN_CLAIM, kinds.PROJECT);
+
+  await next.deployedProject({primary: host});
+  await claimed(next, host);
+  const listed = listing.host('shop');
+  await listing.project({primary: listed});
+  const {metadata} = await listing.until('the Domain exists', () => listing.domain(listed));
+  const asksClaim = sent(({method, path}) => method === 'GET' && path.endsWith(`/domainclaims/${host}`));
+  const asksProjects = sent(({path}) => path.endsWith(`/namespaces/${listing.namespace}/projects`));
+  await leader.stop();
+  await request(former, host);
+  await until('the standby leads', () => leads(standby), PATIENCE);
+  await until('it has judged both', () => asksClaim() > 0 && asksProjects() > 0, PATIENCE);
+  expect(decisions(former)).toEqual([]);
+  resume();
+  await former.until('its request is denied', () => decisions(former).length > 0);
+  expect(decisions(former)).toEqual(['Denied HostNotHeld']);
+  await listing.becomes(listed, {Accepted: 'Accepted'});
+  expect(listing.domain(listed)?.metadata.uid).toBe(metadata.uid);
+  expect(deletions(kinds.DOMAIN, listing)).toEqual([]);
+});
+
+test('with Domains out of date, it takes down no route of a Domain that it has not seen', async () => {
+  const leader = await start();
+  const tenant = await newDomainTenant(world, 'unseen');
+  const host = tenant.host('shop');
+  await tenant.deployedProject();
+  const standby = await start(proxy.kubeconfig);
+  const resume = await stall(kinds.DOMAIN);
+  await tenant.project({primary: host});
+  await claimed(tenant, host);
+  await issue(tenant, host);
+  await tenant.becomesLive(host);
+  const asks = sent(({method, path}) => method === 'GET' && path.endsWith(`/namespaces/${tenant.namespace}/domains`));
+  await handOver(leader, standby);
+  await until('it has judged the Domain', () => asks() > 0, PATIENCE);
+  resume();
+  await tenant.verify(host, 'after the stall');
+  await tenant.becomesLive(host);
+  expect(deletions(kinds.INGRESS, tenant)).toEqual([]);
+  expect(deletions(kinds.CERTIFICATE, tenant)).toEqual([]);
+  expect(tenant.claim(host)?.spec.releasedAt).toBeUndefined();
+});
+
+test('what a leader has sent before it stood still for half a minute changes nothing that its successor decided', async () => {
+  const leader = await start(proxy.kubeconfig);
+  const [former, next, slow, fast, removing] = [
+    await newDomainTenant(world, 'stopped'),
+    await newDomainTenant(world, 'moved'),
+    await newDomainTenant(world, 'slow'),
+    await newDomainTenant(world, 'fast'),
+    await newDomainTenant(world, 'removing'),
+  ];
+  const [approved, contested, removed] = [former.host('shop'), slow.host('shop'), removing.host('shop')];
+  await former.deployedProject({primary: approved});
+  await claimed(former, approved);
+  await removing.deployedProject({primary: removed});
+  await claimed(removing, removed);
+  await issue(removing, removed);
+  const {metadata} = await removing.becomesLive(removed);
+  const successor = await start();
+
+  const {promise, resolve: arrive} = Promise.withResolvers<void>();
+  const late = new Map<string, number>();
+  const acts: Record<string, (seen: Seen) => boolean> = {
+    approval: ({path}) => path.endsWith(`/namespaces/${former.namespace}/certificaterequests/asked/status`),
+    claim: ({method, path}) => method === 'POST' && path === collectionPath(kinds.DOMAIN_CLAIM),
+    removal: ({method, path}) => method === 'DELETE' && path.endsWith(`/domains/${removed}`),
+  };
+  const underway = new Set<string>();
+  proxy.intercept = seen => {
+    const act = Object.keys(acts).find(name => acts[name]?.(seen));
+    if (act === undefined || underway.has(act)) return undefined;
+    underway.add(act);
+    return {kind: 'late', until: promise, onAnswer: status => late.set(act, status)};
+  };
+  await Promise.all([request(former, approved), removing.project(), slow.deployedProject({primary: contested})]);
+  await slow.createRecords(contested);
+  await until('all three are under way', () => underway.size === 3, PATIENCE);
+  await next.deployedProject({primary: approved});
+  await claimed(next, approved); // or the successor would approve the request itself
+  const resume = leader.pause();
+  const stoppedAt = performance.now();
+
+  try {
+    await Promise.all([fast.deployedProject({primary: contested}), removing.project({primary: removed})]);
+    await until('the successor leads', () => leads(successor), PATIENCE);
+    await claimed(fast, contested);
+    await former.until('the request is denied', () => decisions(former).length > 0);
+    await removing.becomesLive(removed);
+    await until('half a minute has passed', () => performance.now() - stoppedAt >= STOPPED_MS, PATIENCE);
+    arrive();
+    await until('all three have arrived', () => late.size === 3, PATIENCE);
+  } finally {
+    resume();
+  }
+  expect(await leader.exited).toBe(1);
+  expect(Object.fromEntries(late)).toEqual({approval: 409, claim: 409, removal: 409});
+  expect(decisions(former)).toEqual(['Denied HostNotHeld']);
+  expect(fast.claim(contested)?.spec.namespace).toBe(fast.namespace);
+  expect(removing.domain(removed)?.metadata.uid).toBe(metadata.uid);
+  expect(deletions(kinds.INGRESS, removing)).toEqual([]);
+});
+
+test('after a takeover, it begins to reconcile immediately', async () => {
+  const [leader, standby] = [await start(), await start()];
+  await handOver(leader, standby);
+  const reconciled = async () => (await standby.metric('controller_runtime_reconcile_total')) > 0;
+  await until('it reconciles', reconciled, {intervalMs: 5});
+  const firstAt = Date.now();
+  const leading = (await standby.log()).find(({message}) => message === 'leading');
+  console.log(`From the Lease to the first reconcile: at most ${firstAt - Date.parse(`${leading?.time}`)} ms`);
+});
