@@ -27,6 +27,8 @@ export const LABEL = {
 export const ANNOTATION = {
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
+  /** On the operator's namespace: until when it may remove what nobody requested to remove, however much it is. */
+  allowRemovalsUntil: `${GROUP}/allow-removals-until`,
   /** On a Domain that no Project lists any more: it is about to be deleted. */
   removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */

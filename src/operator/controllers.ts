@@ -72,16 +72,17 @@ function addProjectController(manager: Manager, operator: Operator): void {
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
-  const {stores, config} = operator;
+  const {stores, removals, config} = operator;
   const {workers} = config.controller;
-  manager
+  const controller = manager
     .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
     .watch(stores.domains, self);
+  removals.subscribe((removed, key) => removed === 'domain' && controller.enqueue(key));
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, prober, orderSchedule, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, removals, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains);
   const controller = manager
@@ -113,6 +114,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   prober.subscribe(key => controller.enqueue(key));
+  removals.subscribe((_, key) => controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
 

@@ -16,6 +16,7 @@ const EXEMPT = `${CERTIFICATES}.approval.exemptNamespaces`;
 const TENANT_HOSTS = `${CERTIFICATES}.approval.tenantCertificates.hosts`;
 const TENANT_SERVICES = `${CERTIFICATES}.approval.tenantCertificates.services`;
 const TRUSTED = 'admission.trusted';
+const GATEWAY_CLASSES = 'admission.tenantGatewayClasses';
 export const OTHER_GROUPS = 'admission.issuance.otherIssuerGroups';
 
 const none = (advice: string): Advice => ({values: [], advice});
@@ -59,11 +60,15 @@ function specialAdvice(
   object: DeepReadonly<KubeObject>,
   edgeClass: string | undefined,
 ): Advice | undefined {
-  const [, server] = /does not list the server (.+) for Issuers of tenants/.exec(message) ?? [];
+  const [, server] = /does not list the server (.+) for tenants' Issuers/.exec(message) ?? [];
   if (rule === 'issuers' && server !== undefined) return serverAdvice(server);
   if (rule === 'issuers' && message.includes('how its server is verified')) {
     const advice = `For a private CA of a listed server, set the server's caBundle in ${SERVERS}. No value allows skipTLSVerify or caBundleSecretRef.`;
     return {values: [SERVERS], advice};
+  }
+  if (rule === 'routes' && message.includes(GATEWAY_CLASSES)) {
+    const advice = `If the class of the Gateway gives each Gateway its own proxies, list it in ${GATEWAY_CLASSES}. No value allows addresses or infrastructure.`;
+    return {values: [GATEWAY_CLASSES, TRUSTED], advice: `${advice} ${POLICIES.routes.advice}`};
   }
   const [, ingressClass = ''] = /Ingresses of class ([^.\s]+)\./.exec(message) ?? [];
   const isFurther = ingressClass !== '' && !['traefik', edgeClass].includes(ingressClass.toLowerCase());

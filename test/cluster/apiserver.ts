@@ -15,6 +15,7 @@ import {
   writeKubeconfig,
   writeSecrets,
 } from './controlplane.ts';
+import {untilEstablished} from './crds.ts';
 import {freePorts} from './free-ports.ts';
 import {ensurePrograms} from './programs.ts';
 import {until} from './wait.ts';
@@ -158,7 +159,7 @@ function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Cli
     apply: input => run([program, '--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], {input}),
     installCrds: async crds => {
       await kubectl('apply', '--server-side', '-f', crds);
-      await kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '--all');
+      await untilEstablished(kubectl);
     },
     kubeconfigFor: async (namespace, serviceAccount) => {
       const path = join(plane.folder, `${namespace}-${serviceAccount}.kubeconfig`);

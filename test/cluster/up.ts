@@ -3,6 +3,7 @@ import {basename, delimiter, dirname, join} from 'node:path';
 import {timestamp} from '../../src/api/conditions.ts';
 import {run} from './children.ts';
 import type {ClusterInfo} from './cluster.ts';
+import {untilEstablished} from './crds.ts';
 import {ensureEnvoy} from './envoy.ts';
 import {ensureImages, imageReference} from './images.ts';
 import {withLock} from './lock.ts';
@@ -151,7 +152,7 @@ async function installEnvoyGateway({inside, kubectl, programs}: Context): Promis
   for (const crds of ['gateway-api-crds', 'envoy-gateway-crds']) {
     await kubectl('apply', '--server-side', '-f', programs.asset(crds));
   }
-  await kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+  await untilEstablished(kubectl);
   // The chart of the Go module has no values.yaml yet: a release makes it from this template.
   const chart = programs.asset('envoy-gateway-chart');
   const template = await readFile(join(chart, 'values.tmpl.yaml'), 'utf8');

@@ -72,6 +72,16 @@ where a route points.
   expression: variables.writesOnlyStatus && (variables.writesStatusEverywhere || variables.isStatusWriter)
 {{- end }}
 
+{{/* A regular expression, within a CEL string: names that are reserved for the objects of a host. */}}
+{{- define "nameplate.admission.reservedName" -}}
+^np-[a-z2-7]{20}(-.*)?$
+{{- end }}
+
+{{/* Not empty if Nameplate serves hosts on a Gateway. Otherwise, no tenant may write any kind of the Gateway API. */}}
+{{- define "nameplate.admission.servesOnGateway" -}}
+{{- if eq .Values.config.routing.provider "gateway" }}true{{ end }}
+{{- end }}
+
 {{/* The list as a CEL literal. */}}
 {{- define "nameplate.admission.celList" -}}
 {{- toJson . | replace "\"" "'" }}

@@ -25,6 +25,9 @@ export interface RouteResult extends StepResult {
 /** Nothing in this namespace changes when the former holder's route goes. */
 const OBSTACLE_PAUSE_MS = 1000;
 
+/** How often to check whether a route whose removal is held still harms nobody. */
+const HELD_MS = 60_000;
+
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
@@ -38,6 +41,7 @@ export async function route(
   {accepted, claim, certificate}: RouteGate,
 ): Promise<RouteResult> {
   const {published, project, key} = view;
+  if (view.isKept) return {condition: Routed.removalHeld(view.host), wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};

@@ -3,6 +3,7 @@ import {join} from 'node:path';
 import {expect} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
@@ -48,7 +49,8 @@ export interface AdmissionWorld {
   install(...values: readonly string[]): Promise<void>;
 }
 
-export async function startAdmissionWorld(): Promise<AdmissionWorld> {
+/** `values`: further flags of helm. */
+export async function startAdmissionWorld(...values: readonly string[]): Promise<AdmissionWorld> {
   const programs = await ensurePrograms(['helm', 'traefik', 'kube']);
   const program = programs.path('kubectl');
   const api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
@@ -63,7 +65,7 @@ export async function startAdmissionWorld(): Promise<AdmissionWorld> {
   const install = async (...values: readonly string[]) => {
     await api.apply(await renderChart(programs.path('helm'), values));
   };
-  await install();
+  await install(...values);
   await api.apply(rights());
   const act: AdmissionWorld['act'] = (who, verb, object, ...flags) => kubectl(who, [verb, ...flags, '-f', '-'], object);
   const kubectlWith = (kubeconfig: string, ...args: readonly string[]) =>
@@ -122,8 +124,15 @@ async function installOtherKinds(api: ApiServer): Promise<void> {
     {group: gateway, kind: 'HTTPRoute', plural: 'httproutes'},
     {group: gateway, kind: 'Gateway', plural: 'gateways'},
     {group: gateway, kind: 'ListenerSet', plural: 'listenersets'},
+    ...['GRPC', 'TLS', 'TCP', 'UDP'].map(protocol => ({
+      group: gateway,
+      kind: `${protocol}Route`,
+      plural: `${protocol.toLowerCase()}routes`,
+    })),
     {group: 'gateway.networking.x-k8s.io', kind: 'XListenerSet', plural: 'xlistenersets'},
     {group: 'gateway.envoyproxy.io', kind: 'EnvoyPatchPolicy', plural: 'envoypatchpolicies'},
+    {group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', plural: 'envoyproxies'},
+    {group: 'gateway.envoyproxy.io', kind: 'ClientTrafficPolicy', plural: 'clienttrafficpolicies'},
     {group: 'externaldns.k8s.io', kind: 'DNSEndpoint', plural: 'dnsendpoints'},
   ];
   const schema = {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}};
@@ -139,8 +148,7 @@ async function installOtherKinds(api: ApiServer): Promise<void> {
     },
   }));
   await api.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items}));
-  const crds = items.map(({metadata}) => `crd/${metadata.name}`);
-  await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', ...crds);
+  await untilEstablished(api.kubectl, ...items.map(({metadata}) => metadata.name));
 }
 
 async function createIdentities(api: ApiServer): Promise<ReadonlyMap<Who, readonly string[]>> {

@@ -11,6 +11,7 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run, startChild} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import type {History} from './history.ts';
@@ -25,7 +26,7 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
   const chart = programs.asset('cert-manager-chart');
   const render = [programs.path('helm'), 'template', 'cert-manager', chart, '--set', 'crds.enabled=true'];
   await api.apply(await run([...render, '--show-only', 'templates/crd-*.yaml']));
-  await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd', '-l', 'app=cert-manager');
+  await untilEstablished(api.kubectl, '-l', 'app=cert-manager');
 }
 
 /** `approves`: with its built-in approver, which `Approvals` or the operator otherwise replaces. */

@@ -1,0 +1,69 @@
+/** The chart's admission policies where Nameplate serves hosts on a Gateway, and tenants may use others. */
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
+import {gatewayAttacks, gatewayDeeds, PLATFORM, TENANT_CLASS} from './gateway.rows.ts';
+import {managed, manifest, OURS, VICTIM} from './manifests.ts';
+
+const https = {parentRefs: [{name: OURS, kind: 'ListenerSet'}], hostnames: ['shop.example.com']};
+const MANAGED = [
+  manifest('ListenerSet', OURS, {spec: {parentRef: PLATFORM, listeners: []}}, managed),
+  manifest('HTTPRoute', OURS, {spec: https}, managed),
+];
+const SOLVER = manifest(
+  'HTTPRoute',
+  'cm-acme-http-solver',
+  {spec: {parentRefs: [PLATFORM], hostnames: ['shop.example.com']}},
+  {labels: {'acme.cert-manager.io/http01-solver': 'true'}},
+);
+
+let world: AdmissionWorld;
+
+beforeAll(async () => {
+  const routing = {provider: 'gateway', gateway: PLATFORM};
+  world = await startAdmissionWorld(
+    ...['--set-json', `config.routing=${JSON.stringify(routing)}`],
+    ...['--set-json', `admission.tenantGatewayClasses=["${TENANT_CLASS}"]`],
+  );
+  for (const object of MANAGED) await world.act('operator', 'create', object);
+});
+afterAll(() => world?.api.stop());
+
+describe.concurrent('a tenant is refused', () => {
+  test.each(gatewayAttacks)('$attack', attack => expectRefused(world, attack));
+
+  test.each(MANAGED.map(({kind}) => ({kind})))('a change of the managed $kind, and its deletion', async ({kind}) => {
+    const patch = (object: object) => ['patch', kind, OURS, '--type', 'merge', '--patch', JSON.stringify(object)];
+    for (const args of [
+      patch({metadata: {finalizers: ['mallory.example/stay']}}),
+      patch({spec: {parentRef: null, parentRefs: null}}),
+      [...patch({status: {parents: []}}), '--subresource', 'status'],
+      ['delete', kind, OURS],
+    ]) {
+      await expect(world.kubectl('tenant', args)).rejects.toThrow(/managed by Nameplate|Only Nameplate may write/);
+    }
+  });
+
+  test('the route of a solver, and a change that takes it off the Gateway', async () => {
+    const hosts = {'shop.example.com': 'any'};
+    await world.act('operator', 'create', manifest('HeldHosts', 'nameplate', {spec: {hosts}}));
+    await world.act('certManager', 'create', SOLVER);
+    for (const spec of [{hostnames: [VICTIM]}, {parentRefs: [{name: 'mine'}]}]) {
+      const args = ['patch', 'httproute', SOLVER.metadata.name, '--type', 'merge', '--patch', JSON.stringify({spec})];
+      await expect(world.kubectl('tenant', args)).rejects.toThrow(/Only (Nameplate|cert-manager) may/);
+    }
+  });
+});
+
+describe.concurrent('a tenant may', () => {
+  test.each(gatewayDeeds)('$deed', async ({object}) => {
+    await expect(world.act('tenant', 'create', object)).resolves.toContain('created');
+  });
+});
+
+test('the edge writes the status of our routes, and nothing else', async () => {
+  const args = (patch: object) => ['patch', 'httproute', OURS, '--type', 'merge', '--patch', JSON.stringify(patch)];
+  const status = {status: {parents: [{conditions: [{type: 'Accepted', status: 'True'}]}]}};
+  await expect(world.kubectl('edge', [...args(status), '--subresource', 'status'])).resolves.toContain('patched');
+  const moved = {spec: {parentRefs: [{name: 'mine'}]}};
+  await expect(world.kubectl('edge', args(moved))).rejects.toThrow(/managed by Nameplate|Only Nameplate may write/);
+});
