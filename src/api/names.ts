@@ -17,6 +17,8 @@ export const LABEL = {
   host: `${GROUP}/host`,
   /** On a default host's objects: the Project. */
   project: `${GROUP}/project`,
+  /** On the Service of a Project's routes: the Project. */
+  backend: `${GROUP}/backend`,
   /** On the Secret of an APIKey: the APIKey. */
   apiKey: `${GROUP}/apikey`,
   managedBy: 'app.kubernetes.io/managed-by',
@@ -25,6 +27,8 @@ export const LABEL = {
 export const ANNOTATION = {
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
+  /** On the operator's namespace: until when it may remove what nobody requested to remove, however much it is. */
+  allowRemovalsUntil: `${GROUP}/allow-removals-until`,
   /** On a Domain that no Project lists any more: it is about to be deleted. */
   removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */

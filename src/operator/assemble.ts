@@ -20,6 +20,7 @@ import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {createPlaces} from './state/places.ts';
+import {Removals} from './state/removals.ts';
 import {Reservations} from './state/reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
 
@@ -62,6 +63,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
   const prober = proberOf(parts, edge, stores);
+  const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
+  const watch = {clock, logger, registry, events: manager.events, regarding};
+  const {ownRemovals: limits} = config.controller;
+  const removals = new Removals({...watch, limits, namespaces: stores.namespaces, namespace});
   const operator: Operator = {
     config,
     names,
@@ -71,6 +76,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     prober,
     orderSchedule: new OrderSchedule(),
     reservations: new Reservations(),
+    removals,
     edge,
     events: manager.events,
     logger,
@@ -82,11 +88,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
   watchOrders(operator, registry);
   const {certificateRequests} = operator.stores;
-  const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
-  const watch = {clock, logger, registry, events: manager.events, regarding};
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
   const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
-  const warning = () => [foreign(), promises(), prober.problem()].filter(Boolean).join(' ') || undefined;
+  const warning = () =>
+    [foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
 }
 

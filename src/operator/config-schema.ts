@@ -473,6 +473,14 @@ export const operatorConfigSchema: Schema = {
         1,
         'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
       ),
+      ownRemovals: section(
+        'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
+        {
+          perAccount: count(10, 1, 1_000_000, 'How many the operator may make of one account.'),
+          total: count(25, 1, 1_000_000, 'How many it may make of all accounts together.'),
+          windowSeconds: seconds(day, 1, 'The length of the window.'),
+        },
+      ),
       leaderElection,
     }),
     server: section('The server for /healthz, /readyz, and /metrics.', {

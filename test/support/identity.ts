@@ -19,8 +19,8 @@ export const ROLE_BINDING = kindOf(GROUP, 'RoleBinding');
 const CLUSTER_ROLE: ResourceType = {...kindOf(GROUP, 'ClusterRole'), namespaced: false};
 
 /**
- * What a platform may have granted in addition to `admin`, only in the tenant's namespaces: Traefik's kinds (its chart
- * can add them to `admin`), what Kubernetes and cert-manager have taken out of the role over the years, and the own
+ * What a platform may have granted in addition to `admin`, only in the tenant's namespaces: the edge's kinds
+ * (Traefik's chart can add its own to `admin`), what Kubernetes and cert-manager have taken out of the role over the years, and the own
  * namespace.
  */
 const EXTRAS = {
@@ -28,7 +28,7 @@ const EXTRAS = {
   kind: 'ClusterRole',
   metadata: {name: 'tenant-extras'},
   rules: [
-    {apiGroups: ['traefik.io', 'acme.cert-manager.io'], resources: ['*'], verbs: ['*']},
+    {apiGroups: ['traefik.io', 'gateway.networking.k8s.io', 'acme.cert-manager.io'], resources: ['*'], verbs: ['*']},
     {apiGroups: ['cert-manager.io'], resources: ['certificates/status'], verbs: ['patch']},
     {apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['*']},
     {apiGroups: [''], resources: ['endpoints'], verbs: ['*']},

@@ -5,7 +5,7 @@ import type {Directory, SilentServer} from '../resolve/directory.ts';
 import {queryAll, type ServerAnswer} from '../resolve/query-all.ts';
 import {queryAny} from '../resolve/query-any.ts';
 import type {Session} from '../resolve/session.ts';
-import type {TargetAddresses, Targets} from './targets.ts';
+import type {TargetAddresses, Targets} from '../resolve/targets.ts';
 import type {ProofQuestion} from './verdict.ts';
 
 /** All answers about one question, before anything is concluded from them. */

@@ -7,10 +7,10 @@ import {type Meter, metered} from '../../../test/integration/dns/meter.ts';
 import {systemClock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
+import {createTargets} from '../resolve/targets.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport, Query} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
-import {createTargets} from './targets.ts';
 import type {ProofQuestion} from './verdict.ts';
 import {verifyQuestion} from './verify.ts';
 

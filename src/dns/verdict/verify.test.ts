@@ -3,10 +3,10 @@ import {systemClock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
 import {createRecursiveDirectory} from '../resolve/directory.ts';
+import {createTargets} from '../resolve/targets.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport, Query, Reply} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
-import {createTargets} from './targets.ts';
 import type {ProofQuestion} from './verdict.ts';
 import {verifyQuestion} from './verify.ts';
 

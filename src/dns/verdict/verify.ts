@@ -5,12 +5,12 @@ import {canonicalName} from '../names/wire-names.ts';
 import {onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory} from '../resolve/directory.ts';
 import {Session} from '../resolve/session.ts';
+import type {Targets} from '../resolve/targets.ts';
 import {type CaaDependencies, lookUpCaa} from './caa-lookup.ts';
 import {type Evidence, gatherEvidence} from './evidence.ts';
 import {cachedElsewhere} from './explain.ts';
 import {type Judgment, judge} from './judge.ts';
 import {observe} from './observe.ts';
-import type {Targets} from './targets.ts';
 import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
 
 /** Together, the 60 queries that one verdict may send to strangers' servers. */

@@ -4,13 +4,13 @@ import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
+import {UnreadAnswers} from '../access/unread-answers.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
 import {discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit} from './limits.ts';
 import {type KeyedOperation, OPERATIONS, type Operation} from './operations.ts';
-import {PublicAnswers} from './public-answers.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
 
@@ -47,12 +47,8 @@ interface Exchange {
   hasLeft: boolean;
 }
 
-export interface App {
-  /** Resolves when the request was answered or its client is gone. Never rejects. */
-  handle(request: IncomingMessage, response: ServerResponse, sendContinue: () => void): Promise<void>;
-  /** Call this once per request, when its response was sent or its connection was closed. */
-  left(response: ServerResponse): void;
-}
+/** Starts to respond. Returns what to call once, when the response was sent or its connection was closed. */
+export type App = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => () => void;
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
@@ -61,9 +57,8 @@ const NONE = {value: undefined, raw: Buffer.alloc(0)};
 export function createApp(options: AppOptions): App {
   const {description} = options;
   const described: Answer = {...json(200, description), text: JSON.stringify(description)};
-  const publicAnswers = new PublicAnswers();
-  const exchanges = new Map<ServerResponse, Exchange>();
-  const handle: App['handle'] = async (request, response, sendContinue) => {
+  const unreadAnswers = new UnreadAnswers();
+  return (request, response, sendContinue) => {
     const exchange: Exchange = {
       request,
       sendContinue,
@@ -75,34 +70,43 @@ export function createApp(options: AppOptions): App {
       isDone: false,
       hasLeft: false,
     };
-    exchanges.set(response, exchange);
-    let answer: Answer | undefined;
-    try {
-      answer = await answerTo(exchange, described, options);
-    } catch (error) {
-      answer = failed(error, exchange, options);
-    }
-    const now = options.clock.monotonic();
-    if (answer !== undefined) {
-      const bytes = send(response, answer, exchange.requestId);
-      exchange.hold?.keep(bytes);
-      if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
-      // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
-      if (exchange.hold === undefined) publicAnswers.add(response, bytes);
-      discardBody(request);
-    }
-    record(answer, now, exchange, options);
-    exchange.isDone = true;
-    if (exchange.hasLeft) exchange.hold?.release();
+    void respond(exchange, response, described, unreadAnswers, options);
+    // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
+    // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in
+    // the old generation, V8 promotes all later ones, and with them every request, until the next full collection.
+    return () => {
+      exchange.hasLeft = true;
+      if (exchange.isDone) exchange.hold?.release();
+    };
   };
-  const left: App['left'] = response => {
-    const exchange = exchanges.get(response);
-    if (exchange === undefined) return;
-    exchanges.delete(response);
-    exchange.hasLeft = true;
-    if (exchange.isDone) exchange.hold?.release();
-  };
-  return {handle, left};
+}
+
+/** Never rejects. */
+async function respond(
+  exchange: Exchange,
+  response: ServerResponse,
+  described: Answer,
+  unreadAnswers: UnreadAnswers,
+  options: AppOptions,
+): Promise<void> {
+  let answer: Answer | undefined;
+  try {
+    answer = await answerTo(exchange, described, options);
+  } catch (error) {
+    answer = failed(error, exchange, options);
+  }
+  const now = options.clock.monotonic();
+  if (answer !== undefined) {
+    const bytes = send(response, answer, exchange.requestId);
+    exchange.hold?.keep(bytes);
+    if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
+    // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
+    if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
+    discardBody(exchange.request);
+  }
+  record(answer, now, exchange, options);
+  exchange.isDone = true;
+  if (exchange.hasLeft) exchange.hold?.release();
 }
 
 function answerTo(

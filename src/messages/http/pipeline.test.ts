@@ -11,12 +11,13 @@ afterEach(() => {
 
 /** A server that answers nothing, and counts what it is asked. */
 async function start() {
-  const pipelines = new Pipelines(() => undefined);
+  const pipelines = new Pipelines();
   const seen = {parsed: 0, started: 0};
   const server = createServer((request, response) => {
     seen.parsed += 1;
     pipelines.of(request.socket).add(response, () => {
       seen.started += 1;
+      return () => undefined;
     });
   });
   server.on('connection', stopParserWhenCut);

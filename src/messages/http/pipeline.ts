@@ -10,6 +10,9 @@ const WAITING_TOTAL = 2048;
 /** How many of these every connection may have even if the total is used up. */
 const WAITING_SHARE = 4;
 
+/** Starts a request. Returns what to call when its response was sent or its connection was closed. */
+type Start = () => () => void;
+
 /**
  * The requests of one connection. With HTTP/1.1, a client may send many without waiting for responses (RFC 9112,
  * section 9.3.2). node:http would start all of them and hold every response until the client reads it. This class
@@ -18,18 +21,17 @@ const WAITING_SHARE = 4;
 class Pipeline {
   readonly #socket: Socket;
   readonly #backlog: Backlog;
-  readonly #onLeft: (socket: Socket, response: ServerResponse) => void;
-  readonly #active = new Set<ServerResponse>();
-  #waiting: (readonly [ServerResponse, () => void])[] = [];
+  /** In the order of their requests. An array, because a Set would keep them longer; see app.ts. */
+  readonly #active: ServerResponse[] = [];
+  #waiting: (readonly [ServerResponse, Start])[] = [];
   #paused = false;
   #gating = false;
   /** Since when a response has been unread, as seen by `cutUnread`. */
   #unreadSince: number | undefined;
 
-  constructor(socket: Socket, backlog: Backlog, onLeft: (socket: Socket, response: ServerResponse) => void) {
+  constructor(socket: Socket, backlog: Backlog) {
     this.#socket = socket;
     this.#backlog = backlog;
-    this.#onLeft = onLeft;
   }
 
   /** Responses that are not completely sent, one per request seen. */
@@ -38,7 +40,7 @@ class Pipeline {
   }
 
   /** Calls `start` now or later. Closes a connection that is too far ahead of its responses. */
-  add(response: ServerResponse, start: () => void): void {
+  add(response: ServerResponse, start: Start): void {
     if (this.#socket.destroyed) return;
     if (this.#mayStart()) {
       this.#start(response, start);
@@ -79,22 +81,24 @@ class Pipeline {
   }
 
   #mayStart(): boolean {
-    if (this.#active.size >= ACTIVE) return false;
+    if (this.#active.length >= ACTIVE) return false;
     let unread = 0;
     for (const {writableEnded, writableLength} of this.#active) if (writableEnded) unread += writableLength;
     return unread < UNREAD_BYTES;
   }
 
-  #start(response: ServerResponse, start: () => void): void {
-    this.#active.add(response);
+  #start(response: ServerResponse, start: Start): void {
+    this.#active.push(response);
+    const left = start();
     response.on('close', () => {
-      this.#active.delete(response);
-      this.#onLeft(this.#socket, response);
+      const place = this.#active.indexOf(response);
+      if (place === -1) return;
+      this.#active.splice(place, 1);
+      left();
       this.#unreadSince = undefined;
       this.#startNext();
       this.#gate();
     });
-    start();
   }
 
   #startNext(): void {
@@ -133,17 +137,11 @@ interface Backlog {
 export class Pipelines {
   readonly #pipelines = new Map<Socket, Pipeline>();
   readonly #backlog: Backlog = {size: 0};
-  readonly #onLeft: (socket: Socket, response: ServerResponse) => void;
-
-  /** `onLeft`: a started request was answered, or its connection is gone. */
-  constructor(onLeft: (socket: Socket, response: ServerResponse) => void) {
-    this.#onLeft = onLeft;
-  }
 
   of(socket: Socket): Pipeline {
     let pipeline = this.#pipelines.get(socket);
     if (pipeline === undefined) {
-      const made = new Pipeline(socket, this.#backlog, this.#onLeft);
+      const made = new Pipeline(socket, this.#backlog);
       this.#pipelines.set(socket, made);
       socket.once('close', () => {
         made.release();

@@ -50,17 +50,19 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
   const connections = new Connections({total: maxConnections, perAddress, dropsBusy: false});
   connections.watch(server);
   server.on('connection', stopParserWhenCut);
-  const pipelines = new Pipelines((socket, response) => {
-    connections.end(socket);
-    app.left(response);
-  });
+  const pipelines = new Pipelines();
   let closing = false;
   const serve = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => {
     if (closing) response.shouldKeepAlive = false;
     meterChunks(request);
-    pipelines.of(request.socket).add(response, () => {
-      connections.begin(request.socket);
-      void app.handle(request, response, sendContinue);
+    const {socket} = request;
+    pipelines.of(socket).add(response, () => {
+      connections.begin(socket);
+      const left = app(request, response, sendContinue);
+      return () => {
+        connections.end(socket);
+        left();
+      };
     });
   };
   server.on('request', (request, response) => serve(request, response, nothing));

@@ -13,7 +13,8 @@ import {Accepted, type DomainCondition} from './conditions.ts';
 import type {DomainView} from './view.ts';
 
 export function accept(operator: Operator, view: DomainView): DomainCondition {
-  const {host, project, namespace, domain, holder} = view;
+  const {key, host, project, namespace, domain, holder} = view;
+  if (operator.removals.isHeld('domain', key)) return Accepted.removalHeld(domain.spec.projectRef.name);
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
@@ -27,7 +28,7 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
 }
 
 /** The platform's own zones, everything beneath them, and their parents. */
-function reservedZone(host: string, {config}: Operator): string | undefined {
+export function reservedZone(host: string, {config}: Operator): string | undefined {
   const {baseDomain, targetDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain];
   return (

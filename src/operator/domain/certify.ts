@@ -142,7 +142,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, nowMs}: DomainView,
+  {host, claim, nowMs, isKept = false}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {
@@ -156,7 +156,7 @@ function judge(
     case 'issued':
       return {condition: CertificateReady.issued(notAfter), usable: true};
     case 'misnamed': {
-      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names);
+      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names, isKept);
       return {condition, usable: false, ...later};
     }
     case 'renewal-failing':

@@ -31,6 +31,7 @@ export const DOMAIN_REASONS = {
     'HostInOtherProject',
     'PlanRequired',
     'PlanLimitReached',
+    'RemovalHeld',
     'NoSuccessfulDeploy',
     'RedirectLoop',
     'RedirectChainTooLong',
@@ -79,6 +80,7 @@ export const DOMAIN_REASONS = {
     'GatewayNotFound',
     'GatewayUnsuitable',
     'TargetNotLive',
+    'RemovalHeld',
     'Pending',
     'NotAccepted',
     'Refused',
@@ -119,6 +121,7 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>(
   'HostInOtherProject',
   'PlanRequired',
   'PlanLimitReached',
+  'RemovalHeld',
   'RedirectLoop',
   'RedirectChainTooLong',
   'RedirectTargetNotOurs',
@@ -153,6 +156,12 @@ const {
 } = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
+  removalHeld: (project: string) =>
+    accepted(
+      'False',
+      'RemovalHeld',
+      `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`,
+    ),
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
   invalidHost: (problem: string) =>
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
@@ -268,6 +277,9 @@ export const CaaAllowed = {
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
 } as const;
 
+const REMOVALS_HELD =
+  'It has concluded too many such removals, so it waits. The platform team must find the cause and can then allow them.';
+
 const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
@@ -327,11 +339,16 @@ export const CertificateReady = {
       'OrderBudget',
       `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`,
     ),
-  wrongNames: (host: string, {kind, name}: {readonly kind: string; readonly name: string}, names: string) =>
+  wrongNames: (
+    host: string,
+    {kind, name}: {readonly kind: string; readonly name: string},
+    names: string,
+    isKept: boolean,
+  ) =>
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host is not routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host ${isKept ? 'should not be' : 'is not'} routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
@@ -372,6 +389,12 @@ export const Routed = {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
+  removalHeld: (host: string) =>
+    routed(
+      'True',
+      'RemovalHeld',
+      `The certificate of ${host} names other hosts, so Nameplate would remove this route. ${REMOVALS_HELD}`,
+    ),
   pending: (what: string) =>
     routed(
       'Unknown',

@@ -31,7 +31,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
       return (await finalize(context, key)) ? done() : after(BEHIND_MS);
     }
     let view = viewOf(operator, domain);
-    if (!view || isAboutToChange(operator, domain)) return done();
+    if (!view || (isAboutToChange(operator, domain) && !operator.removals.isHeld('domain', key))) return done();
 
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);

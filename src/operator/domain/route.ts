@@ -2,7 +2,7 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
-import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {redirectEnd} from '../edge/redirect.ts';
 import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
@@ -25,6 +25,9 @@ export interface RouteResult extends StepResult {
 /** Nothing in this namespace changes when the former holder's route goes. */
 const OBSTACLE_PAUSE_MS = 1000;
 
+/** How often to check whether a route whose removal is held still harms nobody. */
+const HELD_MS = 60_000;
+
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
@@ -38,6 +41,7 @@ export async function route(
   {accepted, claim, certificate}: RouteGate,
 ): Promise<RouteResult> {
   const {published, project, key} = view;
+  if (view.isKept) return {condition: Routed.removalHeld(view.host), wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
@@ -50,7 +54,7 @@ export async function route(
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
-  const publication = claim.holds
+  const publication: Publication = claim.holds
     ? await publishRoute(context, routeKeyOf(key), context.edge.build(wanted))
     : context.edge.verdict(routeObjects(context.stores, routeKeyOf(key)), context.stores.platform);
   if (publication.kind === 'waiting') {
@@ -61,7 +65,12 @@ export async function route(
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);
-  return {condition, publishes: {...(wanted.redirect && {redirect: wanted.redirect})}};
+  const {movesAtMs} = publication;
+  return {
+    condition,
+    publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
+    ...(movesAtMs !== undefined && {wakeAtMs: movesAtMs}),
+  };
 }
 
 /** A host that a redirect must not point to yet; `untilMs`: when it can. */

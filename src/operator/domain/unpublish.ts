@@ -1,13 +1,15 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
+import {parseHost, registrableDomain} from '../../dns/dns.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {deleteRoutes, routeObjects} from '../edge/publish.ts';
-import {certifiedBy} from '../issuance/certificate.ts';
+import {certifiedBy, dnsNamesIn} from '../issuance/certificate.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteJudged, isGone, readFresh} from '../state/fresh.ts';
+import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
-import type {DomainView} from './view.ts';
+import {before, type DomainView} from './view.ts';
 
 /**
  * For a Domain that is gone, also if it was deleted while the operator was down. False, and nothing is done, if the API
@@ -25,6 +27,7 @@ export async function finalize(context: Context, key: string): Promise<boolean> 
     await unpublish(context, key, isJustified);
     if (isOurs) await releaseClaim(context, claim, certificate);
   }
+  context.removals.forget('route', key);
   context.scheduler.unwatch(key);
   context.prober.unwatch(key);
   return true;
@@ -63,11 +66,17 @@ export async function dropForeignRoute(
       if (!(await isJustified())) return undefined;
       await unpublish(context, key, isJustified);
     }
+    context.removals.forget('route', key);
     return {...view, published: undefined, certificate: undefined};
   }
-  if (certifiedBy(secret, host).kind !== 'others') return view;
-  const fresh = await readSecret(context, view);
-  if (certifiedBy(fresh, host).kind !== 'others') return {...view, secret: fresh};
+  const fresh = certifiedBy(secret, host).kind === 'others' ? await readSecret(context, view) : secret;
+  if (certifiedBy(fresh, host).kind !== 'others') {
+    context.removals.forget('route', key);
+    return {...view, secret: fresh};
+  }
+  const mayStay = view.published !== undefined && harmsNobody(context, view, dnsNamesIn(fresh));
+  if (!mayStay) context.removals.forget('route', key);
+  else if (!admits(context, view)) return {...view, secret: fresh, isKept: true};
   await deleteRoutes(
     context,
     routeKeyOf(key),
@@ -79,6 +88,31 @@ export async function dropForeignRoute(
 async function isHeldElsewhere({client, signal}: Context, {host, namespace}: DomainView): Promise<boolean> {
   const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
   return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace !== namespace;
+}
+
+function admits({removals}: Context, view: DomainView): boolean {
+  const wasHeld = before(view, 'Routed')?.reason === 'RemovalHeld';
+  return removals.admit({removed: 'route', key: view.key, account: view.account.id, wasHeld});
+}
+
+/** In a certificate. A tenant can write any number of names into a Secret. */
+const MAX_NAMES = 10;
+
+/**
+ * Whether the edge may present the certificate: it names only hosts under the same registrable domain that no other
+ * account holds and that are not the platform's. Otherwise the route is removed, whatever else was removed.
+ */
+function harmsNobody(context: Context, {host, account}: DomainView, names: readonly string[]): boolean {
+  const domain = registrableDomain(host);
+  return (
+    names.length <= MAX_NAMES &&
+    names.every(name => {
+      const claim = context.stores.claims.get(name)?.spec;
+      const isFree = !claim || claim.releasedAt !== undefined || claim.account === account.id;
+      const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
+      return isFree && isPlain && reservedZone(name, context) === undefined;
+    })
+  );
 }
 
 function readSecret(context: Context, {host, namespace}: DomainView): Promise<KubeObject | undefined> {

@@ -30,6 +30,8 @@ export interface DomainView {
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
+  /** The route would be removed, but is kept until a person allows the removal. */
+  readonly isKept?: boolean;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
   readonly nowMs: number;

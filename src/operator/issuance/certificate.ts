@@ -50,6 +50,13 @@ export type Certified =
   | {readonly kind: 'host'}
   | {readonly kind: 'others'; readonly names: string};
 
+/** The DNS names in the certificate that a Secret holds, as cert-manager records them. */
+export function dnsNamesIn(secret: DeepReadonly<KubeObject> | undefined): string[] {
+  const {annotations = {}} = secret?.metadata ?? {};
+  const names = ['alt-names', 'common-name'].map(name => annotations[`cert-manager.io/${name}`] ?? '');
+  return names.flatMap(text => text.toLowerCase().split(',')).filter(Boolean);
+}
+
 /** The annotations in which cert-manager records the certificate's other names, besides the DNS names in `alt-names`. */
 const OTHER_NAMES = ['ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`);
 const MAX_NAMES_LENGTH = 200;

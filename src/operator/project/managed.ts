@@ -1,6 +1,6 @@
 /** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it any more. */
 import {isDeepStrictEqual} from 'node:util';
-import {timestamp} from '../../api/conditions.ts';
+import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -12,14 +12,17 @@ import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BEHIND_MS} from '../state/fresh.ts';
-import {INDEX, isTerminating, type Stores} from '../state/stores.ts';
+import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
+
+/** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
+const PLAN_MS = 30_000;
 
 /**
  * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
  * a managed one is created by POST and changed at a resourceVersion.
  */
 export function reconcileManagedDomain(operator: Operator): Reconcile {
-  const {stores, places} = operator;
+  const {stores, places, removals} = operator;
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
@@ -27,13 +30,16 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
-      if (!existing) return done();
       const context = {...operator, client, signal};
-      const isUnwanted = isListed(stores, key) ? await isBeyondPlan(context, key) : await isUnlisted(context, key);
-      if (!isUnwanted) return after(BEHIND_MS);
-      await remove(context, existing);
+      const isConclusion = existing !== undefined && isListed(stores, key);
+      if (!isConclusion) removals.forget('domain', key);
+      if (!existing) return done();
+      if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
+      if (!isConclusion && !(await isUnlisted(context, key))) return after(BEHIND_MS);
+      if (!isConclusion || admits(context, existing)) await remove(context, existing);
       return done();
     }
+    removals.forget('domain', key);
     if (!existing) {
       if (!isTerminating(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
       return done();
@@ -56,6 +62,14 @@ async function remove({client, signal, clock}: Context, domain: DeepReadonly<Dom
   const version = marked.metadata.resourceVersion;
   const preconditions = {...(uid && {uid}), ...(version && {resourceVersion: version})};
   await client.delete(DOMAIN, key, {preconditions, signal});
+}
+
+/** Nobody requested it: a Project lists the host, but has lost its place in the plan. */
+function admits({removals, stores}: Operator, {metadata, status}: DeepReadonly<Domain>): boolean {
+  const {namespace, name} = metadata;
+  const wasHeld = findCondition(status?.conditions, 'Accepted')?.reason === 'RemovalHeld';
+  const account = accountIn(stores, namespace) ?? '';
+  return removals.admit({removed: 'domain', key: `${namespace}/${name}`, account, wasHeld});
 }
 
 function isListed({projects}: Stores, key: string): boolean {

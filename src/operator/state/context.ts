@@ -9,6 +9,7 @@ import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Places} from './places.ts';
+import type {Removals} from './removals.ts';
 import type {Reservations} from './reservations.ts';
 import type {Stores} from './stores.ts';
 
@@ -22,6 +23,7 @@ export interface Operator {
   readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
   readonly reservations: Reservations;
+  readonly removals: Removals;
   readonly edge: EdgeProvider;
   readonly events: EventRecorder;
   readonly logger: Logger;

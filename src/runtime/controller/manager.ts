@@ -48,7 +48,7 @@ export interface Runnable {
   readonly leaderOnly?: boolean;
 }
 
-export interface HealthCheck {
+export interface CheckResult {
   readonly name: string;
   readonly ok: boolean;
   readonly message: string;
@@ -60,7 +60,7 @@ export interface Health {
   /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
   readonly leader: boolean;
-  readonly checks: readonly HealthCheck[];
+  readonly checks: readonly CheckResult[];
 }
 
 /** Why `start` returned: the signal aborted, the lease is lost and the process must exit, or a runnable failed. */
@@ -165,12 +165,12 @@ class ProcessManager implements Manager {
   health(): Health {
     const {clock, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
     const now = clock.monotonic();
-    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): HealthCheck => {
+    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): CheckResult => {
       const isLost = store.state === 'synced' && now - lostSince >= maxSilenceMs;
       const message = isLost ? 'its watch is lost, and it may be out of date' : store.state;
       return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing' && !isLost, message};
     });
-    const loops = this.#controllers.map((controller): HealthCheck => {
+    const loops = this.#controllers.map((controller): CheckResult => {
       const stuck = controller.stuck();
       return {name: `controller ${controller.name}`, ok: !stuck, message: stuck ? `${stuck} never ends` : 'alive'};
     });

@@ -15,7 +15,7 @@ export type Meaning =
   | 'role';
 
 const BY_NAME: readonly (readonly [RegExp, Meaning])[] = [
-  [/^(host|hosts|hostnames|dnsNames?|commonName|sans|externalName|main|primary|aliases|from|to|targets)$/, 'host'],
+  [/^(host|hosts|hostnames?|dnsNames?|commonName|sans|externalName|main|primary|aliases|from|to|targets)$/, 'host'],
   [/^(className|ingressClassName|ingressClass|class|gatewayClassName|loadBalancerClass)$/, 'class'],
   [/^(secretName|nextPrivateKeySecretName|tokenSecretName)$/, 'secret'],
   [/^(serviceName)$/, 'service'],

@@ -17,7 +17,7 @@ import {Attack} from './attack.ts';
 import {readCatalog, type WritableKind} from './catalog.ts';
 import {Oracle, type Violation} from './oracle.ts';
 import {planOf, STAY} from './plan.ts';
-import {ISSUER, issueBy, restore} from './platform.ts';
+import {ISSUER, installGatewayApi, issueBy, restore} from './platform.ts';
 import type {Known} from './pools.ts';
 import {Random} from './random.ts';
 import {type Relay, startRelay} from './relay.ts';
@@ -60,6 +60,7 @@ function note(line: string): void {
 
 beforeAll(async () => {
   console.log(`SEED=${SEED} ROUNDS=${ROUNDS} MOVES=${MOVES}`);
+  await installGatewayApi();
   oracle = await Oracle.start(violation => {
     violations.push(violation);
     note(`VIOLATION ${violation.rule}: ${violation.text}`);
@@ -163,6 +164,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
     platformHosts: [await victims.defaultHost(), cluster.info.baseDomain],
     edgeClass: EDGE_CLASS,
     clusterIssuers: [ISSUER.name, cluster.info.issuers.fast],
+    approvedClusterIssuer: ISSUER.name,
     approvedIssuer: TENANTS_ISSUER,
     relay: relay.directory,
     ca: oracle.ca.directory,

@@ -4,10 +4,12 @@
  */
 import {createHash, X509Certificate} from 'node:crypto';
 import {setTimeout as pause} from 'node:timers/promises';
+import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from '../../../src/operator/model/kinds.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Answer, Visit} from '../../support/http.ts';
 import {follow} from '../../support/kube.ts';
+import {kindOf} from '../../support/workload.ts';
 import {admin, cluster, visitor} from '../world.ts';
 import {ISSUER} from './platform.ts';
 import type {CaOrder, WatchedCa} from './watched-ca.ts';
@@ -34,6 +36,9 @@ const ROUND_OF_VISITS_MS = 1_000;
 /** Orders that cert-manager may make twice for a request, when it reads a cache without its own last write. */
 const ORDERS_TWICE = 3;
 
+/** Only Nameplate writes them, and here it has no reason to. */
+const EDGE_KINDS: readonly ResourceType[] = [kindOf('gateway.networking.k8s.io', 'Gateway'), LISTENER_SET, HTTP_ROUTE];
+
 interface SecretWithKey extends KubeObject {
   data?: Record<string, string>;
   type?: string;
@@ -44,7 +49,8 @@ export class Oracle {
   readonly #report: (violation: Violation) => void;
   readonly #reported = new Set<string>();
   readonly #guarded = new Map<string, Guarded>();
-  readonly #claims = new Map<string, {namespace: string; sinceMs: number}>();
+  /** By host; without a namespace once its holder has released it. */
+  readonly #claims = new Map<string, {namespace: string | undefined; sinceMs: number}>();
   /** Namespace by digest of the signing request. */
   readonly #requests = new Map<string, string>();
   readonly #approved = new Set<string>();
@@ -138,11 +144,15 @@ export class Oracle {
       follow(admin, DOMAIN_CLAIM, {}, ({metadata, spec}, type) => {
         const {name} = metadata;
         const {namespace = '', releasedAt} = spec as {namespace?: string; releasedAt?: string};
-        if (type === 'DELETED' || releasedAt) this.#claims.delete(name);
-        else if (this.#claims.get(name)?.namespace !== namespace) {
-          this.#claims.set(name, {namespace, sinceMs: Date.now()});
-        }
+        const holder = type === 'DELETED' || releasedAt ? undefined : namespace;
+        const last = this.#claims.get(name);
+        if (!last || last.namespace !== holder) this.#claims.set(name, {namespace: holder, sinceMs: Date.now()});
       }),
+      ...EDGE_KINDS.map(kind =>
+        follow(admin, kind, {}, ({metadata: {namespace = '', name}}) => {
+          if (this.#attackers.has(namespace)) this.complain('edge', `there is a ${kind.kind} ${namespace}/${name}`);
+        }),
+      ),
       follow(admin, CERTIFICATE_REQUEST, {}, request => this.#readRequest(request)),
       follow<SecretWithKey>(admin, SECRET, {}, secret => this.#readSecret(secret)),
     );
@@ -198,9 +208,12 @@ export class Oracle {
     const namespace = this.#requests.get(csr);
     for (const host of hosts) {
       const claim = this.#claims.get(host.replace(/^\*\./, ''));
-      if (!claim || claim.namespace === namespace || Date.now() < claim.sinceMs + MOVING_MS) continue;
+      const holder = claim?.namespace;
+      if (claim && Date.now() < claim.sinceMs + MOVING_MS) continue;
+      // An attacker may do with its own key what it likes, for a host whose DNS is its own.
+      if (namespace ? holder === namespace : !holder || this.#attackers.has(holder)) continue;
       const whose = namespace ? `a request of ${namespace}` : `a key from outside the cluster (account ${account})`;
-      this.complain('certificate', `the CA certified ${host}, which ${claim.namespace} holds, for ${whose}`);
+      this.complain('certificate', `the CA certified ${host}, which ${holder ?? 'nobody'} holds, for ${whose}`);
     }
   }
 

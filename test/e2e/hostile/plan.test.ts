@@ -15,6 +15,7 @@ const KNOWN: Known = {
   platformHosts: ['apps.platform.test'],
   edgeClass: 'edge',
   clusterIssuers: ['platform'],
+  approvedClusterIssuer: 'platform',
   approvedIssuer: 'own',
   relay: 'http://relay.test/directory',
   ca: 'http://ca.test/dir',
@@ -79,6 +80,14 @@ describe('the generator', () => {
     const secrets = Array.from({length: 100}, () => draw.value('secret'));
     expect(secrets).toContain(routeName('attacker', 'h1.attacker.test'));
     expect(secrets).toContain(routeName('victim', 'shop.victim.test'));
+  });
+
+  it('writes routes and listeners of the Gateway API for the host that an object is about', () => {
+    for (const name of ['HTTPRoute', 'ListenerSet', 'Gateway']) {
+      const draws = Array.from({length: 20}, (_, n) => new Draw(new Random(`${n}`), KNOWN, 'shop.victim.test', []));
+      const made = draws.map(draw => JSON.stringify(everything(kind('gateway', name, {type: 'object'}), draw, 'mine')));
+      expect(made.filter(text => text.includes('"shop.victim.test"')).length).toBeGreaterThan(10);
+    }
   });
 
   it('uses only verbs that the role has, begins with each kind, and makes every sort of move', () => {

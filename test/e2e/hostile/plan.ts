@@ -51,9 +51,16 @@ const WEIGHT: Readonly<Record<string, number>> = {
   'acme.cert-manager.io': 4,
   'nameplate.dev': 4,
 };
-const WEIGHT_OF_KIND: Readonly<Record<string, number>> = {Service: 6, Secret: 4, Pod: 3, NetworkPolicy: 1};
-/** Kinds of which others create objects in a tenant's namespace. */
-const CREATED_BY_OTHERS = ['Pod', 'Service', 'Ingress', 'Secret', 'CertificateRequest', 'Order', 'Challenge'];
+const WEIGHT_OF_KIND: Readonly<Record<string, number>> = {
+  ...{Certificate: 45, CertificateRequest: 8, Service: 6, Secret: 4, Pod: 3, NetworkPolicy: 1},
+};
+/** After how many moves, on average, the attacker turns to another of its hosts. */
+const MOVES_PER_HOST = 25;
+/** Kinds of which others create objects in a tenant's namespace, by how often the attacker reacts to these. */
+const CREATED_BY_OTHERS: Readonly<Record<string, number>> = {
+  ...{Pod: 3, Service: 3, Ingress: 3},
+  ...{Secret: 1, CertificateRequest: 1, Order: 1, Challenge: 1},
+};
 
 /** First an object of every kind in which all that names something is a victim's, then moves at random. */
 export function planOf(random: Random, catalog: readonly WritableKind[], known: Known, moves: number): Move[] {
@@ -63,7 +70,7 @@ export function planOf(random: Random, catalog: readonly WritableKind[], known: 
     if (index === Math.floor(moves * 0.3)) return [{do: 'gain'} as const];
     return index === loses ? planner.lose() : planner.next();
   });
-  return [...planner.begin(), ...planner.sweep(), ...middle.flat(), {do: 'wait'}];
+  return [...planner.begin(), ...planner.sweep(), ...middle.flat(), {do: 'wait'}, {do: 'undo'}, {do: 'wait'}];
 }
 
 class Planner {
@@ -72,17 +79,21 @@ class Planner {
   readonly #known: Known;
   readonly #issuers: string[] = [];
   readonly #listed: string[] = [];
+  readonly #lost = new Set<string>();
+  /** The host that most moves concern at the moment. */
+  #focus: string;
   #made = 0;
 
   constructor(random: Random, catalog: readonly WritableKind[], known: Known) {
     this.#random = random;
     this.#catalog = catalog;
     this.#known = known;
+    [this.#focus = ''] = known.hosts;
   }
 
   begin(): Move[] {
-    const [first = ''] = this.#known.hosts;
-    return [...this.#add(first), this.#relay(), ...Array.from({length: this.#random.below(3)}, () => this.#react())];
+    const reactions = Array.from({length: this.#random.below(3)}, () => this.#react());
+    return [...this.#add(this.#focus), this.#relay(), ...reactions];
   }
 
   sweep(): Move[] {
@@ -98,24 +109,38 @@ class Planner {
       [110, () => [this.#create()]],
       [24, () => [this.#patch()]],
       [16, () => [this.#delete()]],
-      [14, () => this.#add(random.pick(this.#known.hosts))],
+      [14, () => this.#add(this.#ownHost())],
       [4, () => [this.#remove()]],
       [10, () => [this.#point()]],
-      [3, () => [this.#react()]],
+      [6, () => [this.#react()]],
       [8, () => [this.#relay()]],
-      [2, () => this.lose()],
-      [1, () => [{do: 'undo'}]],
-      [4, () => [{do: 'wait'}]],
+      [1, () => this.lose()],
+      [4, () => [{do: 'undo'}]],
+      [6, () => [{do: 'wait'}]],
     ]);
-    return move();
+    return random.chance(1 / MOVES_PER_HOST) ? [...this.#turn(), ...move()] : move();
   }
 
-  /** A host that was just added is waiting for its certificate. */
+  /** Sometimes while its certificate is issued, and sometimes long after. */
   lose(): Move[] {
-    const host = this.#random.pick(this.#listed.length > 0 ? this.#listed : this.#known.hosts);
-    const add = this.#random.chance(0.5) ? [...this.#add(host), {do: 'wait'} as const] : [];
-    const after = this.#random.chance(0.4) ? [{do: 'undo'} as const] : [];
-    return [...add, {do: 'lose', host}, ...after];
+    const host = this.#random.chance(0.7) ? this.#focus : this.#random.pick(this.#known.hosts);
+    const add = this.#random.chance(0.3) ? [...this.#add(host), {do: 'wait'} as const] : [];
+    return [...add, this.#lose(host)];
+  }
+
+  /** To another host, often after losing this one. */
+  #turn(): Move[] {
+    const lose = this.#random.chance(0.7) ? [this.#lose(this.#focus)] : [];
+    const {hosts} = this.#known;
+    const kept = hosts.filter(host => !this.#lost.has(host));
+    this.#focus = this.#random.pick(kept.length > 0 && this.#random.chance(0.9) ? kept : hosts);
+    const react = this.#random.chance(0.8) ? [this.#react()] : [];
+    return [...lose, ...this.#random.shuffled<Move[]>([this.#add(this.#focus), [{do: 'wait'}], react]).flat()];
+  }
+
+  #lose(host: string): Move {
+    this.#lost.add(host);
+    return {do: 'lose', host};
   }
 
   #create(): Move {
@@ -139,8 +164,8 @@ class Planner {
   }
 
   #react(): Move {
-    const byOthers = this.#catalog.filter(({resource}) => CREATED_BY_OTHERS.includes(resource.kind));
-    const kind = this.#random.pick(byOthers);
+    const weight = ({resource}: WritableKind) => CREATED_BY_OTHERS[resource.kind] ?? 0;
+    const kind = this.#random.weighted(this.#catalog.map(each => [weight(each), each] as const));
     const verb = this.#random.pick(['patch', 'delete'].filter(each => kind.verbs.has(each)));
     return {do: 'react', resource: kind.resource, change: verb === 'delete' ? 'delete' : this.#change(kind)};
   }
@@ -154,7 +179,10 @@ class Planner {
       {finalizers: [STAY]},
     ]);
     if (kind.subresources.includes('status') && random.chance(0.3)) {
-      return {subresource: 'status', content: {metadata, status: {conditions: [], url: draw.value('url')}}};
+      return {
+        subresource: 'status',
+        content: {metadata, status: {conditions: draw.conditions(), url: draw.value('url')}},
+      };
     }
     const {metadata: _, ...content} = contentOf(kind, draw);
     return {content: random.chance(0.35) ? {metadata} : content};
@@ -167,7 +195,7 @@ class Planner {
   }
 
   #remove(): Move {
-    const host = this.#random.pick(this.#known.hosts);
+    const host = this.#ownHost();
     const at = this.#listed.indexOf(host);
     if (at >= 0) this.#listed.splice(at, 1);
     return {do: 'remove', host};
@@ -178,7 +206,7 @@ class Planner {
     const to = random.pick<Target>(['own', 'own', 'victim', 'edge', 'nowhere']);
     return {
       do: 'point',
-      host: random.pick(this.#known.hosts),
+      host: this.#ownHost(),
       to,
       ...(random.chance(0.25) && {server: 'ns1' as const}),
     };
@@ -204,11 +232,16 @@ class Planner {
   #theme(): string {
     const {hosts, victims, platformHosts} = this.#known;
     return this.#random.weighted<() => string>([
-      [4, () => this.#random.pick(this.#listed.length > 0 ? this.#listed : hosts)],
-      [3, () => this.#random.pick(hosts)],
+      [10, () => this.#focus],
+      [2, () => this.#random.pick(this.#listed.length > 0 ? this.#listed : hosts)],
+      [2, () => this.#random.pick(hosts)],
       [3, () => this.#random.pick(victims).host],
       [1, () => this.#random.pick(platformHosts)],
     ])();
+  }
+
+  #ownHost(): string {
+    return this.#random.chance(0.5) ? this.#focus : this.#random.pick(this.#known.hosts);
   }
 
   #kind(verb: string): WritableKind {

@@ -1,5 +1,6 @@
 /** The platform that is attacked: as the chart has it by default, with an issuer whose CA is watched. */
 import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/model/kinds.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {installOperator} from '../../support/install.ts';
 import {ISSUER_NAME} from '../../support/issuers.ts';
@@ -8,6 +9,16 @@ import {admin, cluster} from '../world.ts';
 import type {WatchedCa} from './watched-ca.ts';
 
 export const ISSUER = {name: 'watched', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+
+async function gatewayApi(): Promise<string> {
+  return (await ensurePrograms(['gatewayapi'])).asset('gateway-api-crds');
+}
+
+/** So that attackers can write kinds of the Gateway API, none of which this edge serves. */
+export async function installGatewayApi(): Promise<void> {
+  await cluster.kubectl('apply', '--server-side', '-f', await gatewayApi());
+  await cluster.kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+}
 
 /** Configures the operator for certificates from this CA; resolves with the issuer's account there. */
 export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
@@ -26,6 +37,9 @@ export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
     ...(await settings(cluster)),
     `config.certificates.issuerRef.name=${ISSUER.name}`,
     `config.certificates.issuerRef.kind=${ISSUER.kind}`,
+    // A former holder can then have a Certificate of its own from the platform's issuer.
+    `config.certificates.approval.tenantCertificates.hosts[1].name=${ISSUER.name}`,
+    `config.certificates.approval.tenantCertificates.hosts[1].kind=${ISSUER.kind}`,
     // What other tests left keeps its issuer, and orders nothing.
     `config.certificates.formerIssuerRefs[0].name=${ISSUER_NAME}`,
     'config.certificates.formerIssuerRefs[0].kind=Issuer',
@@ -37,5 +51,6 @@ export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
 
 /** As it was for the other tests. */
 export async function restore(): Promise<void> {
+  await cluster.kubectl('delete', '-f', await gatewayApi(), '--wait=false', '--ignore-not-found');
   await installOperator(cluster, await settings(cluster));
 }

@@ -13,7 +13,8 @@ export interface Known {
   readonly platformHosts: readonly string[];
   readonly edgeClass: string;
   readonly clusterIssuers: readonly string[];
-  /** An Issuer of this name may get certificates for held hosts. */
+  /** From these, the platform approves certificates that a tenant orders itself for hosts that it holds. */
+  readonly approvedClusterIssuer: string;
   readonly approvedIssuer: string;
   /** Directories: of the attacker's own ACME server, and of the platform's CA. */
   readonly relay: string;
@@ -104,11 +105,15 @@ export class Draw {
 
   issuerRef(): {name: string; kind: string; group: string} {
     const {random, known} = this;
-    const group = 'cert-manager.io';
-    const platform = {name: random.pick(known.clusterIssuers), kind: 'ClusterIssuer', group};
-    const [last = known.approvedIssuer] = this.#issuers;
-    const own = random.chance(0.6) ? last : random.pick([known.approvedIssuer, last, ...this.#issuers]);
-    return random.chance(0.35) ? platform : {name: own, kind: 'Issuer', group};
+    const {approvedIssuer, approvedClusterIssuer, clusterIssuers} = known;
+    const [last = approvedIssuer] = this.#issuers;
+    const [kind, name] = random.weighted([
+      [4, ['ClusterIssuer', approvedClusterIssuer]],
+      [1, ['ClusterIssuer', random.pick(clusterIssuers)]],
+      [3, ['Issuer', last]],
+      [2, ['Issuer', random.pick([approvedIssuer, ...this.#issuers])]],
+    ] as const);
+    return {name, kind, group: 'cert-manager.io'};
   }
 
   annotations(): Record<string, string> {
@@ -130,6 +135,19 @@ export class Draw {
       const {name, kind} = this.issuerRef();
       if ((kind === 'ClusterIssuer') === (key === 'cert-manager.io/cluster-issuer')) return name;
     }
+  }
+
+  /** None, or one that may start something, such as a renewal. */
+  conditions(): object[] {
+    const type = this.random.pick(['Ready', 'Issuing', 'Approved', 'Accepted']);
+    const condition = {
+      type,
+      status: 'True',
+      reason: 'Attack',
+      message: 'a',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    return this.random.chance(0.3) ? [] : [condition];
   }
 
   labels(): Record<string, string | null> {

@@ -27,6 +27,11 @@ export class Random {
     return item;
   }
 
+  shuffled<T>(items: readonly T[]): T[] {
+    const left = [...items];
+    return items.flatMap(() => left.splice(this.below(left.length), 1));
+  }
+
   /** In proportion to the weights, which are whole numbers. */
   weighted<T>(choices: readonly (readonly [weight: number, item: T])[]): T {
     let left = this.below(choices.reduce((sum, [weight]) => sum + weight, 0));

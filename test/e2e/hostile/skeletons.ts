@@ -8,6 +8,9 @@ import type {Draw} from './pools.ts';
 export type Content = Record<string, unknown>;
 type Skeleton = (draw: Draw) => Content;
 
+/** That of the platform, on a cluster that has one. */
+const GATEWAY = {group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'gateway', name: 'platform'};
+
 export const SKELETONS: Readonly<Record<string, Skeleton>> = {
   Ingress: draw => {
     const {random} = draw;
@@ -90,6 +93,25 @@ export const SKELETONS: Readonly<Record<string, Skeleton>> = {
     ports: [{name: 'http', port: 8080}],
   }),
   Endpoints: draw => ({subsets: [{addresses: [{ip: draw.value('address')}], ports: [{name: 'http', port: 8080}]}]}),
+  HTTPRoute: draw => ({
+    spec: {
+      parentRefs: [{...GATEWAY, sectionName: draw.random.pick(['http', 'https'])}],
+      ...(draw.random.chance(0.9) && {hostnames: [draw.host()]}),
+      rules: [{backendRefs: [{name: draw.value('service'), port: 80}]}],
+    },
+  }),
+  ListenerSet: draw => {
+    const hostname = draw.host();
+    const certificateRefs = [{name: draw.value('secret')}];
+    const listener = {name: 'https', hostname, port: 443, protocol: 'HTTPS', tls: {certificateRefs}};
+    return {spec: {parentRef: GATEWAY, listeners: [listener]}};
+  },
+  Gateway: draw => ({
+    spec: {
+      gatewayClassName: draw.value('class') || 'envoy',
+      listeners: [{name: 'http', hostname: draw.host(), port: 80, protocol: 'HTTP'}],
+    },
+  }),
   Secret: draw => ({stringData: {key: draw.theme}}),
   Project: draw => ({
     spec: {

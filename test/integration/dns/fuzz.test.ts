@@ -18,8 +18,8 @@ import {
   selfAndAncestors,
 } from '../../../src/dns/names/wire-names.ts';
 import {createDelegations} from '../../../src/dns/resolve/delegation.ts';
+import {createTargets} from '../../../src/dns/resolve/targets.ts';
 import type {CaaRecord} from '../../../src/dns/verdict/caa.ts';
-import {createTargets} from '../../../src/dns/verdict/targets.ts';
 import {verifyQuestion} from '../../../src/dns/verdict/verify.ts';
 import {
   decodeMessage,

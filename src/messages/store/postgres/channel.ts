@@ -8,7 +8,7 @@ import {refused} from './failure.ts';
 import type {Session} from './session.ts';
 
 export interface ChannelOptions extends SubmissionLimits {
-  /** `note` is told what it waits for. */
+  /** Calls `note` with what it is waiting for. */
   readonly open: (signal: AbortSignal, note: (waiting: string) => void) => Promise<Session>;
   /** One batch; values in its order. */
   readonly perform: (session: Session, batch: readonly Operation[]) => Promise<readonly OperationValue[]>;

@@ -65,7 +65,8 @@ export class Session implements Disposable {
 
   /**
    * Connects, migrates the schema, and commits one write: what a crashed primary shows after it restarted alone may be
-   * on no standby, and a read would promise it. Rejects with a StoreError. `note` is told what it waits for.
+   * on no standby, and a read would promise it. Rejects with a StoreError. Calls `note` with what it is
+   * waiting for.
    */
   static async open(options: SessionOptions, signal: AbortSignal, note: (waiting: string) => void): Promise<Session> {
     note('connecting to PostgreSQL');
@@ -201,7 +202,7 @@ export class Session implements Disposable {
     }
   }
 
-  /** Gives up a connection that does not answer in time; the server then goes on for itself. Never cancels. */
+  /** Gives up a connection that does not answer in time. Never cancels: the server may still finish the query. */
   async #run(query: pg.QueryConfig, answerMs: number = ANSWER_MS): Promise<pg.QueryResult> {
     if (this.#broken) throw this.#broken;
     using deadline = new Deadline(answerMs);

@@ -4,7 +4,7 @@ import type {ServerResponse} from 'node:http';
 const UNREAD_BYTES = 8 << 20;
 
 /** Responses to requests without a valid key. No account can be charged for them, so they share a limit. */
-export class PublicAnswers {
+export class UnreadAnswers {
   /** Unsent responses, oldest first. */
   readonly #unread = new Map<ServerResponse, number>();
   #bytes = 0;

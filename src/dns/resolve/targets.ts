@@ -1,8 +1,8 @@
 import type {Clock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
-import {followChain} from '../resolve/cname-chain.ts';
-import type {Directory} from '../resolve/directory.ts';
-import {Session} from '../resolve/session.ts';
+import {followChain} from './cname-chain.ts';
+import type {Directory} from './directory.ts';
+import {Session} from './session.ts';
 
 /** `known: false`: the lookup of the platform's own target failed, so no address can be judged. */
 export type TargetAddresses =

@@ -1,0 +1,105 @@
+import {once} from 'node:events';
+import {connect, type Socket} from 'node:net';
+import {getHeapSpaceStatistics, setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
+import {pino} from 'pino';
+import {afterEach, expect, test} from 'vitest';
+import {systemClock} from '../../base/clock.ts';
+import {Holdings} from '../access/holdings.ts';
+import {AccountLimiter} from '../access/limiter.ts';
+import {json} from './answer.ts';
+import {createApp} from './app.ts';
+import type {Handlers} from './handlers.ts';
+import {type ApiServer, startApiServer} from './server.ts';
+
+const CONNECTIONS = 32;
+const ROUNDS = 60;
+const UNLIMITED = 1e12;
+
+const servers: ApiServer[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of servers.splice(0)) await server.close(0);
+});
+
+setFlagsFromString('--expose-gc');
+const collect: (options?: {readonly type: 'minor'}) => void = runInNewContext('gc');
+
+/** A server whose responses are sent together, as after a commit: call `flush` when `waiting` has all requests. */
+async function start() {
+  const waiting: (() => void)[] = [];
+  const submit = async () => {
+    await new Promise<void>(resolve => waiting.push(resolve));
+    return json(202, {});
+  };
+  const app = createApp({
+    authenticator: {
+      authenticate: () => ({account: 'a', keyId: 'k', scopes: new Set(['messages:write'] as const)}),
+      problem: () => undefined,
+    },
+    handlers: {submit} as unknown as Handlers,
+    holdings: new Holdings({
+      totalBytes: UNLIMITED,
+      totalRequests: UNLIMITED,
+      accountBytes: UNLIMITED,
+      accountRequests: UNLIMITED,
+    }),
+    limiter: new AccountLimiter({
+      requestsPerSecond: UNLIMITED,
+      bytesPerSecond: UNLIMITED,
+      answerBytesPerSecond: UNLIMITED,
+      burstSeconds: 5,
+    }),
+    clock: systemClock,
+    bodyBytes: 1024,
+    description: {},
+    metrics: {observe: () => undefined, accepted: () => undefined, refused: () => undefined},
+    logger: pino({level: 'silent'}),
+  });
+  const config = {
+    port: 0,
+    maxConnections: CONNECTIONS,
+    maxConnectionsPerAddress: 0,
+    headersTimeoutSeconds: 60,
+    requestTimeoutSeconds: 60,
+    answerTimeoutSeconds: 60,
+    keepAliveSeconds: 60,
+  };
+  const server = await startApiServer(config, app, '127.0.0.1');
+  servers.push(server);
+  const flush = () => {
+    for (const respond of waiting.splice(0)) respond();
+  };
+  return {port: server.port, waiting, flush};
+}
+
+const REQUEST =
+  'POST /messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer k\r\ncontent-type: application/json\r\n' +
+  'content-length: 15\r\n\r\n{"message":"m"}';
+
+function oldGenerationBytes(): number {
+  return getHeapSpaceStatistics().find(({space_name}) => space_name === 'old_space')?.space_used_size ?? Number.NaN;
+}
+
+test('answered requests are not promoted to the old generation', async () => {
+  const {port, waiting, flush} = await start();
+  const clients = Array.from({length: CONNECTIONS}, () => connect(port, '127.0.0.1'));
+  sockets.push(...clients);
+  const round = async (whileWaiting: () => void) => {
+    const responses = clients.map(client => once(client, 'data'));
+    for (const client of clients) client.write(REQUEST);
+    while (waiting.length < CONNECTIONS) await new Promise(setImmediate);
+    whileWaiting();
+    flush();
+    await Promise.all(responses);
+  };
+  await round(() => undefined);
+  await round(() => collect()); // Promotes what is in use, such as the tables of Maps.
+  const before = oldGenerationBytes();
+  for (let i = 0; i < ROUNDS; i++) {
+    await round(() => undefined);
+    collect({type: 'minor'});
+  }
+  expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(1000);
+});

@@ -1,0 +1,110 @@
+import pino from 'pino';
+import {Registry} from 'prom-client';
+import {beforeEach, expect, test} from 'vitest';
+import {ANNOTATION} from '../../api/names.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
+import {Removals} from './removals.ts';
+
+const HOUR_MS = 3_600_000;
+
+let clock: ManualClock;
+let namespaces: Store<KubeObject>;
+let removals: Removals;
+let told: string[];
+let events: string[];
+
+beforeEach(() => {
+  clock = new ManualClock(Date.UTC(2026, 10, 21));
+  namespaces = new Store<KubeObject>({
+    onHandlerError: error => {
+      throw error;
+    },
+  });
+  [told, events] = [[], []];
+  removals = create();
+});
+
+function create(): Removals {
+  const created = new Removals({
+    limits: {perAccount: 2, total: 5, windowSeconds: 3600},
+    namespaces,
+    namespace: 'nameplate',
+    clock,
+    logger: pino({level: 'silent'}),
+    registry: new Registry(),
+    events: {event: (_, type, reason) => void events.push(`${type} ${reason}`)},
+    regarding: {apiVersion: 'v1', kind: 'Pod', metadata: {name: 'nameplate-1'}},
+  });
+  created.subscribe((removed, key) => void told.push(`${removed} ${key}`));
+  return created;
+}
+
+function admit(account: string, host: string, wasHeld = false): boolean {
+  return removals.admit({removed: 'route', key: `${account}/${host}`, account, wasHeld});
+}
+
+function allow(until: string): void {
+  const annotations = {[ANNOTATION.allowRemovalsUntil]: until};
+  namespaces.upsert({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {name: 'nameplate', resourceVersion: until, annotations},
+  });
+}
+
+test('an account beyond its limit holds up no other account, and one removal counts once', () => {
+  expect([admit('a', '1'), admit('a', '1'), admit('a', '2'), admit('a', '3'), admit('b', '1')]).toEqual([
+    true,
+    true,
+    true,
+    false,
+    true,
+  ]);
+  expect(told).toEqual(['route a/3']);
+  expect(removals.warning()).toContain('annotate --overwrite namespace nameplate nameplate.dev/allow-removals-until=');
+});
+
+test('many accounts together reach the total, which one Event reports', () => {
+  const admitted = ['a', 'b', 'c', 'd', 'e', 'f'].map(account => admit(account, '1'));
+  expect(admitted).toEqual([true, true, true, true, true, false]);
+  expect(admit('g', '1')).toBe(false);
+  expect(events).toEqual(['Warning RemovalsHeld']);
+});
+
+test('old removals do not count, but what is held stays held', () => {
+  for (const host of ['1', '2']) admit('a', host);
+  void clock.advance(HOUR_MS + 1);
+  expect([admit('a', '3'), admit('a', '4'), admit('a', '5')]).toEqual([true, true, false]);
+  void clock.advance(HOUR_MS + 1);
+  expect(admit('a', '5')).toBe(false);
+});
+
+test('what a former leader held is held by the next one', () => {
+  expect(admit('a', '1', true)).toBe(false);
+  expect(admit('a', '2')).toBe(false);
+  expect(admit('b', '1')).toBe(true);
+});
+
+test('a person allows everything until a time, and everything that is held is told of it', () => {
+  for (const host of ['1', '2', '3', '4']) admit('a', host);
+  told = [];
+  allow('tomorrow');
+  expect(admit('a', '3')).toBe(false);
+  allow(new Date(clock.now() + HOUR_MS).toISOString());
+  expect(told).toEqual(['route a/3', 'route a/4']);
+  expect(['3', '4', '5'].map(host => admit('a', host, true))).toEqual([true, true, true]);
+  expect(removals.warning()).toBeUndefined();
+  void clock.advance(HOUR_MS);
+  expect(['6', '7', '8'].map(host => admit('a', host))).toEqual([true, true, false]);
+});
+
+test('what is no longer concluded is no longer held', () => {
+  for (const host of ['1', '2', '3']) admit('a', host);
+  told = [];
+  removals.forget('route', 'a/3');
+  expect(removals.isHeld('route', 'a/3')).toBe(false);
+  removals.forget('route', 'a/3');
+  expect(told).toEqual(['route a/3']);
+});

@@ -1,0 +1,36 @@
+/** Certificates that the test makes itself: cert-manager does not run. */
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
+import {hostLabel, routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import {CLUSTER_ISSUER_NAME} from './cert-manager.ts';
+import type {DomainTenant} from './domain-tenant.ts';
+import {installIngressClass, type OperatorWorld} from './operator-world.ts';
+
+export async function prepareForHand({certManager, history, client}: OperatorWorld): Promise<void> {
+  await certManager.installCrds();
+  for (const kind of [kinds.CERTIFICATE, kinds.CERTIFICATE_REQUEST]) await history.follow(kind);
+  await installIngressClass(client);
+  const issuer = {apiVersion: 'cert-manager.io/v1', kind: 'ClusterIssuer', metadata: {name: CLUSTER_ISSUER_NAME}};
+  await client.apply(kinds.CLUSTER_ISSUER, {...issuer, ...{spec: {ca: {secretName: 'none'}}}});
+}
+
+export async function claimed(tenant: DomainTenant, host: string): Promise<void> {
+  await tenant.createRecords(host);
+  await tenant.until(`${host} is claimed`, () => tenant.claim(host)?.spec.namespace === tenant.namespace);
+}
+
+/** What cert-manager leaves once a certificate is issued. */
+export async function issue(tenant: DomainTenant, host: string): Promise<void> {
+  const {namespace, world} = tenant;
+  const name = routeName(namespace, host);
+  await tenant.until('a certificate is requested', () => tenant.certificate(host));
+  const labels = {[LABEL.managedBy]: 'nameplate', [LABEL.host]: hostLabel(host)};
+  const annotations = {[ANNOTATION.host]: host, 'cert-manager.io/alt-names': host};
+  const metadata = {namespace, name, labels, annotations};
+  const content = {type: 'kubernetes.io/tls', data: {'tls.crt': 'YQ==', 'tls.key': 'YQ=='}};
+  await world.client.create(kinds.SECRET, {apiVersion: 'v1', kind: 'Secret', metadata, ...content});
+  const lastTransitionTime = new Date().toISOString();
+  const ready = {type: 'Ready', status: 'True', reason: 'Ready', message: 'by the test', lastTransitionTime};
+  const status = {conditions: [ready]};
+  await world.client.patch(kinds.CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
+}

@@ -1,0 +1,150 @@
+/** Removals that the operator concludes on its own stop at a limit; those that somebody requested never do. */
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {DOMAIN, NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
+import {until} from '../../cluster/wait.ts';
+import {RELEASE} from '../../support/install.ts';
+import {bundleOperator, type OperatorProcess} from '../../support/operator-process.ts';
+import {claimed, issue, prepareForHand} from './by-hand.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {type OperatorWorld, startOperatorWorld} from './operator-world.ts';
+
+const PATIENCE = {timeoutMs: 60_000};
+const PER_ACCOUNT = 2;
+
+let folder: string;
+let world: OperatorWorld;
+let count = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-removals-'));
+  world = await startOperatorWorld({program: [await bundleOperator(folder)]});
+  await prepareForHand(world);
+});
+afterEach(async () => {
+  await world.operator().stop();
+  await allow(null);
+});
+afterAll(async () => {
+  await world?.stop();
+  await rm(folder, {recursive: true, force: true});
+});
+
+function start(): Promise<OperatorProcess> {
+  const ownRemovals = {perAccount: PER_ACCOUNT, total: 2 * PER_ACCOUNT};
+  const controller = {...(world.config.controller as object), ownRemovals};
+  return world.startOperator(`replica-${++count}`, {controller});
+}
+
+/** A person allows removals until then. */
+async function allow(until: string | null): Promise<void> {
+  const annotations = {[ANNOTATION.allowRemovalsUntil]: until};
+  await world.client.patch(NAMESPACE, {name: RELEASE.namespace}, {metadata: {annotations}});
+}
+
+function held(): Promise<number> {
+  return world.operator().metric('nameplate_removals_held');
+}
+
+/** The issuer has put these names into the certificate. */
+async function name(tenant: DomainTenant, host: string, names: readonly string[]): Promise<void> {
+  const secret = routeName(tenant.namespace, host);
+  await tenant.annotate(SECRET, secret, {'cert-manager.io/alt-names': names.join(',')});
+}
+
+test('an account that deletes nine tenths of all Domains trips nothing, and delays no other account', async () => {
+  await start();
+  const [many, few] = [await newDomainTenant(world, 'many'), await newDomainTenant(world, 'few')];
+  const hosts = (tenant: DomainTenant, n: number) => Array.from({length: n}, (_, index) => tenant.host(`h${index}`));
+  await many.deployedProject({aliases: hosts(many, 45)}, 'one');
+  await many.deployedProject({aliases: hosts(many, 90).slice(45)}, 'two');
+  await few.deployedProject({aliases: hosts(few, 10)});
+  const left = () => world.history.list(DOMAIN).filter(({status}) => status?.state !== undefined).length;
+  await until('all have a status', () => left() === 100, PATIENCE);
+  await world.operator().stop(); // so that all of them are requested before the first one is done
+  await many.project(undefined, 'one');
+  await many.project(undefined, 'two');
+  await few.project({aliases: hosts(few, 9)});
+  await start();
+  await until('only those of the other account are left', () => left() === 9, PATIENCE);
+  const deleted = world.history.versions(DOMAIN).filter(({type}) => type === 'DELETED');
+  const place = deleted.findIndex(({object}) => object.metadata.namespace === few.namespace);
+  expect(deleted).toHaveLength(91);
+  expect(place).toBeLessThan(20);
+  expect(await held()).toBe(0);
+  expect(await world.operator().metric('nameplate_own_removals_total')).toBe(0);
+});
+
+test('when a CA begins to add names, a few routes go and the rest waits for a person, except what somebody loses', async () => {
+  await start();
+  const [tenant, other] = [await newDomainTenant(world, 'renewed'), await newDomainTenant(world, 'other')];
+  const hosts = Array.from({length: 5}, (_, index) => tenant.host(`h${index}`));
+  const [victim] = [other.host('victim')];
+  await tenant.deployedProject({aliases: hosts});
+  await other.deployedProject({primary: victim});
+  await claimed(other, victim);
+  for (const host of hosts) await claimed(tenant, host);
+  for (const host of hosts) await issue(tenant, host);
+  for (const host of hosts) await tenant.becomesLive(host);
+  for (const host of hosts) await name(tenant, host, [host, `www.${host}`]);
+  const kept = () => hosts.filter(host => routedOf(tenant, host) === 'RemovalHeld');
+  await tenant.until('the rest is held', () => kept().length === hosts.length - PER_ACCOUNT);
+  const [harmful = '', moved = '', last = ''] = kept();
+  expect(hosts.filter(host => tenant.ingress(host))).toEqual(kept());
+  await tenant.becomes(last, {state: 'Degraded', Routed: 'RemovalHeld', Ready: 'WrongNames'}, [
+    'The platform team must find the cause and can then allow them',
+  ]);
+  expect(await held()).toBe(3);
+  expect(await world.operator().readiness()).toContain('Nameplate holds removals');
+  const isTold = () => world.history.list(EVENT).filter(({reason}) => reason === 'RemovalsHeld').length === 1;
+  await until('one Event reports it', isTold, PATIENCE);
+
+  await name(tenant, harmful, [harmful, victim]);
+  await tenant.until('a certificate for a host of another account is not kept', () => !tenant.ingress(harmful));
+  await other.deployedProject({primary: victim, aliases: [moved]});
+  await claimed(other, moved);
+  await tenant.until('a host that has moved is not kept', () => !tenant.ingress(moved));
+  expect(tenant.ingress(last)).toBeDefined();
+  await until('only one is left to be held', async () => (await held()) === 1, PATIENCE);
+
+  await world.operator().stop();
+  await start();
+  await until('its successor holds it, too', async () => (await held()) === 1, PATIENCE);
+  expect(tenant.ingress(last)).toBeDefined();
+  await allow(new Date(Date.now() + 600_000).toISOString());
+  await tenant.until('what a person allows is removed', () => !tenant.ingress(last));
+  expect(await held()).toBe(0);
+  expect(await world.operator().readiness()).not.toContain('Nameplate holds removals');
+});
+
+test('a Project that loses its place in the plan loses a few Domains, and the rest until it has a place again', async () => {
+  await start();
+  const tenant = await newDomainTenant(world, 'plan');
+  const hosts = Array.from({length: 4}, (_, index) => tenant.host(`h${index}`));
+  for (const project of ['first', 'second']) {
+    await tenant.project(undefined, project);
+    await tenant.becomesOlder(project);
+  }
+  await tenant.project({aliases: hosts}, 'third');
+  const existing = () => hosts.filter(host => tenant.domain(host)?.status?.state);
+  await tenant.until('each host has a Domain', () => existing().length === hosts.length);
+  await tenant.label({[LABEL.plan]: 'starter'});
+  const isHeld = (host: string) =>
+    findCondition(tenant.domain(host)?.status?.conditions, 'Accepted')?.reason === 'RemovalHeld';
+  await tenant.until('the rest is held', () => hosts.filter(isHeld).length === hosts.length - PER_ACCOUNT);
+  expect(existing()).toHaveLength(hosts.length - PER_ACCOUNT);
+  expect(await held()).toBe(hosts.length - PER_ACCOUNT);
+  await tenant.label({[LABEL.plan]: 'pro'});
+  await tenant.until('all are back', () => existing().length === hosts.length && !hosts.some(isHeld));
+  expect(await held()).toBe(0);
+});
+
+function routedOf(tenant: DomainTenant, host: string): string | undefined {
+  return findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.reason;
+}
