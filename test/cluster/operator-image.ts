@@ -1,10 +1,11 @@
 import {createHash} from 'node:crypto';
 import {existsSync} from 'node:fs';
-import {copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
+import {copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {run} from './children.ts';
 import {type Builder, buildArchive, imageReference} from './images.ts';
+import {extractLastRelease, LAST_RELEASE_IMAGE} from './last-release.ts';
 import {cacheRoot} from './programs.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
@@ -18,20 +19,36 @@ export interface OperatorImage {
  * Bundles the operator and builds its image from the repository's Dockerfile. Docker uses the Dockerfile's own base; where
  * there is no Docker no image can be pulled, and the base is made of this Node and this machine's C library.
  */
-export async function buildOperatorImage(builder: Builder): Promise<OperatorImage> {
-  await run([join(REPOSITORY, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: REPOSITORY});
+export async function buildOperatorImage(
+  builder: Builder,
+  {repository = REPOSITORY, name = 'operator'} = {},
+): Promise<OperatorImage> {
+  await run([join(REPOSITORY, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: repository});
   const base = builder === 'buildah' ? {name: 'node', archive: await ensureNodeBase()} : undefined;
   const hash = createHash('sha256').update(base?.archive ?? '');
-  const built = (await readdir(join(REPOSITORY, 'dist'))).filter(name => /\.(mjs|json)$/.test(name)).sort();
+  const built = (await readdir(join(repository, 'dist'))).filter(name => /\.(mjs|json)$/.test(name)).sort();
   for (const file of ['Dockerfile', ...built.map(name => join('dist', name))])
-    hash.update(await readFile(join(REPOSITORY, file)));
-  const archive = join(cacheRoot(), 'operator', `${hash.digest('hex').slice(0, 12)}.tar`);
+    hash.update(await readFile(join(repository, file)));
+  const archive = join(cacheRoot(), name, `${hash.digest('hex').slice(0, 12)}.tar`);
   if (!existsSync(archive)) {
     await rm(dirname(archive), {recursive: true, force: true}); // the last one is all that is wanted
-    const file = join(REPOSITORY, 'Dockerfile');
-    await buildArchive({context: REPOSITORY, file, name: 'operator', archive, builder, ...(base ? {base} : {})});
+    const file = join(repository, 'Dockerfile');
+    await buildArchive({context: repository, file, name, archive, builder, ...(base ? {base} : {})});
   }
-  return {reference: imageReference('operator'), archive};
+  return {reference: imageReference(name), archive};
+}
+
+/** Built from its commit, with the packages of today: the lock file of the last release lists a part of them. */
+export async function buildLastReleaseImage(builder: Builder): Promise<OperatorImage> {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-last-'));
+  try {
+    const repository = join(folder, 'repository');
+    await extractLastRelease(repository);
+    await symlink(join(REPOSITORY, 'node_modules'), join(repository, 'node_modules'));
+    return await buildOperatorImage(builder, {repository, name: LAST_RELEASE_IMAGE});
+  } finally {
+    await rm(folder, {recursive: true, force: true});
+  }
 }
 
 async function ensureNodeBase(): Promise<string> {
