@@ -1,5 +1,5 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade ...]`, the first three by default. It
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first three by default. It
  * brings a cluster up for e2e, gateway, and upgrade, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
@@ -12,9 +12,9 @@ import {cacheRoot} from './cluster/programs.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
-const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade'] as const;
+const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'release'] as const;
 type Tier = (typeof TIERS)[number];
-/** `gateway` builds Envoy Gateway, which takes minutes the first time. */
+/** `gateway` builds Envoy Gateway, which takes minutes the first time; `release` builds the release twice. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e'];
 
 const CLUSTER = 'test';
@@ -90,8 +90,8 @@ async function main(wanted: readonly string[]): Promise<number> {
   let total = NOTHING;
   for (const tier of TIERS.filter(name => (wanted.length === 0 ? BY_DEFAULT : wanted).includes(name))) {
     if (stopped) break;
-    const needsNoCluster = tier === 'unit' || tier === 'integration';
-    total = add(total, await (needsNoCluster ? runTier(tier, folder, node) : runEndToEnd(tier, folder)));
+    const isEndToEnd = tier === 'e2e' || tier === 'gateway' || tier === 'upgrade';
+    total = add(total, await (isEndToEnd ? runEndToEnd(tier, folder) : runTier(tier, folder, node)));
   }
   await rm(folder, {recursive: true, force: true});
   if (stopped) console.log('stopped before the end');

@@ -1,84 +1,42 @@
-import {createHash} from 'node:crypto';
-import {existsSync} from 'node:fs';
-import {copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
+import {mkdtemp, rm, symlink, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
-import {dirname, join} from 'node:path';
+import {join} from 'node:path';
+import {archive, buildImage, type ImageSource} from '../../tools/release/image.ts';
+import {ownArchitecture} from '../../tools/release/pins.ts';
+import {sourceOf} from '../../tools/release/source.ts';
 import {run} from './children.ts';
-import {type Builder, buildArchive, imageReference} from './images.ts';
-import {extractLastRelease, LAST_RELEASE_IMAGE} from './last-release.ts';
-import {cacheRoot} from './programs.ts';
+import {imageReference} from './images.ts';
+import {extractLastRelease, LAST_RELEASE, LAST_RELEASE_IMAGE} from './last-release.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 
-export interface OperatorImage {
-  readonly reference: string;
-  readonly archive: string;
-}
-
 /**
- * Bundles the operator and builds its image from the repository's Dockerfile. Docker uses the Dockerfile's own base; where
- * there is no Docker no image can be pulled, and the base is made of this Node and this machine's C library.
+ * Bundles the programs and writes the image that `make release` builds, for this machine's architecture, to `path`.
+ * Returns its reference.
  */
-export async function buildOperatorImage(
-  builder: Builder,
-  {repository = REPOSITORY, name = 'operator'} = {},
-): Promise<OperatorImage> {
-  await run([join(REPOSITORY, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: repository});
-  const base = builder === 'buildah' ? {name: 'node', archive: await ensureNodeBase()} : undefined;
-  const hash = createHash('sha256').update(base?.archive ?? '');
-  const built = (await readdir(join(repository, 'dist'))).filter(name => /\.(mjs|json)$/.test(name)).sort();
-  for (const file of ['Dockerfile', ...built.map(name => join('dist', name))])
-    hash.update(await readFile(join(repository, file)));
-  const archive = join(cacheRoot(), name, `${hash.digest('hex').slice(0, 12)}.tar`);
-  if (!existsSync(archive)) {
-    await rm(dirname(archive), {recursive: true, force: true}); // the last one is all that is wanted
-    const file = join(repository, 'Dockerfile');
-    await buildArchive({context: repository, file, name, archive, builder, ...(base ? {base} : {})});
-  }
-  return {reference: imageReference(name), archive};
+export async function buildOperatorImage(path: string): Promise<string> {
+  const {epoch, version} = await sourceOf(REPOSITORY);
+  return bundleIntoImage(path, 'operator', {repository: REPOSITORY, epoch, version});
 }
 
-/** Built from its commit, with the packages of today: the lock file of the last release lists a part of them. */
-export async function buildLastReleaseImage(builder: Builder): Promise<OperatorImage> {
+/** The last release from its commit, with the packages of today: its lock file lists a part of them. */
+export async function buildLastReleaseImage(path: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-last-'));
   try {
     const repository = join(folder, 'repository');
     await extractLastRelease(repository);
     await symlink(join(REPOSITORY, 'node_modules'), join(repository, 'node_modules'));
-    return await buildOperatorImage(builder, {repository, name: LAST_RELEASE_IMAGE});
+    return await bundleIntoImage(path, LAST_RELEASE_IMAGE, {repository, epoch: 0, version: LAST_RELEASE.version});
   } finally {
     await rm(folder, {recursive: true, force: true});
   }
 }
 
-async function ensureNodeBase(): Promise<string> {
-  const files = [process.execPath, ...(await librariesOf(process.execPath))];
-  const hash = createHash('sha256');
-  for (const file of files) hash.update(`${file} ${(await stat(file)).size} ${(await stat(file)).mtimeMs}\n`);
-  const archive = join(cacheRoot(), 'node-base', `${hash.digest('hex').slice(0, 12)}.tar`);
-  if (!existsSync(archive)) await buildNodeBase(files, archive);
-  return archive;
-}
-
-async function buildNodeBase([node = '', ...libraries]: readonly string[], archive: string): Promise<void> {
-  const context = await mkdtemp(join(tmpdir(), 'nameplate-node-'));
-  const put = async (from: string, to: string) => {
-    await mkdir(dirname(join(context, 'root', to)), {recursive: true});
-    await copyFile(from, join(context, 'root', to));
-  };
-  try {
-    await put(node, '/usr/local/bin/node');
-    for (const library of libraries) await put(library, library);
-    const file = join(context, 'Containerfile');
-    await writeFile(file, 'FROM scratch\nCOPY root /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n');
-    await buildArchive({context, file, name: 'node', archive, builder: 'buildah'});
-  } finally {
-    await rm(context, {recursive: true, force: true});
-  }
-}
-
-/** The shared libraries of a program, and its loader. */
-async function librariesOf(program: string): Promise<string[]> {
-  const lines = (await run(['ldd', program])).split('\n');
-  return lines.flatMap(line => /(\/\S+) \(0x/.exec(line)?.[1] ?? []);
+async function bundleIntoImage(path: string, name: string, source: ImageSource): Promise<string> {
+  const rolldown = join(REPOSITORY, 'node_modules/.bin/rolldown');
+  await run([rolldown, '--config', 'tools/bundle.config.ts'], {cwd: source.repository});
+  const image = await buildImage(ownArchitecture(), source);
+  const reference = imageReference(name);
+  await writeFile(path, archive([image], reference).content);
+  return reference;
 }
