@@ -85,6 +85,14 @@ format: $(INSTALLED) ## format, and fix what the linter can fix
 bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them, each with its SBOM (CycloneDX)
 	rolldown --config tools/bundle.config.ts
 
+.PHONY: release
+release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksums, provenance; needs no registry (2 minutes)
+	@node tools/release/release.ts
+
+.PHONY: test-release
+test-release: $(INSTALLED) ## builds the release twice, elsewhere, and compares the bytes; starts both images (5 minutes)
+	@node test/run.ts release
+
 .PHONY: cluster-up
 cluster-up: $(INSTALLED) ## a cluster to try things in: see test/cluster/README.md
 	@node test/cluster/cli.ts up

@@ -52,6 +52,15 @@ export default defineConfig({
         },
       },
       {
+        // The release, built twice.
+        test: {
+          name: 'release',
+          include: ['test/release/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 1_200_000,
+        },
+      },
+      {
         // The full cluster with a Gateway instead of Traefik; run inside it by test/run.ts.
         test: {
           name: 'gateway',

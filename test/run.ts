@@ -1,5 +1,5 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway ...]`, the first three by default. It
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|release ...]`, the first three by default. It
  * brings a cluster up for e2e and gateway, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
@@ -12,9 +12,9 @@ import {cacheRoot} from './cluster/programs.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
-const TIERS = ['unit', 'integration', 'e2e', 'gateway'] as const;
+const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'release'] as const;
 type Tier = (typeof TIERS)[number];
-/** `gateway` builds Envoy Gateway, which takes minutes the first time. */
+/** `gateway` builds Envoy Gateway, which takes minutes the first time; `release` builds the release twice. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e'];
 
 const CLUSTER = 'test';

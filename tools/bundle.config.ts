@@ -5,10 +5,11 @@
  * Beside each stands what is in it, as CycloneDX: a scanner sees no packages in a bundle. It is made of the modules that
  * were bundled; `npm sbom --omit=dev` leaves out packages that a development dependency needs as well.
  */
+import {fileURLToPath} from 'node:url';
 import {defineConfig, type Plugin, type RolldownOptions} from 'rolldown';
 import sbom from 'rollup-plugin-sbom';
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** With the texts of the licences, which ask to go where the code goes. Without the time: what is the same comes out the same. */
 const SBOM = {outDir: '', saveTimestamp: false, includeWellKnown: false, collectLicenseEvidence: true} as const;

@@ -4,19 +4,27 @@
  *
  *     node bench/loop/idle.ts [MINUTES] [DOMAINS]      default 5 and 100
  *
- * Prints the API writes that made the domains live and how long that took, those of the idle time and of the restart,
- * by resource, from the audit log; the operator's CPU time and memory; and how soon it puts back a route that was
- * deleted.
+ * Prints how long it took until the domains were live, with their records right from the start, and the API writes for
+ * each, the operator's and cert-manager's; the writes of the idle time and of the restart; all by resource, from the audit
+ * log. Then the operator's CPU time and memory, and how soon it puts back a route that was deleted. With 0 minutes, only
+ * the first part.
  */
+
+import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {ANNOTATION} from '../../src/api/names.ts';
+import {accountId} from '../../src/operator/model/account.ts';
+import {DerivedNames} from '../../src/operator/model/derived-names.ts';
 import {DOMAIN, ENDPOINT_SLICE, INGRESS, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/model/kinds.ts';
 import {keyOf, objectKey} from '../../src/runtime/kube/object.ts';
 import {run} from '../../test/cluster/children.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../test/cluster/state.ts';
 import {until} from '../../test/cluster/wait.ts';
+import {startWebhook} from '../../test/integration/approval/webhook.ts';
 import type {AuditEvent} from '../../test/integration/operator/audit.ts';
 import {
+  CERT_MANAGER_USER,
   installIngressClass,
   type OperatorWorld,
   startOperatorWorld,
@@ -33,6 +41,8 @@ const TENANTS = Math.ceil(DOMAINS / HOSTS);
 const ZONE = 'idle.test';
 /** Up to 10,000 domains, where it is the default: 3 checks a second. What DNS answers writes nothing. */
 const STEADY_SECONDS = Math.ceil(Math.max(60, DOMAINS * 0.36));
+/** What several domains share. */
+const SHARED = ['projects', 'heldhosts', 'services'];
 /** Routes deleted, one after another. */
 const SAMPLES = 50;
 
@@ -42,8 +52,10 @@ await run([join(ROOT, 'node_modules/.bin/rolldown'), '--config', join(ROOT, 'too
 // With the heap that V8 allows itself in a container of 512 MiB, the chart's limit: half of it.
 const program = [...(await shippedFlags()), '--max-old-space-size=256', join(ROOT, 'dist/operator.mjs')];
 const world = await startOperatorWorld({operatorApproves: true, atScale: true, program});
+const programs: {kill(): Promise<void>}[] = [];
 try {
   await world.certManager.installCrds();
+  programs.push(await startWebhook(world.api, world.folder)); // records who created a request
   await world.certManager.start();
   await installIngressClass(world.client);
   const dns = world.config.dns as {checks: object};
@@ -61,6 +73,13 @@ try {
   await world.startOperator('bench', config);
   await world.certManager.installIssuer(); // its own certificate waits for the operator's approval
   await becomeLive(world);
+  if (MINUTES > 0) await rest(config);
+} finally {
+  for (const {kill} of programs) await kill();
+  await world.stop();
+}
+
+async function rest(config: Readonly<Record<string, unknown>>): Promise<void> {
   await idle(world, 'after they became live');
   const before = (await world.audit.writes()).length;
   await world.operator().stop();
@@ -72,8 +91,6 @@ try {
   report('the restart', (await world.audit.writes()).slice(before));
   await idle(world, 'after the restart');
   await notice(world);
-} finally {
-  await world.stop();
 }
 
 async function becomeLive(world: OperatorWorld): Promise<void> {
@@ -91,28 +108,38 @@ async function becomeLive(world: OperatorWorld): Promise<void> {
   await until('all are live', allLive, {timeoutMs: 300_000 + DOMAINS * 1_000});
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   console.log(`${domains.length} domains live after ${seconds} s`);
-  const writes = await quiet(world);
-  report('becoming live', writes);
-  console.log(`  ${(writes.length / domains.length).toFixed(1)} a domain`);
+  reportEach(await quiet(world), domains.length);
+  reportTargets('cert-manager, for each domain', await world.audit.writes(CERT_MANAGER_USER), domains.length);
 }
 
-/** Each with its records, one after another; the keys of the Domains. */
-async function makeTenants({client, dns, history}: OperatorWorld): Promise<string[]> {
+function reportEach(writes: readonly AuditEvent[], domains: number): void {
+  const isShared = ({objectRef}: AuditEvent) => SHARED.includes(objectRef?.resource ?? '');
+  const isTenants = ({objectRef}: AuditEvent) => objectRef?.namespace?.startsWith('tenant-') ?? true;
+  const counted = writes.filter(isTenants);
+  reportTargets(
+    'ours, for each domain',
+    counted.filter(event => !isShared(event)),
+    domains,
+  );
+  reportTargets('ours, for several domains together', counted.filter(isShared), domains);
+}
+
+/** Each with its records before its Domains; the keys of the Domains. */
+async function makeTenants({client, dns, folder}: OperatorWorld): Promise<string[]> {
   const domains: string[] = [];
+  const platform = {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN};
+  const names = new DerivedNames(await readFile(join(folder, 'platform.key')), platform);
   await dns.addZone(ZONE);
   for (let index = 0; index < TENANTS; index++) {
     const [namespace, zone] = [`tenant-${index}`, `tenant-${index}.${ZONE}`];
-    const hosts = Array.from({length: HOSTS}, (_, host) => `host-${host}.${zone}`);
-    await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
+    const hosts = Array.from({length: Math.min(HOSTS, DOMAINS - domains.length)}, (_, host) => `host-${host}.${zone}`);
+    const tenant = await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
+    await dns.set(`*.${zone}`, 'CNAME', [names.target(accountId(tenant))]);
     const {name: port, number} = objects.PORT;
     await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
     await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
     await client.apply(PROJECT, objects.project(namespace, 'shop', {aliases: hosts}));
     domains.push(...hosts.map(host => `${namespace}/${host}`));
-    const shown = () => history.get(DOMAIN, `${namespace}/${hosts[0]}`)?.status?.dns?.required?.[0]?.value;
-    await dns.set(`*.${zone}`, 'CNAME', [
-      await until('the record is shown', shown, {timeoutMs: 600_000, intervalMs: 20}),
-    ]);
   }
   return domains;
 }
@@ -165,14 +192,18 @@ async function notice({client, history}: OperatorWorld): Promise<void> {
 }
 
 function report(what: string, writes: readonly AuditEvent[]): void {
+  reportTargets(what, writes, 1);
+}
+
+function reportTargets(what: string, writes: readonly AuditEvent[], each: number): void {
   const counts = new Map<string, number>();
-  for (const {verb, objectRef} of writes) {
+  for (const {verb, objectRef, responseStatus} of writes) {
     const {resource = '?', subresource} = objectRef ?? {};
-    const target = `${verb} ${subresource ? `${resource}/${subresource}` : resource}`;
+    const failed = (responseStatus?.code ?? 200) >= 400 ? `, ${responseStatus?.code}` : '';
+    const target = `${verb} ${subresource ? `${resource}/${subresource}` : resource}${failed}`;
     counts.set(target, (counts.get(target) ?? 0) + 1);
   }
-  console.log(`${what}: ${writes.length} writes`);
-  for (const [target, count] of [...counts].sort(([, a], [, b]) => b - a)) {
-    console.log(`  ${String(count).padStart(6)}  ${target}`);
-  }
+  const shown = (count: number) => (each === 1 ? `${count}` : (count / each).toFixed(2)).padStart(8);
+  console.log(`${what}: ${shown(writes.length).trim()} writes`);
+  for (const [target, count] of [...counts].sort(([, a], [, b]) => b - a)) console.log(`${shown(count)}  ${target}`);
 }

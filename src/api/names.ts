@@ -17,6 +17,8 @@ export const LABEL = {
   host: `${GROUP}/host`,
   /** On a default host's objects: the Project. */
   project: `${GROUP}/project`,
+  /** On the Service of a Project's routes: the Project. */
+  backend: `${GROUP}/backend`,
   /** On the Secret of an APIKey: the APIKey. */
   apiKey: `${GROUP}/apikey`,
   managedBy: 'app.kubernetes.io/managed-by',

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`. Only
- * wiring and signals.
+ * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
+ * `messages backup --config FILE --keep N FOLDER`. Only wiring and signals.
  */
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
@@ -12,7 +12,7 @@ import {createKeyTable, keyTableDefinition} from '../messages/access/key-table.t
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {databasePath, startMessagesService} from '../messages/service.ts';
-import {backupDatabase} from '../messages/store/sqlite/backup.ts';
+import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
 import {readCommandLine} from '../process/command-line.ts';
 import {startOperationsServer} from '../process/http.ts';
@@ -21,7 +21,9 @@ import {createLogger} from '../process/log.ts';
 import {handleShutdown} from '../process/shutdown.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 
-const USAGE = 'usage: messages --config FILE [--kubeconfig FILE]\n  messages backup --config FILE TARGET';
+const USAGE = `usage: messages --config FILE [--kubeconfig FILE]
+  messages backup --config FILE TARGET
+  messages backup --config FILE --keep N FOLDER`;
 /** The chart's terminationGracePeriodSeconds is longer. */
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
@@ -32,7 +34,12 @@ const storeWorker = import.meta.url.endsWith('.ts')
   : new URL('./messages-store.mjs', import.meta.url);
 
 async function main(): Promise<number> {
-  const options = {config: {type: 'string'}, kubeconfig: {type: 'string'}, help: {type: 'boolean'}} as const;
+  const options = {
+    config: {type: 'string'},
+    kubeconfig: {type: 'string'},
+    keep: {type: 'string'},
+    help: {type: 'boolean'},
+  } as const;
   const {values, positionals} = readCommandLine({options, allowPositionals: true}, USAGE);
   if (values.help) {
     process.stdout.write(`${USAGE}\n`);
@@ -46,7 +53,13 @@ async function main(): Promise<number> {
   if (config.store.kind !== 'sqlite') {
     throw new ConfigError('the command backup', ["it copies SQLite's database; back up PostgreSQL with its own tools"]);
   }
-  await backupDatabase(databasePath(config.store.folder), target).catch((cause: Error) => {
+  if (values.keep !== undefined && !/^[1-9]\d*$/.test(values.keep)) throw new ConfigError('the command line', [USAGE]);
+  const source = databasePath(config.store.folder);
+  const copied =
+    values.keep === undefined
+      ? backupDatabase(source, target)
+      : backupInto(source, target, Number(values.keep), systemClock.now());
+  await copied.catch((cause: Error) => {
     throw new StoreError('down', `the backup failed: ${cause.message}`, {cause});
   });
   return 0;

@@ -19,7 +19,7 @@ import {accountId, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
-import type {CertificateRequest, DomainClaim, HeldHosts, Project} from './model/kinds.ts';
+import {type CertificateRequest, type DomainClaim, type HeldHosts, type Project, SERVICE} from './model/kinds.ts';
 import {listedHosts} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
@@ -29,6 +29,7 @@ import {domainsOfProject, domainsOfService, projectsOfService} from './state/dep
 import {planQueue} from './state/plan-queue.ts';
 import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
+import {reconcileUnusedService} from './sweep-services.ts';
 
 export function addControllers(manager: Manager, operator: Operator): void {
   addProjectController(manager, operator);
@@ -64,7 +65,9 @@ function addProjectController(manager: Manager, operator: Operator): void {
     ])
     .watch(stores.certificates, projectKeysOf)
     .watch(stores.secrets, projectKeysOf);
-  for (const {store} of stores.routes) controller.watch(store, projectKeysOf);
+  for (const {store} of stores.routes) {
+    controller.watch(store, delta => [...projectKeysOf(delta), ...backendProjectsOf(delta)]);
+  }
   watchPlatform(controller, operator, stores.projects);
 }
 
@@ -102,7 +105,10 @@ function addDomainController(manager: Manager, operator: Operator): void {
     ])
     .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)));
   for (const {store} of stores.routes) {
-    controller.watch(store, delta => withRedirectsTo(stores.domains, domainKeysOf(delta))); // a redirect waits for its target's route
+    controller.watch(store, delta => [
+      ...withRedirectsTo(stores.domains, domainKeysOf(delta)), // a redirect waits for its target's route
+      ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(stores, key))),
+    ]);
   }
   watchIssuance(controller, stores);
   watchPlatform(controller, operator, stores.domains);
@@ -135,6 +141,14 @@ function watchIssuance(controller: Controller, stores: Stores): void {
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
   const {stores} = operator;
+  const unused = manager.controller({name: 'unused-service', reconcile: reconcileUnusedService(operator), workers: 1});
+  for (const {resource, store} of stores.routes) {
+    const used = ({object, old}: Delta<KubeObject>) =>
+      [object, old].flatMap(version =>
+        version ? operator.edge.backends(version).map(name => inNamespace(version, name)) : [],
+      );
+    unused.watch(store, resource === SERVICE ? self : used);
+  }
   manager
     .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
     .watch(stores.secrets, self)
@@ -307,6 +321,14 @@ function watchPlatform(controller: Controller, {stores, edge}: Operator, all: Re
 function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => {
     const project = version?.metadata.labels?.[LABEL.project];
+    return version && project !== undefined ? [inNamespace(version, project)] : [];
+  });
+}
+
+/** The Projects whose routes use the Service, now and before. */
+function backendProjectsOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => {
+    const project = version?.metadata.labels?.[LABEL.backend];
     return version && project !== undefined ? [inNamespace(version, project)] : [];
   });
 }

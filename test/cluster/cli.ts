@@ -1,5 +1,6 @@
 import {type SpawnOptions, spawn} from 'node:child_process';
 import {existsSync} from 'node:fs';
+import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {connect} from './cluster.ts';
 import {buildOperatorImage} from './operator-image.ts';
@@ -97,7 +98,8 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
     return 0;
   },
   'load-operator': async ({provider, state}) => {
-    const {archive, reference} = await buildOperatorImage(provider.builder);
+    const archive = join(state.root, 'operator.oci.tar');
+    const reference = await buildOperatorImage(archive);
     await provider.loadImages(state, [archive]);
     console.log(reference);
     return 0;

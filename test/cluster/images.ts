@@ -7,7 +7,7 @@ import {run} from './children.ts';
 import type {Envoy} from './envoy.ts';
 import type {Programs} from './programs.ts';
 
-export type Builder = 'buildah' | 'docker';
+type Builder = 'buildah' | 'docker';
 
 /** Images that hold one static binary each, whatever the edge. */
 const PROGRAMS = [
@@ -84,18 +84,16 @@ async function buildFromBinary(
   }
 }
 
-export interface ArchiveBuild {
+interface ArchiveBuild {
   readonly context: string;
   readonly file: string;
   readonly name: string;
   /** Where the archive goes; it appears there when it is complete. */
   readonly archive: string;
   readonly builder: Builder;
-  /** Archive of an image that the build argument BASE names. */
-  readonly base?: {readonly archive: string; readonly name: string};
 }
 
-export async function buildArchive(build: ArchiveBuild): Promise<void> {
+async function buildArchive(build: ArchiveBuild): Promise<void> {
   await mkdir(dirname(build.archive), {recursive: true});
   const unfinished = `${build.archive}.${process.pid}`;
   if (build.builder === 'docker') await buildByDocker(build, unfinished);
@@ -109,13 +107,11 @@ async function buildByDocker({context, file, name}: ArchiveBuild, output: string
 }
 
 /** The store is a folder of its own, so that nothing is left in the machine's. */
-async function buildByBuildah({context, file, name, base}: ArchiveBuild, output: string): Promise<void> {
+async function buildByBuildah({context, file, name}: ArchiveBuild, output: string): Promise<void> {
   const store = await mkdtemp(join(tmpdir(), 'nameplate-buildah-'));
   const buildah = ['buildah', '--root', `${store}/root`, '--runroot', `${store}/run`, '--storage-driver', 'vfs'];
-  const baseArguments = base ? ['--build-arg', `BASE=${imageReference(base.name)}`] : [];
   try {
-    if (base) await run([...buildah, 'pull', '--quiet', `docker-archive:${base.archive}`]);
-    const bud = ['bud', '--isolation', 'chroot', '--layers=false', '--quiet', ...baseArguments];
+    const bud = ['bud', '--isolation', 'chroot', '--layers=false', '--quiet'];
     await run([...buildah, ...bud, '--file', file, '--tag', imageReference(name), context]);
     await run([
       ...buildah,

@@ -1,67 +1,21 @@
-import {createHash} from 'node:crypto';
-import {existsSync} from 'node:fs';
-import {copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {dirname, join} from 'node:path';
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {archive, buildImage} from '../../tools/release/image.ts';
+import {ownArchitecture} from '../../tools/release/pins.ts';
+import {sourceOf} from '../../tools/release/source.ts';
 import {run} from './children.ts';
-import {type Builder, buildArchive, imageReference} from './images.ts';
-import {cacheRoot} from './programs.ts';
+import {imageReference} from './images.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 
-export interface OperatorImage {
-  readonly reference: string;
-  readonly archive: string;
-}
-
 /**
- * Bundles the operator and builds its image from the repository's Dockerfile. Docker uses the Dockerfile's own base; where
- * there is no Docker no image can be pulled, and the base is made of this Node and this machine's C library.
+ * Bundles the programs and writes the image that `make release` builds, for this machine's architecture, to `path`.
+ * Returns its reference.
  */
-export async function buildOperatorImage(builder: Builder): Promise<OperatorImage> {
+export async function buildOperatorImage(path: string): Promise<string> {
   await run([join(REPOSITORY, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: REPOSITORY});
-  const base = builder === 'buildah' ? {name: 'node', archive: await ensureNodeBase()} : undefined;
-  const hash = createHash('sha256').update(base?.archive ?? '');
-  const built = (await readdir(join(REPOSITORY, 'dist'))).filter(name => /\.(mjs|json)$/.test(name)).sort();
-  for (const file of ['Dockerfile', ...built.map(name => join('dist', name))])
-    hash.update(await readFile(join(REPOSITORY, file)));
-  const archive = join(cacheRoot(), 'operator', `${hash.digest('hex').slice(0, 12)}.tar`);
-  if (!existsSync(archive)) {
-    await rm(dirname(archive), {recursive: true, force: true}); // the last one is all that is wanted
-    const file = join(REPOSITORY, 'Dockerfile');
-    await buildArchive({context: REPOSITORY, file, name: 'operator', archive, builder, ...(base ? {base} : {})});
-  }
-  return {reference: imageReference('operator'), archive};
-}
-
-async function ensureNodeBase(): Promise<string> {
-  const files = [process.execPath, ...(await librariesOf(process.execPath))];
-  const hash = createHash('sha256');
-  for (const file of files) hash.update(`${file} ${(await stat(file)).size} ${(await stat(file)).mtimeMs}\n`);
-  const archive = join(cacheRoot(), 'node-base', `${hash.digest('hex').slice(0, 12)}.tar`);
-  if (!existsSync(archive)) await buildNodeBase(files, archive);
-  return archive;
-}
-
-async function buildNodeBase([node = '', ...libraries]: readonly string[], archive: string): Promise<void> {
-  const context = await mkdtemp(join(tmpdir(), 'nameplate-node-'));
-  const put = async (from: string, to: string) => {
-    await mkdir(dirname(join(context, 'root', to)), {recursive: true});
-    await copyFile(from, join(context, 'root', to));
-  };
-  try {
-    await put(node, '/usr/local/bin/node');
-    for (const library of libraries) await put(library, library);
-    const file = join(context, 'Containerfile');
-    await writeFile(file, 'FROM scratch\nCOPY root /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n');
-    await buildArchive({context, file, name: 'node', archive, builder: 'buildah'});
-  } finally {
-    await rm(context, {recursive: true, force: true});
-  }
-}
-
-/** The shared libraries of a program, and its loader. */
-async function librariesOf(program: string): Promise<string[]> {
-  const lines = (await run(['ldd', program])).split('\n');
-  return lines.flatMap(line => /(\/\S+) \(0x/.exec(line)?.[1] ?? []);
+  const image = await buildImage(ownArchitecture(), await sourceOf(REPOSITORY));
+  const reference = imageReference('operator');
+  await writeFile(path, archive([image], reference).content);
+  return reference;
 }

@@ -101,3 +101,46 @@ app.kubernetes.io/component: messages
 {{- define "nameplate.networkPolicy.from" -}}
 {{- . | default (list (dict "podSelector" dict)) | toYaml }}
 {{- end }}
+
+{{/* Pod Security "restricted"; the group lets the user read the key and write to the volume. */}}
+{{- define "nameplate.podSecurityContext" -}}
+{{- $default := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 "seccompProfile" (dict "type" "RuntimeDefault") }}
+{{- $values := .Values.podSecurityContext }}
+{{- ternary $default $values (kindIs "invalid" $values) | toYaml }}
+{{- end }}
+
+{{- define "nameplate.securityContext" -}}
+{{- $default := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
+{{- $values := .Values.securityContext }}
+{{- ternary $default $values (kindIs "invalid" $values) | toYaml }}
+{{- end }}
+
+{{/* Fields of a pod's spec, from a map of values. */}}
+{{- define "nameplate.scheduling" -}}
+{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" }}
+{{- with get $ $name }}
+{{ dict $name . | toYaml }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the messages API does not set is as for the operator. */}}
+{{- define "nameplate.messages.scheduling" -}}
+{{- $scheduling := dict }}
+{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" }}
+{{- $_ := set $scheduling $name (get $.Values.messages $name | default (get $.Values $name)) }}
+{{- end }}
+{{- include "nameplate.scheduling" $scheduling }}
+{{- end }}
+
+{{/* Of pods that are neither the operator's nor the messages API's, so that no selector of theirs matches. */}}
+{{- define "nameplate.componentLabels" -}}
+{{- merge (dict "app.kubernetes.io/component" .component) (include "nameplate.selectorLabels" .root | fromYaml) | toYaml }}
+{{- end }}
+
+{{/* `helm test` may read /readyz, whoever else may read metrics. */}}
+{{- define "nameplate.networkPolicy.test" -}}
+- podSelector:
+    matchLabels:
+      {{- include "nameplate.componentLabels" (dict "root" . "component" "test") | nindent 6 }}
+{{- end }}

@@ -91,7 +91,9 @@ class Pipeline {
     this.#active.push(response);
     const left = start();
     response.on('close', () => {
-      this.#active.splice(this.#active.indexOf(response), 1);
+      const place = this.#active.indexOf(response);
+      if (place === -1) return;
+      this.#active.splice(place, 1);
       left();
       this.#unreadSince = undefined;
       this.#startNext();

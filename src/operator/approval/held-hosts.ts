@@ -7,7 +7,7 @@
  */
 import {API_VERSION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done} from '../../runtime/controller/outcome.ts';
+import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {holderOf} from '../model/holder.ts';
@@ -15,33 +15,47 @@ import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHo
 import type {ApiAccess, Context, Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 
+/** Hosts are added at most this often, so that claims that arrive together cost one write. Removals never wait. */
+const ADDING_PAUSE_MS = 1_000;
+
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {
-  const {stores} = operator;
+  const {stores, clock} = operator;
+  /** When hosts may be added again, by namespace, on the monotonic clock. */
+  const restsUntilMs = new Map<string, number>();
   return async (namespace, {client, signal}) => {
     const context = {...operator, client, signal};
     const sources = [stores.claims, stores.projects, stores.namespaces, stores.heldHosts];
     if (sources.some(({state}) => state !== 'synced')) return after(1000);
-    if (!stores.namespaces.get(namespace)) return done();
+    if (!stores.namespaces.get(namespace)) {
+      restsUntilMs.delete(namespace);
+      return done();
+    }
     const ends = isTerminating(stores, namespace); // no host is added any more, but lost ones must still be removed
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
     const before = record?.spec.hosts ?? {};
     const wanted = heldHosts(operator, namespace);
-    const added = ends ? {} : await confirmed(context, namespace, without(wanted, before));
+    const missing = ends ? {} : without(wanted, before);
+    const restMs = Object.keys(missing).length > 0 ? (restsUntilMs.get(namespace) ?? 0) - clock.monotonic() : 0;
+    const added = restMs > 0 ? {} : await confirmed(context, namespace, missing);
+    const rest = (): Outcome => {
+      if (Object.keys(added).length > 0) restsUntilMs.set(namespace, clock.monotonic() + ADDING_PAUSE_MS);
+      return restMs > 0 ? after(restMs) : done();
+    };
     const removed = Object.keys(without(before, wanted));
-    if (Object.keys(added).length === 0 && removed.length === 0) return done();
+    if (Object.keys(added).length === 0 && removed.length === 0) return rest();
     const metadata = {namespace, name: HELD_HOSTS_NAME};
     if (!record) {
       const object = {apiVersion: API_VERSION, kind: HELD_HOSTS.kind, metadata, spec: {hosts: added}};
       await client.create(HELD_HOSTS, object, {signal});
-      return done();
+      return rest();
     }
     // Removals come first, in their own request: a failed addition must not keep a lost host in the record.
     const gone = removed.filter(host => wanted[host] === undefined);
     const kept =
       gone.length > 0 ? await change(context, record, Object.fromEntries(gone.map(host => [host, null]))) : record;
     if (Object.keys(added).length > 0) await change(context, kept, added);
-    return done();
+    return rest();
   };
 }
 

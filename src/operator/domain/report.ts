@@ -8,22 +8,20 @@ import {DOMAIN} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {CertificateResult} from './certificate-waits.ts';
 import type {DomainCondition, StepResult} from './conditions.ts';
-import {isProgress, progressOf, readyOf, stateOf} from './summary.ts';
+import {isProgress as isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
 
 /** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
-/** Reasons of a Domain that is progressing normally. */
-const UNEVENTFUL: ReadonlySet<string> = new Set([
-  'Waiting',
-  'Checking',
-  'Propagating',
-  'Issuing',
-  'OrderBudget',
-  'TargetNotLive',
-  'Pending',
-]);
+/** What only names the next step is written if the step takes longer than this. */
+const PROGRESS_PAUSE_MS = 2_000;
+
+/** Reasons of a Domain that takes its next step by itself, usually within a second. */
+const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
+
+/** Reasons of a Domain for which nobody has to act, so no Event reports them. */
+const UNEVENTFUL: ReadonlySet<string> = new Set([...PROGRESS, 'Propagating', 'OrderBudget', 'TargetNotLive']);
 
 /** What the steps decided. */
 export interface Decided {
@@ -39,9 +37,12 @@ export interface Decided {
 export class Reporter {
   /** When a status was last written, by key; forgotten with the Domain. */
   readonly #writtenAtMs = new Map<string, number>();
+  /** Since when a status has been held back, by key, on the monotonic clock. */
+  readonly #heldSinceMs = new Map<string, number>();
 
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
+    this.#heldSinceMs.delete(key);
   }
 
   /** Returns the times at which the Domain must be reconciled again even if nothing changes. */
@@ -53,13 +54,31 @@ export class Reporter {
       const waits = !isDeepStrictEqual(status, domain.status);
       return waits ? [...wakeAtMs, dueMs] : wakeAtMs;
     }
+    const holdMs = isProgress(domain.status, status) ? this.#holdMs(context, key) : 0;
+    if (holdMs > 0) return [...wakeAtMs, nowMs + holdMs];
     const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
+    this.#heldSinceMs.delete(key);
     if (changed) {
       this.#writtenAtMs.set(key, nowMs);
       announce(context, domain, status);
     }
     return wakeAtMs;
   }
+
+  #holdMs({clock}: Operator, key: string): number {
+    const sinceMs = this.#heldSinceMs.get(key) ?? clock.monotonic();
+    this.#heldSinceMs.set(key, sinceMs);
+    return sinceMs + PROGRESS_PAUSE_MS - clock.monotonic();
+  }
+}
+
+/** Whether the status says no more than that a Domain that is not Ready takes its next step. */
+function isProgress(before: DeepReadonly<DomainStatus> | undefined, status: DomainStatus): boolean {
+  const [last, ready] = [before, status].map(({conditions} = {}) => findCondition(conditions, 'Ready'));
+  if (last?.status === 'True' || !ready || !PROGRESS.has(ready.reason)) return false;
+  const facts = ({dns, lastHandledVerifyRequest, certificate}: DeepReadonly<DomainStatus>) =>
+    [dns?.required, lastHandledVerifyRequest, certificate?.nextAttemptAt] as const;
+  return last === undefined || isDeepStrictEqual(facts(before ?? {}), facts(status));
 }
 
 /** An Event for each change that a person would want to see in `kubectl describe`. */
@@ -67,7 +86,8 @@ function announce({events}: Operator, domain: DomainView['domain'], status: Doma
   const ready = findCondition(status.conditions, 'Ready');
   const last = findCondition(domain.status?.conditions, 'Ready');
   if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
-  const type = ready.reason === 'Live' || UNEVENTFUL.has(ready.reason) ? 'Normal' : 'Warning';
+  if (UNEVENTFUL.has(ready.reason)) return;
+  const type = ready.reason === 'Live' ? 'Normal' : 'Warning';
   events.event(domain, type, ready.reason, 'Reconcile', ready.message);
 }
 
@@ -83,7 +103,7 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
   const ready = readyOf(steps);
   const progress = progressOf(steps, ready, previous, {generation, propagationSeconds, nowMs});
   const settled = previous?.filter(
-    ({type, observedGeneration}) => !isProgress(type) || observedGeneration === generation,
+    ({type, observedGeneration}) => !isProgressType(type) || observedGeneration === generation,
   );
   const showRecords = accepted.reason !== 'InvalidHost' && accepted.reason !== 'ReservedHost';
   const observed = check ? check.verdict.observed.map(record => ({...record})) : domain.status?.dns?.observed;

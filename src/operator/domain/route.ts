@@ -2,7 +2,7 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
-import {publishRoute, routeObjects} from '../edge/publish.ts';
+import {type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {redirectEnd} from '../edge/redirect.ts';
 import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
@@ -54,7 +54,7 @@ export async function route(
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
-  const publication = claim.holds
+  const publication: Publication = claim.holds
     ? await publishRoute(context, routeKeyOf(key), context.edge.build(wanted))
     : context.edge.verdict(routeObjects(context.stores, routeKeyOf(key)), context.stores.platform);
   if (publication.kind === 'waiting') {
@@ -65,7 +65,12 @@ export async function route(
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
     : Routed.serving(project.spec.service.name);
-  return {condition, publishes: {...(wanted.redirect && {redirect: wanted.redirect})}};
+  const {movesAtMs} = publication;
+  return {
+    condition,
+    publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
+    ...(movesAtMs !== undefined && {wakeAtMs: movesAtMs}),
+  };
 }
 
 /** A host that a redirect must not point to yet; `untilMs`: when it can. */

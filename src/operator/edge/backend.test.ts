@@ -1,5 +1,6 @@
 import {expect, test} from 'vitest';
 import {Store} from '../../runtime/cache/store.ts';
+import {backendName} from '../model/derived-names.ts';
 import type {Project, Service} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {slimService} from '../state/slim.ts';
@@ -26,7 +27,12 @@ const labels = (count: number) =>
 
 test('a Service with a dozen labels in its selector is routed', () => {
   const port = {name: 'http', port: 80, targetPort: 'web'};
-  expect(told({selector: labels(12), ports: [port]})).toEqual({selector: labels(12), port});
+  expect(told({selector: labels(12), ports: [port]})).toEqual({
+    name: backendName('a', 'shop', 80),
+    project: 'shop',
+    selector: labels(12),
+    port,
+  });
 });
 
 test.each<{has: string; spec: NonNullable<Service['spec']>}>([

@@ -1,6 +1,7 @@
 /** What a route needs: the Service and port of a Project, and the platform's edge. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {backendName} from '../model/derived-names.ts';
 import type {Backend, EdgeProblem} from '../model/edge-provider.ts';
 import type {Project, ServicePort} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -50,9 +51,12 @@ export function findBackend(
   const problem = edge.problem(stores.platform);
   if (problem) return {kind: 'no-edge', problem};
   const {name: portName, port, targetPort, appProtocol} = found; // not nodePort
+  const {name: projectName, namespace = ''} = project.metadata;
   return {
     kind: 'found',
     backend: {
+      name: backendName(namespace, projectName, port),
+      project: projectName,
       selector,
       port: {
         ...(portName && {name: portName}),

@@ -52,7 +52,7 @@ const route: HostRoute = {
   name: 'np-a',
   host: 'a.test',
   tlsSecret: 'np-a',
-  backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
   owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
 };
 const redirecting: HostRoute = {...route, redirect: {to: 'b.test', status: 308}};
@@ -63,7 +63,7 @@ function built(of: HostRoute) {
     objects.find(object => object.resource === resource && object.intent.metadata.name === name)?.intent;
   return {
     kinds: objects.map(({resource}) => resource),
-    service: find(SERVICE, 'np-a'),
+    service: find(SERVICE, 'np-b'),
     set: find(LISTENER_SET, 'np-a') as ListenerSet | undefined,
     https: find(HTTP_ROUTE, 'np-a') as HttpRoute,
     http: find(HTTP_ROUTE, 'np-a-http') as HttpRoute,
@@ -92,7 +92,7 @@ test('a host that serves: the listener that takes it comes last', () => {
     ],
   });
   const own = {group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'np-a', sectionName: 'https'};
-  const rules = [{backendRefs: [{name: 'np-a', port: 80}]}];
+  const rules = [{backendRefs: [{name: 'np-b', port: 80}]}];
   expect(https.spec).toEqual({parentRefs: [own], hostnames: ['a.test'], rules});
   const shared = {...PLATFORM, sectionName: 'http'};
   expect(http.spec).toEqual({parentRefs: [shared], hostnames: ['a.test'], rules: toHttps('a.test', 301)});

@@ -145,6 +145,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
       httpRoute(route, `${route.name}-http`, [{...platformGateway, sectionName: httpListener}]),
       ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
     ],
+    backends,
     emptied,
     statusOf,
     verdict,
@@ -242,12 +243,18 @@ function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): Rou
       rules: [
         ...(serves && proof !== undefined ? [probeRule(proof)] : []),
         serves
-          ? {backendRefs: [{name: route.name, port: backend.port.port}]}
+          ? {backendRefs: [{name: backend.name, port: backend.port.port}]}
           : {filters: [{type: 'RequestRedirect', requestRedirect}]},
       ],
     },
   };
   return {resource: HTTP_ROUTE, intent};
+}
+
+function backends(object: DeepReadonly<KubeObject>): string[] {
+  if (object.kind !== HTTP_ROUTE.kind) return [];
+  const {rules = []} = (object as DeepReadonly<HttpRoute>).spec ?? {};
+  return rules.flatMap(({backendRefs = []}) => backendRefs.map(({name}) => name));
 }
 
 /** Answered by the edge itself: the project's pods neither see a probe nor can imitate the answer. */

@@ -3,17 +3,22 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/cache/apply.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject, Verdict} from '../model/edge-provider.ts';
+import {SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {deleteJudged} from '../state/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
+import {newestMs} from './route-objects.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
   return stores.routes.flatMap(({store}) => store.byIndex(INDEX.route, routeKey));
 }
 
-/** What became of the objects of a route. `waiting`: nothing more is written before that. */
-export type Publication = Verdict | {readonly kind: 'waiting'; readonly on: string};
+/**
+ * What became of the objects of a route. `waiting`: nothing more is written before that. `movesAtMs`: when the route may
+ * change to its new Service; until then, it stays as it is.
+ */
+export type Publication = (Verdict & {readonly movesAtMs?: number}) | {readonly kind: 'waiting'; readonly on: string};
 
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
 export async function publishRoute(
@@ -30,12 +35,25 @@ export async function publishRoute(
       hashAnnotation: ANNOTATION.appliedHash,
       signal: context.signal,
     });
+    const movesAtMs = resource === SERVICE ? settlesAtMs(context, routeKey, object) : 0;
+    if (movesAtMs > context.clock.now()) {
+      return {...context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform), movesAtMs};
+    }
     applied.push(object);
   }
   const kept = new Set(wanted.map(({resource, intent}) => `${resource.kind}/${intent.metadata.name}`));
-  const isKept = (object: DeepReadonly<KubeObject>) => kept.has(`${object.kind}/${object.metadata.name}`);
+  // A Service that the route no longer uses is deleted once the edge certainly has the new route.
+  const isKept = ({kind, metadata}: DeepReadonly<KubeObject>) =>
+    kind === SERVICE.kind || kept.has(`${kind}/${metadata.name}`);
   await deleteRoutes(context, routeKey, async () => true, isKept);
   return context.edge.verdict(applied, context.stores.platform);
+}
+
+/** When a route that uses another Service may move to this one: not before the edge has its endpoints. */
+function settlesAtMs({stores, edge}: Context, routeKey: string, service: DeepReadonly<KubeObject>): number {
+  const used = routeObjects(stores, routeKey).flatMap(object => edge.backends(object));
+  const moves = used.length > 0 && !used.includes(service.metadata.name);
+  return moves ? newestMs([service]) + edge.settleMs : 0;
 }
 
 /** What must come before the first object of an exclusive kind. Reads the former holder's from the API server. */

@@ -19,7 +19,7 @@ const route: HostRoute = {
   name: 'np-a',
   host: 'a.test',
   tlsSecret: 'np-a',
-  backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
   owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
 };
 
@@ -59,7 +59,7 @@ test('a host has one Ingress for each entry point; the Service and the Middlewar
   const [service, middleware, ...rest] = edge.build(route);
   expect(service?.resource).toBe(SERVICE);
   expect(service?.intent).toMatchObject({
-    metadata: {name: 'np-a'},
+    metadata: {name: 'np-b'},
     spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{name: 'http', port: 80, targetPort: 8080}]},
   });
   expect(middleware?.intent.metadata.name).toBe('np-a-https');
@@ -77,7 +77,7 @@ test('a host has one Ingress for each entry point; the Service and the Middlewar
   const rules = [
     {
       host: 'a.test',
-      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-a', port: {number: 80}}}}]},
+      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-b', port: {number: 80}}}}]},
     },
   ];
   const middlewares = 'acme-np-a-https@kubernetescrd';

@@ -51,12 +51,13 @@ export function traefik(config: RoutingConfig): EdgeProvider {
         ...middlewareAnnotation(route),
       }),
     ],
+    backends,
     emptied,
     verdict: () => ({kind: 'accepted'}), // Ingress and Middleware have no status that says so
   };
 
   function ingress(route: HostRoute, name: string, annotations: Record<string, string>): RouteObject {
-    const backend = {service: {name: route.name, port: {number: route.backend.port.port}}};
+    const backend = {service: {name: route.backend.name, port: {number: route.backend.port.port}}};
     const https = name === route.name;
     const intent: Ingress = {
       apiVersion: 'networking.k8s.io/v1',
@@ -64,7 +65,7 @@ export function traefik(config: RoutingConfig): EdgeProvider {
       metadata: routeMetadata(route, name, annotations),
       spec: {
         ingressClassName: config.ingressClassName,
-        ...(https && route.tlsSecret && {tls: [{hosts: [route.host], secretName: route.tlsSecret}]}),
+        tls: https && route.tlsSecret !== undefined ? [{hosts: [route.host], secretName: route.tlsSecret}] : null,
         rules: [{host: route.host, http: {paths: [{path: '/', pathType: 'Prefix', backend}]}}],
       },
     };
@@ -79,6 +80,12 @@ function noIngressClass({ingressClassName}: RoutingConfig): EdgeProblem {
 
 /** As somebody else may have changed it. */
 type EditedIngress = KubeObject & {spec: Partial<Ingress['spec']> & {defaultBackend?: unknown}};
+
+function backends(object: DeepReadonly<KubeObject>): string[] {
+  if (object.kind !== INGRESS.kind) return [];
+  const {rules = []} = (object as DeepReadonly<EditedIngress>).spec ?? {};
+  return rules.flatMap(({http}) => http?.paths.flatMap(({backend}) => backend.service?.name ?? []) ?? []);
+}
 
 /**
  * A rule without paths matches nothing. The rules cannot be removed: an Ingress must have a rule or a default backend, and

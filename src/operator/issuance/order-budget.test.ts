@@ -303,6 +303,25 @@ describe('the work is linear in the number of waiting orders', () => {
     expect(looksAt([...week, ...full], line)).toBeLessThan(LOOKS_PER_ORDER * COUNT);
   });
 
+  test('hundreds of accounts within the budget', () => {
+    const [accounts, each] = [400, 5];
+    let looks = 0;
+    const line = Array.from({length: accounts}, (_, n) => waiting({account: `a${n}`, count: each})).flat();
+    const watched = line.map(order =>
+      Object.defineProperty({...order}, 'sinceMs', {
+        enumerable: true,
+        get: () => {
+          looks++;
+          return order.sinceMs;
+        },
+      }),
+    );
+    const budgets = {...BUDGETS, orderBudget: {...BUDGETS.orderBudget, orders: 2 * accounts * each}};
+    const turns = [...planOrders([], watched, budgets, NOW).values()];
+    expect(turns.every(({atMs}) => atMs === NOW)).toBe(true);
+    expect(looks).toBeLessThan(100 * accounts * each); // sorting takes most of them
+  });
+
   test('accounts with one host each', () => {
     const line = waiting({account: 'a', count: COUNT}).map((order, n) => ({...order, account: `a${n}`}));
     expect(looksAt([...week, ...full], line)).toBeLessThan(LOOKS_PER_ORDER * COUNT);

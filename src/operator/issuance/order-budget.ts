@@ -2,6 +2,7 @@
  * Which waiting orders may be placed, and when: a pure function of the orders placed so far, of those that wait, and of
  * the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
  */
+import {Heap} from '../../base/heap.ts';
 import type {CertificatesConfig} from '../model/config.ts';
 import type {PlannedOrder, Shortage} from '../state/order-schedule.ts';
 import {SlidingWindow} from './sliding-window.ts';
@@ -45,17 +46,18 @@ export function planOrders(
   const queues = queuesOf(waiting, ledger);
   const beyond = queues.flatMap(queue => shorten(queue, ledger, budgets));
   const plan = new Map<string, PlannedOrder>();
-  takeAll(queues, ledger, ({key}) => plan.set(key, {atMs: nowMs}));
+  const line = new Line(queues, ledger);
+  line.takeAll(({key}) => plan.set(key, {atMs: nowMs}));
   const shortages = new Map<string, Shortage>();
   const left = () => [...queues.flatMap(({orders}) => orders), ...beyond];
   for (const order of left()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
   const later = ({key}: WaitingOrder, atMs: number) => plan.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
   const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
-  while (queues.some(({orders}) => orders.length > 0)) {
+  while (line.size > 0) {
     const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
-    ledger.goTo(nextMs);
-    takeAll(queues, ledger, later);
+    ledger.goTo(nextMs, key => line.noteExit(key));
+    line.takeAll(later);
   }
   for (const order of left()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
   return plan;
@@ -78,6 +80,8 @@ interface Queue {
   readonly account: string;
   /** When the order that has waited longest in this queue began to wait. */
   readonly sinceMs: number;
+  /** Decides between queues that are equal otherwise. */
+  readonly index: number;
   orders: WaitingOrder[];
 }
 
@@ -96,12 +100,12 @@ function queuesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Queue[] {
     places.set(`${key} ${order.domain}`, place + 1);
     queue.set(order, place);
   }
-  return [...queues.values()].flatMap(queue => {
+  return [...queues.values()].flatMap((queue, index) => {
     const orders = [...queue].sort(([, a], [, b]) => a - b).map(([order]) => order);
     const [oldest] = queue.keys();
     if (!oldest) return [];
     const {renewal, account, sinceMs} = oldest;
-    return [{renewal, account: `account ${account}`, sinceMs, orders}];
+    return [{renewal, account: `account ${account}`, sinceMs, index, orders}];
   });
 }
 
@@ -133,11 +137,96 @@ function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Bud
   return beyond;
 }
 
-function takeAll(queues: readonly Queue[], ledger: Ledger, take: (order: WaitingOrder, atMs: number) => void): void {
-  for (let next = ledger.nextOf(queues); next; next = ledger.nextOf(queues)) {
-    next.queue.orders.splice(next.queue.orders.indexOf(next.order), 1);
-    ledger.add({...next.order, atMs: ledger.nowMs});
-    take(next.order, ledger.nowMs);
+/** A queue as it was when it took its place in the line. */
+interface Place {
+  readonly queue: Queue;
+  readonly had: number;
+  /** At most the time at which the queue's next order began to wait. */
+  readonly sinceMs: number;
+}
+
+function isBefore(a: Place, b: Place): boolean {
+  return (a.had - b.had || a.sinceMs - b.sinceMs || a.queue.index - b.queue.index) < 0;
+}
+
+/**
+ * The queues in the order in which they may place orders: renewals first, then the account with the fewest orders, then
+ * the order that has waited longest. What waits for a domain or a host is set aside until an order leaves that window, so
+ * an order costs the same, however many accounts wait.
+ */
+class Line {
+  readonly #ledger: Ledger;
+  readonly #renewals = new Heap<Place>(isBefore);
+  readonly #newHosts = new Heap<Place>(isBefore);
+  /** Its current place; any other place of the queue in a heap no longer counts. */
+  readonly #places = new Map<Queue, Place>();
+  readonly #ofAccount = new Map<string, Queue[]>();
+  /** By the key of what they wait for. */
+  readonly #aside = new Map<string, Queue[]>();
+  /** The number of orders. */
+  size = 0;
+
+  constructor(queues: readonly Queue[], ledger: Ledger) {
+    this.#ledger = ledger;
+    for (const queue of queues) {
+      this.size += queue.orders.length;
+      this.#ofAccount.set(queue.account, [...(this.#ofAccount.get(queue.account) ?? []), queue]);
+      this.#add(queue);
+    }
+  }
+
+  takeAll(take: (order: WaitingOrder, atMs: number) => void): void {
+    for (let next = this.#next(); next; next = this.#next()) {
+      const {queue, order} = next;
+      queue.orders.splice(queue.orders.indexOf(order), 1);
+      this.size -= 1;
+      this.#ledger.add({...order, atMs: this.#ledger.nowMs});
+      for (const other of this.#ofAccount.get(queue.account) ?? []) if (this.#places.has(other)) this.#add(other);
+      this.#return(`domain ${order.domain}`); // another order for this host is not for a new one
+      take(order, this.#ledger.nowMs);
+    }
+  }
+
+  /** An order with this key has left a window. */
+  noteExit(key: string): void {
+    for (const queue of this.#ofAccount.get(key) ?? []) if (this.#places.has(queue)) this.#add(queue);
+    this.#return(key);
+  }
+
+  #next(): {readonly order: WaitingOrder; readonly queue: Queue} | undefined {
+    return this.#nextOf(this.#renewals, true) ?? this.#nextOf(this.#newHosts, false);
+  }
+
+  #nextOf(heap: Heap<Place>, renewal: boolean) {
+    const room = this.#ledger.free(renewal);
+    for (let place = heap.first; place; place = heap.first) {
+      const {queue, had, sinceMs} = place;
+      const isCurrent = this.#places.get(queue) === place;
+      if (isCurrent && !hasRoom(had, room)) return undefined; // the others had as many, or more
+      const found = isCurrent ? this.#ledger.firstOf(queue) : undefined;
+      if (found?.order?.sinceMs === sinceMs) return {order: found.order, queue};
+      heap.removeFirst();
+      if (found?.order) this.#add(queue, found.order.sinceMs);
+      else if (found) this.#setAside(queue, found.waitsFor);
+    }
+    return undefined;
+  }
+
+  #add(queue: Queue, sinceMs = queue.sinceMs): void {
+    const place = {queue, had: this.#ledger.hadOf(queue.account), sinceMs};
+    this.#places.set(queue, place);
+    (queue.renewal ? this.#renewals : this.#newHosts).add(place);
+  }
+
+  #setAside(queue: Queue, waitsFor: ReadonlySet<string>): void {
+    this.#places.delete(queue);
+    for (const key of waitsFor) this.#aside.set(key, [...(this.#aside.get(key) ?? []), queue]);
+  }
+
+  #return(key: string): void {
+    const queues = this.#aside.get(key) ?? [];
+    this.#aside.delete(key);
+    for (const queue of queues) if (!this.#places.has(queue)) this.#add(queue);
   }
 }
 
@@ -174,45 +263,29 @@ class Ledger {
     return this.#orders.count(key);
   }
 
-  goTo(ms: number): void {
+  goTo(ms: number, onExit?: (key: string) => void): void {
     this.nowMs = ms;
-    this.#orders.advance(ms);
-    this.#hosts.advance(ms);
-    this.#newHosts.advance(ms);
+    for (const window of [this.#orders, this.#hosts, this.#newHosts]) window.advance(ms, onExit);
   }
 
   nextChangeMs(): number {
     return Math.min(this.#orders.nextExitMs(), this.#hosts.nextExitMs(), this.#newHosts.nextExitMs());
   }
 
-  /** Renewals first, then the account with the fewest orders, then the order that has waited longest. */
-  nextOf(queues: readonly Queue[]): {readonly order: WaitingOrder; readonly queue: Queue} | undefined {
-    let best: {readonly order: WaitingOrder; readonly queue: Queue; readonly had: number} | undefined;
-    const [free, freeOfRenewals] = [this.free(false), this.free(true)];
-    for (const queue of queues) {
-      const room = queue.renewal ? freeOfRenewals : free;
-      if (room <= 0 || queue.orders.length === 0) continue;
-      const had = this.#orders.count(queue.account);
-      // Checked before reading the queue: of 10,000 accounts, the first one is often the one to go.
-      const isBehind = (sinceMs: number) =>
-        best !== undefined &&
-        (Number(best.queue.renewal) - Number(queue.renewal) || had - best.had || sinceMs - best.order.sinceMs) >= 0;
-      if (isBehind(queue.sinceMs) || !hasRoom(had, room)) continue;
-      const order = this.#firstOf(queue);
-      if (order && !isBehind(order.sinceMs)) best = {order, queue, had};
-    }
-    return best;
-  }
-
-  /** All orders of a queue belong to one account: if one new host of a domain finds no room, no other does. */
-  #firstOf(queue: Queue): WaitingOrder | undefined {
-    let full: Set<string> | undefined;
-    return queue.orders.find(order => {
-      if (full?.has(order.domain) && this.isNewHost(order)) return false;
-      const shortage = this.shortageOf(order);
-      if (shortage === 'domain') full = (full ?? new Set()).add(order.domain);
+  /**
+   * The first order of the queue that may be placed, or what all of them wait for. All orders of a queue belong to one
+   * account: if one new host of a domain finds no room, no other does.
+   */
+  firstOf({orders}: Queue): {readonly order?: WaitingOrder; readonly waitsFor: ReadonlySet<string>} {
+    const waitsFor = new Set<string>();
+    const order = orders.find(candidate => {
+      const domain = `domain ${candidate.domain}`;
+      if (waitsFor.has(domain) && this.isNewHost(candidate)) return false;
+      const shortage = this.shortageOf(candidate);
+      if (shortage !== undefined) waitsFor.add(shortage === 'host' ? `host ${candidate.host}` : domain);
       return shortage === undefined;
     });
+    return {...(order && {order}), waitsFor};
   }
 
   isNewHost({renewal, host}: WaitingOrder): boolean {

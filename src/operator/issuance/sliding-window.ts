@@ -22,10 +22,14 @@ export class SlidingWindow {
     for (const key of keys) this.#counts.set(key, this.count(key) + 1);
   }
 
-  advance(nowMs: number): void {
+  /** Calls `onExit` with each key of each entry that leaves. */
+  advance(nowMs: number, onExit: (key: string) => void = () => undefined): void {
     for (let entry = this.#entries[this.#first]; entry; entry = this.#entries[++this.#first]) {
       if (entry.atMs > nowMs - this.#lengthMs) return;
-      for (const key of entry.keys) this.#counts.set(key, this.count(key) - 1);
+      for (const key of entry.keys) {
+        this.#counts.set(key, this.count(key) - 1);
+        onExit(key);
+      }
       this.#exits = undefined;
     }
   }

@@ -29,6 +29,11 @@ export function routeName(namespace: string, host: string): string {
   return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
 }
 
+/** The name of the Service for all hosts of a project on one of its ports. No host has a colon. */
+export function backendName(namespace: string, project: string, port: number): string {
+  return routeName(namespace, `${project}:${port}`);
+}
+
 /**
  * The name of the route that an object of this name belongs to; the object's name is that name, with or without a
  * suffix after a dash.

@@ -8,6 +8,9 @@ import type {RedirectStatus} from './project-hosts.ts';
 
 /** The pods that serve a project, as its Service selects them. */
 export interface Backend {
+  /** `np-…`: the name of our own Service for them. */
+  readonly name: string;
+  readonly project: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly port: DeepReadonly<ServicePort>;
 }
@@ -15,7 +18,7 @@ export interface Backend {
 /** One host to publish. HTTP always redirects to HTTPS in one hop. */
 export interface HostRoute {
   readonly namespace: string;
-  /** `np-…`; every object of the route has this name, with or without a fixed suffix. */
+  /** `np-…`; every object of the route except its Service has this name, with or without a fixed suffix. */
   readonly name: string;
   readonly host: string;
   /** The Secret with the certificate; absent: the ingress controller's default certificate. */
@@ -86,6 +89,8 @@ export interface EdgeProvider {
   provesRoutes?(platform: PlatformReader): boolean;
   /** The objects of a route, in the order in which to apply them. */
   build(route: HostRoute): RouteObject[];
+  /** The names of the Services to which an object of a route sends requests. */
+  backends(object: DeepReadonly<KubeObject>): string[];
   /** A merge patch after which the object matches no request; undefined if it matches none already. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
   /** The part of an object's status that `verdict` reads, in a few KiB. Absent: it reads none. */

@@ -52,7 +52,8 @@ export interface IngressBackendPort {
 export interface Ingress extends KubeObject {
   spec: {
     ingressClassName: string;
-    tls?: {hosts: string[]; secretName?: string}[];
+    /** Null: none. */
+    tls?: {hosts: string[]; secretName?: string}[] | null;
     rules: {
       host: string;
       http?: {

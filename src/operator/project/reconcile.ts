@@ -1,4 +1,5 @@
 /** A Project: publishes its default host within the plan, records its first deploy, and summarizes its domains. */
+import {isDeepStrictEqual} from 'node:util';
 import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
@@ -6,7 +7,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
-import {deleteRoutes, publishRoute, routeObjects} from '../edge/publish.ts';
+import {deleteRoutes, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {
   assessCertificate,
@@ -27,15 +28,21 @@ import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
 
+/** Each Domain of a Project changes the summary, so the status is written at most this often. */
+const STATUS_PAUSE_MS = 2_000;
+
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
   const {stores, names, places, clock} = operator;
+  /** When a status may be written again, by key, on the monotonic clock. */
+  const restsUntilMs = new Map<string, number>();
   return async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
     if (stores.projects.state !== 'synced') return done();
     const project = stores.projects.get(key);
     const [namespace = '', name = ''] = key.split('/');
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
+      restsUntilMs.delete(key);
       const routeKey = routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`);
       if (routeObjects(stores, routeKey).length === 0) return done();
       const isJustified = () => isGone(context, PROJECT, key);
@@ -47,18 +54,27 @@ export function reconcileProject(operator: Operator): Reconcile {
     if (!object) return done();
     const {defaultHost} = project;
     let failure: unknown;
-    const failed = (error: unknown) => {
+    const failed = (error: unknown): DefaultHost => {
       failure = error;
-      return failedPublication(operator, project, error, keepsFailing);
+      return {ready: failedPublication(operator, project, error, keepsFailing)};
     };
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(context, project));
-    const ready = places.has(project)
+    const {ready, movesAtMs}: DefaultHost = places.has(project)
       ? await publishDefaultHost(context, project, defaultHost).catch(failed)
-      : beyondPlan(operator, object);
+      : {ready: beyondPlan(operator, object)};
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
-    await applyStatusIfChanged(client, PROJECT, project, projectStatus(project, facts), {signal});
+    const status = projectStatus(project, facts);
+    const restMs = (restsUntilMs.get(key) ?? 0) - clock.monotonic();
+    const isDue = restMs <= 0;
+    if (isDue) {
+      const {changed} = await applyStatusIfChanged(client, PROJECT, project, status, {signal});
+      if (changed) restsUntilMs.set(key, clock.monotonic() + STATUS_PAUSE_MS);
+      else restsUntilMs.delete(key);
+    }
     if (failure !== undefined) return retry(failure);
+    if (!isDue && !isDeepStrictEqual(status, project.status)) return after(restMs);
+    if (movesAtMs !== undefined) return after(Math.max(movesAtMs - clock.now(), 1000));
     return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
   };
 }
@@ -82,23 +98,34 @@ async function noteFirstDeploy(
   return now;
 }
 
+interface DefaultHost {
+  readonly ready: DecidedCondition;
+  /** As in `Publication`. */
+  readonly movesAtMs?: number;
+}
+
 async function publishDefaultHost(
   context: Context,
   project: DeepReadonly<Project>,
   host: string,
-): Promise<DecidedCondition> {
+): Promise<DefaultHost> {
   const {config, edge} = context;
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(context, project);
-  if (found.kind !== 'found') return ProjectReady.noBackend(found);
+  if (found.kind !== 'found') return {ready: ProjectReady.noBackend(found)};
   const {backend} = found;
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const missing = ownCertificate && (await certificateMissing(context, route));
-  if (missing) return missing;
+  if (missing) return {ready: missing};
   const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
   const publication = await publishRoute(context, `${namespace}/${name}`, objects);
+  const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
+  return {ready: readyOf(publication, host), ...(movesAtMs !== undefined && {movesAtMs})};
+}
+
+function readyOf(publication: Publication, host: string): DecidedCondition {
   switch (publication.kind) {
     case 'accepted':
       return ProjectReady.yes(host);

@@ -41,7 +41,7 @@ beforeEach(() => {
     {cache} as unknown as Manager,
     config,
     {defaultHost: () => ''},
-    {resources: [], platformKinds: []},
+    {resources: [], platformKinds: [], backends: () => []},
   );
 });
 

@@ -1,5 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
 import {API_VERSION, LABEL} from '../../api/names.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {nextRequest} from '../../review/signing-request.ts';
 import {Store} from '../../runtime/cache/store.ts';
@@ -58,7 +59,11 @@ beforeEach(() => {
     const {store, transform} = caches.get(object.kind) ?? {};
     store?.upsert(transform?.({...object, metadata}) ?? object);
   };
-  stores = createStores({cache} as unknown as Manager, config, names, {resources: [INGRESS], platformKinds: []});
+  stores = createStores({cache} as unknown as Manager, config, names, {
+    resources: [INGRESS],
+    platformKinds: [],
+    backends: () => [],
+  });
   places = createPlaces({stores, config});
 });
 
@@ -169,7 +174,7 @@ function judged(host: string) {
 async function recorded(): Promise<string[]> {
   const written: object[] = [];
   const client = {create: async (_: unknown, {spec}: {spec: {hosts: object}}) => written.push(spec.hosts)};
-  const reconcile = reconcileHeldHosts({config, stores, places} as Operator);
+  const reconcile = reconcileHeldHosts({config, stores, places, clock: new ManualClock()} as unknown as Operator);
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   await reconcile('a', context as Parameters<typeof reconcile>[1]);
   return Object.keys(written[0] ?? {});

@@ -187,7 +187,7 @@ test('what the operator applies is kept whole, so that it is not applied again',
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: '1'};
   const [namespace, name] = ['n'.repeat(63), routeName('n'.repeat(63), host)];
   const issuerRef = {name: 'letsencrypt', kind: 'ClusterIssuer', group: 'cert-manager.io'};
-  const backend = {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 'http'}};
+  const backend = {name, project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 'http'}};
   const redirect = {to: `${'b.'.repeat(90)}example.com`, status: 301 as const};
   const route = {namespace, name, host, owner, project: 'shop', tlsSecret: name, backend, redirect};
   const intents = [

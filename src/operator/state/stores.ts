@@ -82,6 +82,8 @@ export const INDEX = {
   /** Route objects by "namespace/np-…", the stem of their names. */
   route: 'route',
   namespace: 'namespace',
+  /** Route objects by the "namespace/name" of the Services to which they send requests. */
+  backend: 'backend',
   /** Projects by "namespace/host" of their default host; route objects of default hosts by namespace. */
   defaultHost: 'defaultHost',
   /** Domains by "namespace/name" of their Project, except those that are refused whatever the Project says. */
@@ -113,14 +115,14 @@ export const INDEX = {
 } as const;
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
-/** Excludes our Service for each host, and its EndpointSlices, which Kubernetes gives the labels of the Service. */
+/** Excludes our own Services, and their EndpointSlices, which Kubernetes gives the labels of the Service. */
 const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
 export function createStores(
   manager: Manager,
   config: OperatorConfig,
   names: Pick<DerivedNames, 'defaultHost'>,
-  edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf'>,
+  edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends'>,
 ): Stores {
   const approves = config.certificates.approval.enabled;
   const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
@@ -153,7 +155,7 @@ export function createStores(
       store: manager.cache(resource, {...OURS, transform: route => slimRoute(route, edge.statusOf)}),
     })),
   };
-  addIndexes(stores);
+  addIndexes(stores, edge);
   if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
   return stores;
 }
@@ -216,7 +218,7 @@ function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
   return accepted?.status === 'False' ? accepted.reason : undefined;
 }
 
-function addIndexes(stores: Stores): void {
+function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>): void {
   const {claims, heldHosts, challenges, projects, domains, apiKeys, keyClaims, namespaces} = stores;
   const {endpointSlices, secrets, routes} = stores;
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
@@ -259,6 +261,7 @@ function addIndexes(stores: Stores): void {
       const route = routeNameIn(object.metadata.name);
       return route ? [inNamespace(object, route)] : [];
     });
+    store.addIndex(INDEX.backend, object => backends(object).map(name => inNamespace(object, name)));
     store.addIndex(INDEX.defaultHost, ({metadata: {name, namespace = '', labels}}) =>
       labels?.[LABEL.project] !== undefined && routeNameIn(name) ? [namespace] : [],
     );

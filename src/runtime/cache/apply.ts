@@ -1,14 +1,18 @@
 import {createHash} from 'node:crypto';
 import {isDeepStrictEqual} from 'node:util';
 import type {CallOptions, KubeClient} from '../kube/client.ts';
+import {isAlreadyExists} from '../kube/errors.ts';
 import {
   apiVersionOf,
   type DeepReadonly,
   type Intent,
   type KubeObject,
   keyOf,
+  type OwnerReference,
+  objectKey,
   type ResourceType,
 } from '../kube/object.ts';
+import {mergePatch, withoutNulls} from './merge-patch.ts';
 import type {ReadonlyStore} from './store.ts';
 
 export interface ApplyOptions extends CallOptions {
@@ -17,17 +21,19 @@ export interface ApplyOptions extends CallOptions {
 }
 
 export interface ApplyResult<T extends KubeObject> {
-  /** Whether a request was sent. */
+  /** Whether a write was sent. */
   readonly changed: boolean;
   readonly object: DeepReadonly<T>;
 }
 
 /**
- * Applies what we want of an object. Sends nothing if the object already is as wanted.
+ * Writes what we want of an object: creates it, or changes it by merge patch at the resourceVersion that was read. Sends
+ * nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may have had
+ * more), and if it has every field that we set (to revert foreign edits).
  *
- * The cache has no managedFields, so this compares two things: the hash of the intent with the annotation from the last
- * apply (without a field that we no longer want, the hash differs, and server-side apply removes the field), and every
- * field that we set with the cache (to revert foreign edits). It ignores fields that only others set.
+ * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we do
+ * not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
+ * annotation are ours, and null in the intent removes a field.
  */
 export async function applyIfChanged<T extends KubeObject>(
   client: KubeClient,
@@ -39,13 +45,90 @@ export async function applyIfChanged<T extends KubeObject>(
   const wanted = withHash(resource, intent, options.hashAnnotation);
   const cached = store.get(keyOf(wanted));
   if (cached && includes(cached, wanted)) return {changed: false, object: cached};
-  const object = await client.apply(resource, wanted as Intent<T>, options);
-  return {changed: true, object: object as DeepReadonly<T>};
+  if (cached) return {changed: true, object: await change(client, resource, cached, wanted, options)};
+  try {
+    return {changed: true, object: await create(client, resource, wanted, options)};
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    // The cache lags behind, or its selector excludes the object, because somebody has removed our label.
+    const found = await read(client, resource, wanted, options);
+    if (!found) throw error;
+    if (includes(found, wanted)) return {changed: false, object: found};
+    return {changed: true, object: await change(client, resource, found, wanted, options)};
+  }
+}
+
+async function create<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  wanted: KubeObject,
+  options: CallOptions,
+): Promise<DeepReadonly<T>> {
+  return (await client.create(resource, withoutNulls(wanted) as DeepReadonly<T>, options)) as DeepReadonly<T>;
+}
+
+async function change<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  known: DeepReadonly<T>,
+  wanted: KubeObject,
+  options: ApplyOptions,
+): Promise<DeepReadonly<T>> {
+  const {ownerReferences: owners = []} = wanted.metadata;
+  const keepsOwners = owners.length === 0 || includes(known.metadata, {ownerReferences: owners});
+  // A patch replaces the whole list, of which a cache may hold only a part.
+  const whole = keepsOwners ? known : await read(client, resource, wanted, options);
+  if (!whole) return await create(client, resource, wanted, options);
+  const patch = changeOf(whole, wanted, options);
+  if (!keepsOwners) patch.metadata.ownerReferences = ownersOf(whole, owners);
+  return (await client.patch(resource, objectKey(wanted), patch, options)) as DeepReadonly<T>;
+}
+
+function ownersOf({metadata}: DeepReadonly<KubeObject>, ours: readonly OwnerReference[]): OwnerReference[] {
+  const others = (metadata.ownerReferences ?? []).filter(({uid}) => !ours.some(owner => owner.uid === uid));
+  return [...others.map(owner => ({...owner})), ...ours];
+}
+
+/** From the API server. A program that may list a kind for its cache does not need the right to get an object, too. */
+async function read<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  {metadata: {name, namespace}}: KubeObject,
+  options: CallOptions,
+): Promise<DeepReadonly<T> | undefined> {
+  const selector = {fieldSelector: `metadata.name=${name}`, ...(namespace !== undefined && {namespace})};
+  for await (const {items} of client.list(resource, {...options, ...selector})) {
+    if (items[0]) return items[0] as DeepReadonly<T>;
+  }
+  return undefined;
+}
+
+/** The merge patch that makes the object as wanted, at its resourceVersion. */
+function changeOf(
+  known: DeepReadonly<KubeObject>,
+  wanted: KubeObject,
+  {hashAnnotation}: ApplyOptions,
+): {metadata: Record<string, unknown>} & Record<string, unknown> {
+  const {apiVersion: _, kind: __, metadata, ...content} = wanted;
+  const prefix = hashAnnotation.slice(0, hashAnnotation.indexOf('/') + 1);
+  const values = (before: DeepReadonly<Record<string, string>> = {}, after: Record<string, string> = {}) => {
+    const ours = Object.keys(before).filter(name => name.startsWith(prefix));
+    return mergePatch(before, {...Object.fromEntries(ours.map(name => [name, null])), ...after}, 1);
+  };
+  const {resourceVersion, labels, annotations} = known.metadata;
+  return {
+    ...(mergePatch(known, content, 2) as object),
+    metadata: {
+      ...(resourceVersion && {resourceVersion}),
+      labels: values(labels, metadata.labels),
+      annotations: values(annotations, metadata.annotations),
+    },
+  };
 }
 
 /**
- * Writes `status` if it differs from the status of the object that was read, on the status subresource and with our
- * field manager. The whole status is ours: a field that is not in `status` is removed.
+ * Writes `status` if it differs from the status of the object that was read. The whole status is ours: a field that is
+ * not in `status` is removed.
  */
 export async function applyStatusIfChanged<T extends KubeObject & {status?: unknown}>(
   client: KubeClient,
@@ -54,13 +137,13 @@ export async function applyStatusIfChanged<T extends KubeObject & {status?: unkn
   status: DeepReadonly<NonNullable<T['status']>>,
   options: CallOptions = {},
 ): Promise<ApplyResult<T>> {
-  if (isDeepStrictEqual(read.status, plain(status))) return {changed: false, object: read};
-  const {name, namespace, resourceVersion} = read.metadata;
+  const wanted = plain(status);
+  if (isDeepStrictEqual(read.status, wanted)) return {changed: false, object: read};
   // At the resourceVersion that was read: a Conflict if the object has changed since, or if it is another object of the
-  // same name. (A uid would not work: for custom resources, the server ignores it here.)
-  const metadata = {name, ...(namespace !== undefined && {namespace}), ...(resourceVersion && {resourceVersion})};
-  const intent: unknown = {apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, status};
-  const object = await client.applyStatus(resource, intent as Intent<T>, options);
+  // same name.
+  const {resourceVersion} = read.metadata;
+  const patch = {...(resourceVersion && {metadata: {resourceVersion}}), status: mergePatch(read.status, wanted)};
+  const object = await client.patch(resource, objectKey(read), patch, {...options, subresource: 'status'});
   return {changed: true, object: object as DeepReadonly<T>};
 }
 
@@ -75,7 +158,10 @@ export function withHash<T extends KubeObject>(
     apiVersion: apiVersionOf(resource),
     kind: resource.kind,
   });
-  const hash = createHash('sha256').update(canonicalJson(wanted)).digest('hex').slice(0, 32);
+  const hash = createHash('sha256')
+    .update(canonicalJson(withoutNulls(wanted)))
+    .digest('hex')
+    .slice(0, 32);
   const annotations = {...wanted.metadata.annotations, [annotation]: hash};
   return {...wanted, metadata: {...wanted.metadata, annotations}};
 }
@@ -94,9 +180,9 @@ function canonicalJson(value: unknown): string {
 }
 
 /**
- * Whether `actual` has everything in `wanted`. Objects may have further keys (defaults, fields of others). Lists must
- * have the same length and order, and each element must have what is wanted of it. But owner references are
- * distinguished by uid, and both they and finalizers may be among others, because server-side apply merges them.
+ * Whether `actual` has everything in `wanted`, and nothing where that is null. Objects may have further keys (defaults,
+ * fields of others). Lists must have the same length and order, and each element must have what is wanted of it. But
+ * owner references are distinguished by uid, and both they and finalizers may be among others.
  */
 export function includes(actual: unknown, wanted: unknown, field = ''): boolean {
   if (Array.isArray(wanted)) return Array.isArray(actual) && includesList(actual, wanted, field);
@@ -105,7 +191,7 @@ export function includes(actual: unknown, wanted: unknown, field = ''): boolean 
     const held = actual as Record<string, unknown>;
     return Object.entries(wanted).every(([key, value]) => includes(held[key], value, key));
   }
-  return actual === wanted;
+  return actual === wanted || (wanted === null && actual === undefined);
 }
 
 function includesList(actual: readonly unknown[], wanted: readonly unknown[], field: string): boolean {

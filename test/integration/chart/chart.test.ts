@@ -275,11 +275,17 @@ describe('the messages API', () => {
   });
 
   test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
-    const newer = ['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'];
+    const newer = [
+      ...['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'],
+      ...['podSecurityContext', 'securityContext', 'topologySpreadConstraints', 'dnsPolicy', 'dnsConfig'],
+      ...['extraVolumes', 'extraVolumeMounts', 'extraObjects', 'messages.backup', 'messages.nodeSelector'],
+    ];
     const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
     expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
-    await expect(template(...old, ...enabled)).resolves.toContain('kind: StatefulSet');
+    const messages = await template(...old, ...enabled);
+    expect(messages).toContain('kind: StatefulSet');
+    expect(messages.match(/runAsNonRoot: true/g)).toHaveLength(3);
     const off = template(
       '--set',
       'admission.ownKinds.enabled=false',
@@ -381,6 +387,63 @@ describe('values', () => {
     expect(rendered).toContain('keyFile: /etc/nameplate/key/key');
   });
 
+  test("for OpenShift's restricted-v2, no pod has IDs of its own, and all satisfy Pod Security", async () => {
+    const unset = ['runAsUser', 'runAsGroup', 'fsGroup'].map(id => `podSecurityContext.${id}=null`).join();
+    const pods = podsIn(await template(...enabled, '--set', `messages.backup.enabled=true,${unset}`));
+    expect(Object.keys(pods).sort()).toEqual(['CronJob', 'Deployment', 'Pod', 'StatefulSet']);
+    expect(JSON.stringify(pods)).not.toMatch(/runAsUser|runAsGroup|fsGroup"/);
+    for (const [kind, pod] of Object.entries(pods)) await expectAdmitted(kind, pod);
+  });
+
+  test('the pods of the backup and of `helm test` satisfy Pod Security, and no Service selects them', async () => {
+    const rendered = await template(...enabled, '--set', 'messages.backup.enabled=true');
+    const {CronJob: backup, Pod: readiness} = podsIn(rendered);
+    for (const [kind, pod] of Object.entries({backup, readiness})) await expectAdmitted(kind, pod);
+    const components = [backup, readiness].map(pod => pod?.metadata.labels?.['app.kubernetes.io/component']);
+    expect(components).toEqual(['messages-backup', 'test']);
+    expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: (messages-backup|test)/);
+  });
+
+  test("the backup mounts the volume of the messages API's pod, on its node, if two pods may", async () => {
+    const {CronJob: backup} = podsIn(await template(...enabled, '--set', 'messages.backup.enabled=true'));
+    const volumes = backup?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
+    expect(volumes).toEqual(['messages-nameplate-messages-0', 'nameplate-messages-backup']);
+    const [term] = backup?.spec.affinity?.podAffinity.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    expect(term).toMatchObject({
+      topologyKey: 'kubernetes.io/hostname',
+      labelSelector: {matchLabels: {'app.kubernetes.io/component': 'messages'}},
+    });
+    const only = 'messages.backup.enabled=true,messages.storage.accessMode=ReadWriteOncePod';
+    await expect(template(...enabled, '--set', only)).rejects.toThrow(/set messages.storage.accessMode/);
+  });
+
+  test('the messages API is scheduled as the operator, except for what is set for it', async () => {
+    const common = 'nodeSelector.pool=platform,priorityClassName=high,dnsPolicy=Default';
+    const own = 'messages.nodeSelector.pool=storage,messages.tolerations[0].operator=Exists';
+    const {Deployment: operator, StatefulSet: messages} = podsIn(
+      await template(...enabled, '--set', `${common},${own}`),
+    );
+    const both = {priorityClassName: 'high', dnsPolicy: 'Default'};
+    expect(operator?.spec).toMatchObject({nodeSelector: {pool: 'platform'}, ...both});
+    expect(operator?.spec).not.toHaveProperty('tolerations');
+    expect(messages?.spec).toMatchObject({
+      nodeSelector: {pool: 'storage'},
+      tolerations: [{operator: 'Exists'}],
+      ...both,
+    });
+  });
+
+  test('the operator is spread across nodes, or as the values say', async () => {
+    const spread = async (...args: readonly string[]) =>
+      podsIn(await template(...args)).Deployment?.spec.topologySpreadConstraints;
+    const labelSelector = {matchLabels: expect.objectContaining({'app.kubernetes.io/component': 'operator'})};
+    const byNode = {maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway'};
+    expect(await spread()).toEqual([{...byNode, labelSelector}]);
+    const zone = {maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule'};
+    const given = await spread('--set-json', `topologySpreadConstraints=[${JSON.stringify(zone)}]`);
+    expect(given).toEqual([{...zone, labelSelector}]);
+  });
+
   test('a digest wins over the tag', async () => {
     const rendered = await template('--set', 'image.repository=r/nameplate,image.tag=v1,image.digest=sha256:ab');
     expect(rendered).toContain('image: r/nameplate@sha256:ab\n');
@@ -400,6 +463,7 @@ describe('values', () => {
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
     expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
+    for (const name of ['nameplate-map', 'nameplate-text']) expect(rendered).toMatch(new RegExp(`name: '?${name}\\b`));
     // Three kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
     const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
@@ -408,6 +472,51 @@ describe('values', () => {
     await server.kubectl('apply', '--dry-run=server', '--server-side', '--force-conflicts', '-f', file);
   });
 });
+
+interface PodTemplate {
+  readonly metadata: {readonly labels?: Readonly<Record<string, string>>};
+  readonly spec: {
+    readonly volumes?: readonly {
+      readonly name: string;
+      readonly persistentVolumeClaim?: {readonly claimName: string};
+    }[];
+    readonly affinity?: {
+      readonly podAffinity: {readonly requiredDuringSchedulingIgnoredDuringExecution: readonly object[]};
+    };
+    readonly topologySpreadConstraints?: readonly object[];
+  };
+}
+type Workload = PodTemplate & {
+  readonly kind: string;
+  readonly spec: {
+    readonly template: PodTemplate;
+    readonly jobTemplate: {readonly spec: {readonly template: PodTemplate}};
+  };
+};
+
+/** The pods that a rendering of the chart leads to, by the kind of what creates them. */
+function podsIn(rendered: string): Readonly<Record<string, PodTemplate>> {
+  const objects = rendered.split(/^---$/m).map(text => parse(text) as Workload | null);
+  const pods = objects.flatMap(object => {
+    if (object?.kind === 'Pod') return [[object.kind, {metadata: object.metadata, spec: object.spec}] as const];
+    if (object?.kind === 'CronJob') return [[object.kind, object.spec.jobTemplate.spec.template] as const];
+    return ['Deployment', 'StatefulSet'].includes(object?.kind ?? '')
+      ? [[object?.kind ?? '', object?.spec.template as PodTemplate] as const]
+      : [];
+  });
+  return Object.fromEntries(pods);
+}
+
+/** In the release's namespace, which enforces "restricted". */
+async function expectAdmitted(name: string, pod: PodTemplate | undefined): Promise<void> {
+  const claimed = {name: 'messages', persistentVolumeClaim: {claimName: 'messages'}};
+  const volumes = pod?.spec.volumes?.some(volume => volume.name === 'messages') ? [] : [claimed];
+  const metadata = {...pod?.metadata, name: `as-${name.toLowerCase()}`, namespace};
+  const spec = {...pod?.spec, volumes: [...(pod?.spec.volumes ?? []), ...volumes], serviceAccountName: 'nameplate'};
+  const file = join(folder, `pod-of-${name}.json`);
+  await writeFile(file, JSON.stringify({apiVersion: 'v1', kind: 'Pod', metadata, spec}));
+  await expect(server.kubectl('create', '--dry-run=server', '-f', file)).resolves.toContain('created');
+}
 
 const allOptions = `
 imagePullSecrets: [{name: registry}]
@@ -423,10 +532,17 @@ networkPolicy:
 messages:
   enabled: true
   host: api.example.test
-  storage: {size: 1Gi, storageClassName: fast, accessMode: ReadWriteOncePod}
+  storage: {size: 1Gi, storageClassName: fast, accessMode: ReadWriteMany}
   ingress: {className: internal, annotations: {owner: platform}}
   certificate: {issuerRef: {name: other, kind: Issuer}}
   networkPolicy: {from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: traefik}}}]}
+  extraVolumes: [{name: extra, emptyDir: {}}]
+  extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  nodeSelector: {pool: storage}
+  tolerations: [{key: storage, operator: Exists}]
+  affinity: {podAntiAffinity: {}}
+  priorityClassName: system-node-critical
+  backup: {enabled: true, schedule: '*/5 * * * *', keep: 3, size: 5Gi, storageClassName: slow}
   env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
   config: {log: {level: debug}}
 env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
@@ -436,6 +552,21 @@ nodeSelector: {kubernetes.io/os: linux}
 tolerations: [{key: infra, operator: Exists}]
 affinity: {nodeAffinity: {}}
 priorityClassName: system-cluster-critical
+dnsPolicy: None
+dnsConfig: {nameservers: [192.0.2.53], options: [{name: ndots, value: '1'}]}
+podSecurityContext: {supplementalGroups: [1]}
+securityContext: {procMount: Default}
+extraVolumes: [{name: extra, emptyDir: {}}]
+extraVolumeMounts: [{name: extra, mountPath: /extra}]
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
+extraObjects:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: '{{ .Release.Name }}-map', namespace: '{{ .Release.Namespace }}'}
+- |
+  apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: {{ .Release.Name }}-text, namespace: {{ .Release.Namespace }}}
 fullnameOverride: custom
 config:
   plans: {free: null, gold: {customDomains: true, maxDomains: 100}}

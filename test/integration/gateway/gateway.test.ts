@@ -6,7 +6,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {gateway, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
 import {publishRoute} from '../../../src/operator/edge/publish.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
 import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {Context} from '../../../src/operator/state/context.ts';
@@ -53,7 +53,12 @@ async function routeIn(namespace: string, host: string, changes: Partial<HostRou
   const name = routeName(namespace, host);
   return {
     ...{namespace, name, host, tlsSecret: name},
-    backend: {selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+    backend: {
+      name: backendName(namespace, 'shop', 80),
+      project: 'shop',
+      selector: {app: 'shop'},
+      port: {name: 'http', port: 80, targetPort: 8080},
+    },
     owner: {apiVersion: 'v1', kind: 'Namespace', name: namespace, uid},
     ...changes,
   };

@@ -1,5 +1,5 @@
 /** Starting, also with what cannot be used; and backing up, and starting from a backup. */
-import {writeFile} from 'node:fs/promises';
+import {readdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
@@ -76,12 +76,17 @@ test('a backup under load holds all that was acknowledged before, and a service 
   await ledger.more(300);
   const before = ledger.submissions.filter(({id}) => id !== undefined).map(({id}) => id);
   const folder = await temporaryFolder();
-  const backup = (target: string) => run([process.execPath, PROGRAM, 'backup', '--config', service.configFile, target]);
+  const backup = (...args: string[]) =>
+    run([process.execPath, PROGRAM, 'backup', '--config', service.configFile, ...args]);
   await backup(databasePath(folder));
   await ledger.more(10);
   await load.stop();
   await expect(backup(databasePath(folder)), 'nothing is written over').rejects.toThrow(/already exists|EEXIST/);
   await expect(backup(join(folder, 'no', 'such', 'folder'))).rejects.toThrow('ENOENT');
+  const copies = await temporaryFolder();
+  await backup('--keep', '1', copies);
+  expect(await readdir(copies)).toEqual([expect.stringMatching(/^messages-\d{8}T\d{6}Z\.db$/)]);
+  await expect(backup('--keep', 'all', copies)).rejects.toThrow('--keep N FOLDER');
   client.close();
   await service.stop();
 

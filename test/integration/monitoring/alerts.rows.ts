@@ -70,6 +70,21 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 40, 52],
   },
   {
+    alert: 'NameplateEdgeUnreachable',
+    metric: 'nameplate_edge_reachable',
+    values: '1x30 0x10 1x20',
+    fires: [36, 40],
+    rests: [30, 35, 42],
+  },
+  {
+    alert: 'NameplateHostsNotServed',
+    metric: 'nameplate_domain_conditions',
+    labels: condition('Probed', 'WrongRoute'),
+    values: '0x30 1x20 0x20',
+    fires: [41, 50],
+    rests: [30, 40, 52],
+  },
+  {
     alert: 'NameplateMessagesStoreDown',
     metric: 'nameplate_messages_store_state',
     labels: {state: 'down'},

@@ -5,6 +5,7 @@
 import {readFileSync} from 'node:fs';
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
 import type {Child} from '../../cluster/children.ts';
@@ -169,6 +170,7 @@ async function useMessages(): Promise<void> {
     for (const {id, lease} of (await client.post(key, '/messages/claim', {limit: 2})).body.messages) {
       await client.post(key, `/messages/${id}/ack`, {lease});
     }
+    await pause(200); // A few per second are enough.
   }
 }
 
@@ -190,6 +192,21 @@ test('the ConfigMaps contain the dashboards', () => {
     const rendered = JSON.parse(data[`nameplate-${program}.json`] ?? '') as Dashboard;
     expect(rendered).toEqual(JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')));
   }
+});
+
+test('`helm test` succeeds if both programs are ready, and fails if one is not', async () => {
+  const pod = named('Pod', `${RELEASE.name}-test`).spec as unknown as {containers: {command: string[]}[]};
+  const [, ...command] = pod.containers[0]?.command ?? [];
+  const check = (operator: string) => {
+    const services = {[`${jobs.operator}.${RELEASE.namespace}.svc:8080`]: new URL(operator).host};
+    services[`${jobs.messages}.${RELEASE.namespace}.svc:8081`] = new URL(service.operationsAddress).host;
+    const here = (text: string) =>
+      Object.entries(services).reduce((all, [name, host]) => all.replace(name, host), text);
+    return run([process.execPath, ...command.map(here)]);
+  };
+  const output = await check(world.operator().address);
+  expect(output.match(/\/readyz: 200/g)).toHaveLength(2);
+  await expect(check('http://127.0.0.1:1')).rejects.toThrow(/ended \(1\)/);
 });
 
 test('a series of a Domain keeps its namespace, besides that of the pod', async () => {

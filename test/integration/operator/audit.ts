@@ -26,16 +26,22 @@ const WRITES = new Set(['create', 'update', 'patch', 'delete', 'deletecollection
 
 export class Audit {
   readonly #log: string;
+  readonly #user: string;
 
-  private constructor(log: string) {
+  private constructor(log: string, user: string) {
     this.#log = log;
+    this.#user = user;
   }
 
-  /** Records the requests of one user; `flags` are for kube-apiserver. */
-  static async prepare(folder: string, user: string): Promise<{audit: Audit; flags: string[]}> {
+  /** Records the requests of one user, and of `others` apart; `flags` are for kube-apiserver. */
+  static async prepare(
+    folder: string,
+    user: string,
+    others: readonly string[] = [],
+  ): Promise<{audit: Audit; flags: string[]}> {
     const policy = join(folder, 'audit-policy.json');
     const log = join(folder, 'audit.log');
-    const rules = [{level: 'Metadata', users: [user]}, {level: 'None'}];
+    const rules = [{level: 'Metadata', users: [user, ...others]}, {level: 'None'}];
     const content = {apiVersion: 'audit.k8s.io/v1', kind: 'Policy', omitStages: ['RequestReceived'], rules};
     await writeFile(policy, JSON.stringify(content)); // JSON is YAML
     const flags = [
@@ -44,17 +50,18 @@ export class Audit {
       '--audit-log-mode=blocking-strict',
       '--audit-log-maxsize=100000',
     ];
-    return {audit: new Audit(log), flags};
+    return {audit: new Audit(log, user), flags};
   }
 
-  async events(): Promise<AuditEvent[]> {
+  async events(user = this.#user): Promise<AuditEvent[]> {
     const text = await readFile(this.#log, 'utf8').catch(() => '');
-    return text.split('\n').flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []));
+    const events = text.split('\n').flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []));
+    return events.filter(({user: {username}}) => username === user);
   }
 
   /** Successful changes, without the Lease, which is renewed all the time. */
-  async writes(): Promise<AuditEvent[]> {
-    const events = await this.events();
+  async writes(user = this.#user): Promise<AuditEvent[]> {
+    const events = await this.events(user);
     return events.filter(({verb, objectRef}) => WRITES.has(verb) && objectRef?.resource !== 'leases');
   }
 }

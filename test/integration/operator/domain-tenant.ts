@@ -154,7 +154,8 @@ export class DomainTenant {
 
   /** The Service that a host is routed to. */
   backend(host: string) {
-    return this.get(kinds.SERVICE, routeName(this.namespace, host))?.spec;
+    const [path] = this.ingress(host)?.spec.rules[0]?.http?.paths ?? [];
+    return this.get(kinds.SERVICE, path?.backend.service.name ?? '')?.spec;
   }
 
   certificate(host: string): kinds.Certificate | undefined {

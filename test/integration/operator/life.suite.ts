@@ -160,6 +160,7 @@ export function lifeSuite(world: () => OperatorWorld): void {
     const ports = [{name: 'api', port: 81}];
     await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {ports}});
     await tenant.becomesLive(host);
+    await tenant.until('the route has moved', () => backend()?.ports?.[0]?.name === 'api');
     expect(backend()).toMatchObject({selector: {app: 'web'}, ports: [{name: 'api', port: 81}]});
     await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {selector: null}});
     const says = ['Service web has no selector', 'Give the Service a selector'];

@@ -36,6 +36,8 @@ const ROOT = join(import.meta.dirname, '../../..');
 export const INGRESS_CLASS_NAME = 'integration';
 /** What every account's target resolves to. */
 export const INGRESS_ADDRESS = '192.0.2.10';
+/** Its writes are recorded at scale only, beside the operator's. */
+export const CERT_MANAGER_USER = 'system:serviceaccount:cert-manager:cert-manager';
 /** As the CA's CAA records name it. */
 export const CA_IDENTITY = 'ca.nameplate.test';
 
@@ -91,7 +93,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   const {operatorApproves = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
-  const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER);
+  const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
   await api.kubectl('create', 'namespace', RELEASE.namespace);

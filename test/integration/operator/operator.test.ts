@@ -18,6 +18,7 @@ import {projectLimitSuite} from './project-limit.suite.ts';
 import {rbacSuite} from './rbac.suite.ts';
 import {redirectSuite} from './redirect.suite.ts';
 import {removalSuite} from './removal.suite.ts';
+import {writesSuite} from './writes.suite.ts';
 
 let world: OperatorWorld;
 const shared = () => world;
@@ -35,6 +36,7 @@ describe.concurrent('claims and Projects', () => claimSuite(shared));
 describe.concurrent('Projects beyond a plan', () => projectLimitSuite(shared));
 describe.concurrent('redirects', () => redirectSuite(shared));
 describe.concurrent('removal', () => removalSuite(shared));
+describe.concurrent('our writes', () => writesSuite(shared));
 describe.concurrent('API keys', () => apiKeySuite(shared));
 describe('what disturbs all', () => disturbanceSuite(shared));
 describe('an API server that is overloaded, or refuses', () => overloadSuite(shared));

@@ -40,9 +40,9 @@ test('an unchanged object costs no request', async () => {
   expect(await apply({data: {b: '2', a: '1'}})).toMatchObject({changed: false, writes: 0});
 });
 
-test('a field that we no longer want is removed', async () => {
+test('a field that must be absent is removed', async () => {
   await apply({data: {a: '1', b: '2'}});
-  const {changed, object} = await apply({data: {a: '1'}});
+  const {changed, object} = await apply({data: {a: '1', b: null as never}});
   expect(changed).toBe(true);
   expect(object.data).toEqual({a: '1'});
 });
@@ -72,6 +72,48 @@ test('fields that others set are left alone', async () => {
   expect(object.data).toEqual({a: '1', theirs: '1'});
 });
 
+test('our labels and annotations that we no longer want are removed', async () => {
+  const metadata = {namespace, name: 'x'};
+  await apply({metadata: {...metadata, labels: {'test.dev/a': '1', x: '1'}, annotations: {'test.dev/b': '1'}}});
+  const {object} = await apply({metadata: {...metadata, labels: {x: '1'}}});
+  expect(object.metadata.labels).toEqual({x: '1'});
+  expect(Object.keys(object.metadata.annotations ?? {})).toEqual([HASH]);
+});
+
+test('an object that another version wrote by server-side apply is changed, and what others added stays', async () => {
+  const metadata = {namespace, name: 'x', labels: {ours: 'yes'}, annotations: {'test.dev/before': '1'}};
+  const before = {apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {a: '1', b: '1'}};
+  await cacheShows((await client.apply(CONFIG_MAP, before)).metadata.resourceVersion ?? '');
+  const theirs = {labels: {theirs: 'yes'}, annotations: {'other.dev/x': 'y'}, finalizers: ['other.dev/keep']};
+  await foreignEdit({metadata: theirs});
+  const {object} = await apply({
+    metadata: {namespace, name: 'x', labels: {ours: 'now'}},
+    data: {a: '2', b: null as never},
+  });
+  expect(object.data).toEqual({a: '2'});
+  expect(object.metadata.labels).toEqual({ours: 'now', theirs: 'yes'});
+  expect(object.metadata.annotations).toEqual({'other.dev/x': 'y', [HASH]: expect.any(String)});
+  expect(object.metadata.finalizers).toEqual(['other.dev/keep']);
+  await foreignEdit({metadata: {finalizers: null}});
+});
+
+test('an object that the cache does not show yet is changed', async () => {
+  const theirs = await client.create(CONFIG_MAP, configMap(namespace, 'x'));
+  const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, data: {a: '1'}};
+  const stale = {get: () => undefined} as unknown as Store<ConfigMap>;
+  const {object} = await applyIfChanged(client, stale, CONFIG_MAP, whole, {hashAnnotation: HASH});
+  expect(object).toMatchObject({metadata: {uid: theirs.metadata.uid}, data: {a: '1'}});
+});
+
+test('what changed since it was read is a conflict', async () => {
+  const {object} = await apply({data: {a: '1'}});
+  const stale = {get: () => object} as unknown as Store<ConfigMap>;
+  await foreignEdit({data: {theirs: '1'}});
+  const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, data: {a: '2'}};
+  const write = applyIfChanged(client, stale, CONFIG_MAP, whole, {hashAnnotation: HASH});
+  await expect(write).rejects.toSatisfy(isConflict);
+});
+
 test('an owner reference is added next to those of others', async () => {
   const owner = async (name: string) => {
     const {metadata} = await client.create(CONFIG_MAP, configMap(namespace, name));
@@ -86,6 +128,8 @@ test('an owner reference is added next to those of others', async () => {
   });
   await cacheShows(both.metadata.resourceVersion ?? '');
   expect(await apply({metadata})).toMatchObject({changed: false, writes: 0});
+  await foreignEdit({metadata: {ownerReferences: [theirs]}});
+  expect((await apply({metadata})).object.metadata.ownerReferences).toEqual([theirs, ours]);
 });
 
 interface Phased extends KubeObject {

@@ -1,5 +1,5 @@
-import {open, rename, rm} from 'node:fs/promises';
-import {dirname} from 'node:path';
+import {open, readdir, rename, rm} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 
 /**
@@ -20,6 +20,16 @@ export async function backupDatabase(source: string, target: string): Promise<vo
     await Promise.all([partial, target].map(path => rm(path, {force: true})));
     throw error;
   }
+}
+
+const BACKUP = /^messages-\d{8}T\d{6}Z\.db$/;
+
+/** Copies a database into a folder, under the current time, and then deletes all but the newest `keep` copies in it. */
+export async function backupInto(source: string, folder: string, keep: number, nowMs: number): Promise<void> {
+  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  await backupDatabase(source, join(folder, `messages-${time}.db`));
+  const copies = (await readdir(folder)).filter(name => BACKUP.test(name)).sort();
+  for (const name of copies.slice(0, -keep)) await rm(join(folder, name));
 }
 
 function copy(source: string, target: string): void {

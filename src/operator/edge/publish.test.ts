@@ -1,0 +1,164 @@
+/** One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API server. */
+import {beforeEach, expect, test} from 'vitest';
+import {LABEL} from '../../api/names.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {ReconcileContext} from '../../runtime/controller/controller.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {backendName, routeName} from '../model/derived-names.ts';
+import {INGRESS, SERVICE} from '../model/kinds.ts';
+import type {Context} from '../state/context.ts';
+import {createStores} from '../state/stores.ts';
+import {reconcileUnusedService} from '../sweep-services.ts';
+import {publishRoute} from './publish.ts';
+import {traefik} from './traefik.ts';
+
+const NAMESPACE = 'acme';
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+certificates: {issuerRef: {name: letsencrypt}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+const edge = traefik(config.routing);
+
+let clock: ManualClock;
+let writes: string[];
+let context: Context;
+let put: (object: KubeObject) => void;
+/** One turn of the sweep for a Service. */
+let sweep: (name: string) => Promise<unknown>;
+
+beforeEach(() => {
+  clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
+  writes = [];
+  const caches = new Map<string, Store<KubeObject>>();
+  /** Of two caches of one kind, the later one holds our own objects. */
+  const cache = ({kind}: ResourceType) => {
+    const store = new Store<KubeObject>({
+      onHandlerError: error => {
+        throw error;
+      },
+    });
+    store.replace(new Map(), '1');
+    caches.set(kind, store);
+    return store;
+  };
+  let version = 1;
+  put = object => {
+    const metadata = {
+      uid: keyOf(object),
+      creationTimestamp: new Date(clock.now()).toISOString(),
+      ...object.metadata,
+      resourceVersion: `${++version}`,
+    };
+    caches.get(object.kind)?.upsert({...object, metadata});
+  };
+  const client = {
+    create: async ({kind}: ResourceType, object: KubeObject) => {
+      writes.push(`create ${kind} ${object.metadata.name}`);
+      put(object);
+      return caches.get(kind)?.get(keyOf(object));
+    },
+    patch: async ({kind}: ResourceType, {name}: {name: string}, patch: KubeObject) => {
+      writes.push(`patch ${kind} ${name}`);
+      const before = caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject;
+      put({...before, ...patch, metadata: {...before.metadata, ...patch.metadata}});
+      return caches.get(kind)?.get(`${NAMESPACE}/${name}`);
+    },
+    delete: async ({kind}: ResourceType, {name}: {name: string}) => {
+      writes.push(`delete ${kind} ${name}`);
+      caches.get(kind)?.remove(caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject);
+      return true;
+    },
+  };
+  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
+  const {signal} = new AbortController();
+  context = {stores, config, edge, clock, client, signal} as unknown as Context;
+  const reconcile = reconcileUnusedService(context);
+  sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
+});
+
+function publish(host: string, port = 80) {
+  const name = routeName(NAMESPACE, host);
+  const backend = {name: backendName(NAMESPACE, 'shop', port), project: 'shop', selector: {app: 'shop'}, port: {port}};
+  const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
+  const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
+  return publishRoute(context, `${NAMESPACE}/${name}`, edge.build(route));
+}
+
+/** As 0.1 published a host: with a Service of its own. */
+function putFormerRoute(host: string): string {
+  const name = routeName(NAMESPACE, host);
+  const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
+  const backend = {name, project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
+  const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
+  for (const {intent} of edge.build(route)) put(intent as KubeObject);
+  return name;
+}
+
+const backendOf = (host: string) => {
+  const ingress = context.stores.routes
+    .find(({resource}) => resource === INGRESS)
+    ?.store.get(`${NAMESPACE}/${routeName(NAMESPACE, host)}`);
+  return ingress && edge.backends(ingress);
+};
+const services = () => [...(context.stores.routes.find(({resource}) => resource === SERVICE)?.store.list() ?? [])];
+
+test('a hundred hosts of a project use one Service', async () => {
+  for (let index = 0; index < 100; index++) await publish(`h${index}.example.com`);
+  expect(services()).toHaveLength(1);
+  expect(services()[0]?.metadata.labels?.[LABEL.backend]).toBe('shop');
+  expect(services()[0]?.metadata.ownerReferences).toBeUndefined();
+  expect(writes).toHaveLength(1 + 100 * 3);
+});
+
+test('a route moves to a new Service once the edge has had time to read its endpoints, and stays published', async () => {
+  const former = putFormerRoute('a.example.com');
+  const shared = backendName(NAMESPACE, 'shop', 80);
+  const first = await publish('a.example.com');
+  expect(first).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+  expect(writes).toEqual([`create Service ${shared}`]);
+  expect(backendOf('a.example.com')).toEqual([former]);
+  await clock.advance(edge.settleMs);
+  expect(await publish('a.example.com')).toEqual({kind: 'accepted'});
+  expect(backendOf('a.example.com')).toEqual([shared]);
+  expect(writes.filter(write => write.startsWith('delete'))).toEqual([]);
+});
+
+test('a Service is deleted once no route has used it for a minute', async () => {
+  const former = putFormerRoute('a.example.com');
+  expect(await sweep(former)).toEqual({kind: 'done'});
+  await publish('a.example.com');
+  await clock.advance(edge.settleMs);
+  await publish('a.example.com');
+  writes.length = 0;
+  expect(await sweep(former)).toEqual({kind: 'after', ms: 60_000});
+  await clock.advance(59_999);
+  expect(await sweep(former)).toEqual({kind: 'after', ms: 1});
+  expect(writes).toEqual([]);
+  await clock.advance(1);
+  await sweep(former);
+  await sweep(backendName(NAMESPACE, 'shop', 80));
+  expect(writes).toEqual([`delete Service ${former}`]);
+});
+
+test('a Service that a route uses again is not deleted', async () => {
+  const former = putFormerRoute('a.example.com');
+  const [name] = services().map(({metadata}) => metadata.name);
+  expect(name).toBe(former);
+  const unused = backendName(NAMESPACE, 'shop', 81);
+  put({apiVersion: 'v1', kind: 'Service', metadata: {name: unused, namespace: NAMESPACE}});
+  await sweep(unused);
+  await clock.advance(59_000);
+  await publish('b.example.com', 81);
+  await clock.advance(2_000);
+  expect(await sweep(unused)).toEqual({kind: 'done'});
+  expect(writes.filter(write => write.startsWith('delete'))).toEqual([]);
+});

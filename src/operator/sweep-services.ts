@@ -1,0 +1,35 @@
+/** Deletes our own Services that no route uses: those of Projects that are gone, of former ports, and of hosts before 0.2. */
+import type {Reconcile} from '../runtime/controller/controller.ts';
+import {after, done} from '../runtime/controller/outcome.ts';
+import {objectKey} from '../runtime/kube/object.ts';
+import {routeNameIn} from './model/derived-names.ts';
+import {SERVICE} from './model/kinds.ts';
+import type {Operator} from './state/context.ts';
+import {INDEX} from './state/stores.ts';
+
+/** In this time, every replica of the edge has the routes that no longer use a Service. */
+const UNUSED_MS = 60_000;
+
+/** Keys are "namespace/name" of Services. */
+export function reconcileUnusedService({stores, clock}: Operator): Reconcile {
+  const services = stores.routes.find(({resource}) => resource === SERVICE)?.store;
+  /** By key: the uid, and since when it is unused, on the monotonic clock. */
+  const unused = new Map<string, {readonly uid: string | undefined; readonly sinceMs: number}>();
+  return async (key, {client, signal}) => {
+    const service = services?.get(key);
+    const isUsed = stores.routes.some(({store}) => store.byIndex(INDEX.backend, key).length > 0);
+    if (!service || service.metadata.deletionTimestamp || isUsed || !routeNameIn(service.metadata.name)) {
+      unused.delete(key);
+      return done();
+    }
+    if (stores.routes.some(({store}) => store.state !== 'synced')) return after(1000);
+    const {uid} = service.metadata;
+    const known = unused.get(key);
+    const sinceMs = known && known.uid === uid ? known.sinceMs : clock.monotonic();
+    unused.set(key, {uid, sinceMs});
+    const leftMs = sinceMs + UNUSED_MS - clock.monotonic();
+    if (leftMs > 0) return after(leftMs);
+    await client.delete(SERVICE, objectKey(service), {...(uid && {preconditions: {uid}}), signal});
+    return done();
+  };
+}

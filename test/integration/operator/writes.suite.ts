@@ -1,0 +1,155 @@
+/** What others add to our objects survives our changes, whichever version of the operator wrote them. */
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {ANNOTATION, FIELD_MANAGER} from '../../../src/api/names.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import type {Intent, KubeObject, ObjectKey, ResourceType} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import {PORT} from '../../support/objects.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
+
+const THEIRS = {
+  labels: {'example.com/team': 'shop'},
+  annotations: {'example.com/ticket': '17'},
+  finalizers: ['example.com/keep'],
+};
+
+interface Ours {
+  readonly kind: ResourceType<KubeObject>;
+  /** A change by somebody else, which the operator reverts. */
+  readonly edit: Record<string, unknown>;
+  nameOf(tenant: DomainTenant, host: string): string;
+}
+
+const ingressEdit = {spec: {rules: [{host: 'theirs.example.com'}]}};
+const OURS: Ours[] = [
+  {
+    kind: kinds.SERVICE,
+    edit: {spec: {selector: {app: 'theirs', more: 'too'}}},
+    nameOf: (tenant, host) => tenant.ingress(host)?.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? 'no backend',
+  },
+  {kind: MIDDLEWARE, edit: {spec: {redirectRegex: {permanent: false}}}, nameOf: named('-https')},
+  {kind: kinds.INGRESS, edit: ingressEdit, nameOf: named('')},
+  {kind: kinds.INGRESS, edit: ingressEdit, nameOf: named('-http')},
+  {kind: kinds.CERTIFICATE, edit: {spec: {privateKey: {size: 384}}}, nameOf: named('')},
+];
+
+function named(suffix: string): Ours['nameOf'] {
+  return ({namespace}, host) => `${routeName(namespace, host)}${suffix}`;
+}
+
+export function writesSuite(world: () => OperatorWorld): void {
+  /** Writes as the operator did in 0.1. */
+  let former: KubeClient;
+  beforeAll(() => {
+    former = createKubeClient({
+      kubeconfig: world().api.kubeconfig,
+      userAgent: 'nameplate-0.1',
+      fieldManager: FIELD_MANAGER,
+      logger: pino({level: 'silent'}),
+      registry: new Registry(),
+    });
+  });
+  afterAll(() => former?.close());
+
+  /** With what others add; returns what the operator has made of it. */
+  async function edited(tenant: DomainTenant, kind: ResourceType<KubeObject>, key: ObjectKey, edit: object) {
+    const {client} = world();
+    const before = await client.get(kind, key);
+    const {resourceVersion = ''} = await client
+      .patch(kind, key, {...edit, metadata: THEIRS})
+      .then(({metadata}) => metadata);
+    const isReverted = ({spec}: KubeObject & {spec?: unknown}) =>
+      JSON.stringify(spec) === JSON.stringify((before as {spec?: unknown} | undefined)?.spec);
+    const found = await tenant.until(`the edit of ${kind.kind} ${key.name} is reverted`, async () => {
+      const now = await client.get(kind, key);
+      return now && now.metadata.resourceVersion !== resourceVersion && isReverted(now) ? now : undefined;
+    });
+    if (!found) throw new Error(`${kind.kind} ${key.name} is gone`);
+    await client.patch(kind, key, {metadata: {finalizers: null}});
+    return found;
+  }
+
+  test('what others add to our objects survives our changes', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'writes');
+    for (const {kind, nameOf, edit} of OURS) {
+      const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
+      expect((await edited(tenant, kind, key, edit)).metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
+    }
+  });
+
+  test('objects that 0.1 wrote by server-side apply are changed, too, and what others added stays', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'writes-former');
+    for (const {kind, nameOf, edit} of OURS) {
+      const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
+      const now = (await world().client.get(kind, key)) as KubeObject & {spec: object};
+      const {labels = {}, annotations = {}, ownerReferences = []} = now.metadata;
+      const before = {[ANNOTATION.appliedHash]: 'of 0.1', [ANNOTATION.redirectTo]: 'former.example.com'};
+      const {apiVersion, spec} = now;
+      const metadata = {...key, labels, annotations: {...annotations, ...before}, ownerReferences};
+      await former.apply(kind, {apiVersion, kind: kind.kind, metadata, spec} as Intent<KubeObject>);
+      const found = await edited(tenant, kind, key, edit);
+      expect(found.metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
+      expect(found.metadata.annotations?.[ANNOTATION.redirectTo]).toBeUndefined();
+    }
+  });
+
+  test('the Service of a former port is deleted a minute after the last route has moved, and no moment has no backend', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'writes-port');
+    const {namespace} = tenant;
+    const backendOf = (name: string) =>
+      tenant.get(kinds.INGRESS, name)?.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
+    const former = backendOf(routeName(namespace, host));
+    const key = {namespace, name: 'shop'};
+    await world().client.patch(kinds.SERVICE, key, {spec: {ports: [{name: PORT.name, port: 8080}]}});
+    await tenant.until('the route has moved', () => backendOf(routeName(namespace, host)) !== former);
+    await until('the former Service is gone', () => !tenant.get(kinds.SERVICE, former), {timeoutMs: 150_000});
+    const moves = world().history.versions(kinds.INGRESS, `${namespace}/${routeName(namespace, host)}`);
+    const services = world()
+      .history.versions(kinds.SERVICE)
+      .filter(({key: name}) => name.startsWith(`${namespace}/`));
+    for (const {at, object} of moves) {
+      const name = object.spec.rules[0]?.http?.paths[0]?.backend.service.name;
+      const before = services.findLast(version => version.at < at && version.object.metadata.name === name);
+      expect(before?.type, `${name} at ${at}`).not.toBe('DELETED');
+      expect(before, `${name} at ${at}`).toBeDefined();
+    }
+  }, 200_000);
+
+  test('what others add to a Domain, a claim, and a record of hosts survives our changes', async () => {
+    const {client} = world();
+    const tenant = await newDomainTenant(world(), 'writes-records');
+    const [host, target] = [tenant.host('shop'), tenant.host('www')];
+    await tenant.deployedProject({primary: target, aliases: [host]});
+    await Promise.all([tenant.live(host), tenant.live(target)]);
+    const {namespace} = tenant;
+    const domain = {namespace, name: host};
+    const record = {namespace, name: kinds.HELD_HOSTS_NAME};
+    await client.patch(kinds.DOMAIN, domain, {metadata: THEIRS});
+    await client.patch(kinds.DOMAIN_CLAIM, {name: host}, {metadata: THEIRS});
+    await client.patch(kinds.HELD_HOSTS, record, {metadata: THEIRS});
+    await tenant.project({primary: target, redirects: [{from: host}]});
+    await tenant.until('it redirects', () => tenant.domain(host)?.spec.redirect);
+    expect(tenant.domain(host)?.metadata).toMatchObject(THEIRS);
+    await tenant.becomes(host, {Routed: 'Redirecting'});
+    expect(tenant.domain(host)?.metadata).toMatchObject(THEIRS);
+    await client.patch(kinds.DOMAIN, domain, {metadata: {finalizers: null}});
+    await tenant.project({primary: target});
+    const claim = await tenant.until('the claim is released', () => {
+      const found = tenant.claim(host);
+      return found?.spec.releasedAt ? found : undefined;
+    });
+    expect(claim.metadata).toMatchObject(THEIRS);
+    await client.patch(kinds.DOMAIN_CLAIM, {name: host}, {metadata: {finalizers: null}});
+    const recorded = () => world().history.get(kinds.HELD_HOSTS, `${namespace}/${kinds.HELD_HOSTS_NAME}`);
+    await tenant.until('the host has left the record', () => recorded()?.spec.hosts[host] === undefined);
+    expect(recorded()?.metadata).toMatchObject(THEIRS);
+    await client.patch(kinds.HELD_HOSTS, record, {metadata: {finalizers: null}});
+  });
+}

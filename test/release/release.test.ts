@@ -1,0 +1,151 @@
+/**
+ * Builds the release twice, in copies of the repository that differ in all that must not matter, and starts the programs
+ * of its images. Includes changes of tracked files that are not committed.
+ */
+import {existsSync} from 'node:fs';
+import {cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {basename, join} from 'node:path';
+import {zstdDecompressSync} from 'node:zlib';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {ARCHITECTURES, type Architecture, ownArchitecture} from '../../tools/release/pins.ts';
+import {run} from '../cluster/children.ts';
+import {cacheRoot, ensurePrograms} from '../cluster/programs.ts';
+import {unpackedPackages} from '../support/debian-packages.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+/** For Node, whose clock is what the tools read. */
+const A_YEAR_LATER = `data:text/javascript,${encodeURIComponent(`
+  const {now} = Date;
+  globalThis.Date = class extends Date {
+    constructor(...args) { super(...(args.length ? args : [now() + 31_536_000_000])); }
+    static now() { return now() + 31_536_000_000; }
+  };`)}`;
+
+let root: string;
+let commit: string;
+let one: string;
+let two: string;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'nameplate-release-'));
+  const caches = join(root, 'caches');
+  await mkdir(join(caches, 'nameplate'), {recursive: true});
+  const helm = join((await ensurePrograms(['helm'])).path('helm'), '../..'); // a tool that takes minutes to build
+  await symlink(helm, join(caches, 'nameplate', basename(helm)));
+  const other = {
+    XDG_CACHE_HOME: caches,
+    TZ: 'Pacific/Kiritimati',
+    LANG: 'tr_TR.UTF-8',
+    NODE_OPTIONS: `--import=${A_YEAR_LATER}`,
+  };
+  const git = (...args: string[]) => run(['git', '-C', REPOSITORY, ...args]);
+  commit = (await git('rev-parse', (await git('stash', 'create')).trim() || 'HEAD')).trim();
+  one = await build('one', '022', {TZ: 'UTC'});
+  two = await build('a/folder/with a longer name', '077', other);
+}, 1_200_000);
+
+afterAll(() => rm(root, {recursive: true, force: true}));
+
+/** The folder of the release. */
+async function build(name: string, umask: string, environment: NodeJS.ProcessEnv): Promise<string> {
+  const folder = join(root, name);
+  await run(['git', 'clone', '--quiet', '--shared', '--no-checkout', REPOSITORY, folder]);
+  await run(['git', '-C', folder, 'checkout', '--quiet', '--detach', commit]);
+  await cp(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'), {recursive: true, verbatimSymlinks: true});
+  const release = ['sh', '-c', 'umask "$0" && exec "$@"', umask, process.execPath, 'tools/release/release.ts'];
+  const {NODE_OPTIONS, SOURCE_DATE_EPOCH, ...inherited} = process.env;
+  await run(release, {cwd: folder, env: {...inherited, ...environment}});
+  return join(folder, 'dist/release');
+}
+
+test('two builds in different folders, caches, time zones, and years have the same bytes', async () => {
+  const names = (await readdir(one)).sort();
+  expect(names.length).toBeGreaterThan(10);
+  expect((await readdir(two)).sort()).toEqual(names);
+  const different: string[] = [];
+  for (const name of names) {
+    if (!(await readFile(join(one, name))).equals(await readFile(join(two, name)))) different.push(name);
+  }
+  expect(different).toEqual([]);
+  await run(['sha256sum', '--check', '--strict', 'SHA256SUMS'], {cwd: one});
+});
+
+test('the chart is one that Helm accepts', async () => {
+  const helm = (await ensurePrograms(['helm'])).path('helm');
+  const chart = (await readdir(one)).find(name => /^nameplate-\d.*\.tgz$/.test(name)) ?? '';
+  const settings = [
+    'config.platform.baseDomain=a.example',
+    'config.platform.targetDomain=b.example',
+    'config.certificates.issuerRef.name=x',
+  ];
+  const linted = await run([helm, 'lint', '--strict', join(one, chart), ...settings.flatMap(each => ['--set', each])]);
+  expect(linted).toContain('0 chart(s) failed');
+  expect(await run([helm, 'show', 'readme', join(one, chart)])).toContain('# Nameplate');
+});
+
+describe.each(ARCHITECTURES)('the image for %s', architecture => {
+  test('holds all that its programs need to start', async () => {
+    const rootfs = await unpacked(architecture);
+    const node = await starter(architecture, rootfs);
+    // A wrong command line, which the programs answer once they are loaded.
+    for (const program of ['operator', 'messages']) {
+      await expect(run([...node, join(rootfs, `app/${program}.mjs`)])).rejects.toThrow(
+        `usage: ${program} --config FILE`,
+      );
+    }
+    const look = 'require("node:dns/promises").lookup("127.0.0.1").then(() => console.log(process.arch))';
+    expect((await run([...node, '--eval', look])).trim()).toBe(architecture === 'amd64' ? 'x64' : architecture);
+  });
+});
+
+/** The files of the image, from the blobs of the archive. */
+async function unpacked(architecture: Architecture): Promise<string> {
+  const layout = join(root, 'layout');
+  if (!existsSync(layout)) {
+    await mkdir(layout);
+    const archive = (await readdir(one)).find(name => name.endsWith('.oci.tar')) ?? '';
+    await run(['tar', '--extract', '--file', join(one, archive), '--directory', layout]);
+  }
+  const blob = async (digest: string) =>
+    JSON.parse(await readFile(join(layout, 'blobs', digest.replace(':', '/')), 'utf8'));
+  const top = JSON.parse(await readFile(join(layout, 'index.json'), 'utf8'));
+  const index = await blob(top.manifests[0].digest);
+  const descriptor = index.manifests.find(
+    (each: {platform: {architecture: string}}) => each.platform.architecture === architecture,
+  );
+  const rootfs = join(root, architecture);
+  await mkdir(rootfs);
+  for (const {digest} of (await blob(descriptor.digest)).layers) {
+    const layer = join(root, 'layer.tar');
+    await writeFile(layer, zstdDecompressSync(await readFile(join(layout, 'blobs', digest.replace(':', '/')))));
+    await run(['tar', '--extract', '--file', layer, '--directory', rootfs]);
+  }
+  return rootfs;
+}
+
+/** Node of the image, with the loader and the libraries of the image. */
+async function starter(architecture: Architecture, rootfs: string): Promise<string[]> {
+  const node = join(rootfs, 'usr/local/bin/node');
+  if (architecture === ownArchitecture()) {
+    const loader = join(
+      rootfs,
+      architecture === 'amd64' ? 'lib/x86_64-linux-gnu/ld-linux-x86-64.so.2' : 'lib/ld-linux-aarch64.so.1',
+    );
+    const triplet = architecture === 'amd64' ? 'x86_64-linux-gnu' : 'aarch64-linux-gnu';
+    const libraries = `${rootfs}/lib/${triplet}:${rootfs}/usr/lib/${triplet}`;
+    return [loader, '--inhibit-cache', '--library-path', libraries, node];
+  }
+  const packages = async () => ['qemu-user-static'];
+  const options = {
+    cache: cacheRoot(),
+    name: 'qemu',
+    packages,
+    what: 'QEMU',
+    apt: 'apt-get',
+    dpkg: 'dpkg',
+    log: console.error,
+  };
+  const emulator = architecture === 'amd64' ? 'qemu-x86_64-static' : 'qemu-aarch64-static';
+  return [join(await unpackedPackages(options), 'usr/bin', emulator), '-L', rootfs, node];
+}

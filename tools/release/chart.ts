@@ -1,0 +1,109 @@
+/** The chart as `helm package` writes it, but with the same bytes each time, and with what Artifact Hub shows. */
+import {readdir, readFile, stat} from 'node:fs/promises';
+import {join, relative} from 'node:path';
+import {gzipSync} from 'node:zlib';
+import {parse, stringify} from 'yaml';
+import {changesOf} from './changelog.ts';
+import {ARCHITECTURES} from './pins.ts';
+import type {Source} from './source.ts';
+import {type Entry, file, writeTar} from './tar.ts';
+
+/** Sections of the changelog → kinds of https://artifacthub.io/docs/topics/annotations/helm */
+const KINDS: Readonly<Record<string, string>> = {
+  Security: 'security',
+  Added: 'added',
+  Changed: 'changed',
+  Deprecated: 'deprecated',
+  Removed: 'removed',
+  Fixed: 'fixed',
+};
+const EXAMPLES = ['project', 'domain', 'apikey'];
+
+interface Crd {
+  readonly spec: {
+    readonly names: {readonly kind: string};
+    readonly versions: readonly {
+      readonly name: string;
+      readonly schema: {readonly openAPIV3Schema: {readonly description?: string}};
+    }[];
+  };
+}
+
+/** `image`: as the chart's default values name it. */
+export async function packageChart(source: Source, image: string): Promise<Buffer> {
+  const root = join(source.repository, 'charts/nameplate');
+  const paths = (await filesIn(root)).sort();
+  const entries = await Promise.all(
+    paths.map(async path => file(`nameplate/${path}`, await contentOf(join(root, path), path, source, image))),
+  );
+  entries.push(file('nameplate/LICENSE', await readFile(join(source.repository, 'LICENSE'))));
+  return gzipSync(writeTar(sorted(entries), source.epoch), {level: 9});
+}
+
+/** Helm reads Chart.yaml first. */
+function sorted(entries: readonly Entry[]): Entry[] {
+  const rank = ({path}: Entry) => (path.endsWith('/Chart.yaml') ? '' : path);
+  return entries.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
+}
+
+/** Follows links to folders, as Helm does. */
+async function filesIn(root: string, folder = root): Promise<string[]> {
+  const paths = (await readdir(folder)).filter(name => name !== '.helmignore').map(name => join(folder, name));
+  const nested = paths.map(async path =>
+    (await stat(path)).isDirectory() ? filesIn(root, path) : [relative(root, path)],
+  );
+  return (await Promise.all(nested)).flat();
+}
+
+async function contentOf(from: string, path: string, source: Source, image: string): Promise<Buffer | string> {
+  const content = await readFile(from);
+  return path === 'Chart.yaml' ? chartYaml(content.toString(), source, image) : content;
+}
+
+async function chartYaml(text: string, source: Source, image: string): Promise<string> {
+  const chart = parse(text) as Record<string, unknown>;
+  if (chart.version !== source.version || chart.appVersion !== source.version) {
+    throw new Error(
+      `Chart.yaml has version ${chart.version} and appVersion ${chart.appVersion}, not ${source.version}`,
+    );
+  }
+  const read = (path: string) => readFile(join(source.repository, path));
+  const icon = `data:image/svg+xml;base64,${(await read('charts/nameplate/icon.svg')).toString('base64')}`;
+  return stringify({...chart, icon, annotations: await annotations(source, image)}, {lineWidth: 0});
+}
+
+async function annotations({repository, version}: Source, image: string): Promise<Record<string, string>> {
+  const read = (path: string) => readFile(join(repository, path), 'utf8');
+  const {entries} = changesOf(await read('CHANGELOG.md'), version);
+  const changes = [...entries].flatMap(([heading, items]) => {
+    const kind = KINDS[heading];
+    return kind ? items.map(description => ({kind, description})) : []; // Upgrade is part of the release notes
+  });
+  const crds = (await readdir(join(repository, 'crds'))).sort().map(async name => {
+    const {spec} = parse(await read(`crds/${name}`)) as Crd;
+    return spec.versions.map(each => ({
+      kind: spec.names.kind,
+      version: each.name,
+      name: name.replace(/\.yaml$/, ''),
+      displayName: spec.names.kind,
+      description: each.schema.openAPIV3Schema.description ?? '',
+    }));
+  });
+  const examples = await Promise.all(EXAMPLES.map(name => read(`examples/${name}.yaml`)));
+  const own = examples
+    .flatMap(text => text.split(/^---\n/m))
+    .filter(text => text.includes('\napiVersion: nameplate.dev/') || text.startsWith('apiVersion: nameplate.dev/'));
+  const platforms = ARCHITECTURES.map(name => `linux/${name}`);
+  const values = {
+    changes,
+    crds: (await Promise.all(crds)).flat(),
+    crdsExamples: own.map(text => parse(text)),
+    images: [{name: 'nameplate', image, platforms}],
+  };
+  return {
+    'artifacthub.io/license': 'Apache-2.0',
+    'artifacthub.io/operator': 'true',
+    'artifacthub.io/containsSecurityUpdates': String(entries.has('Security')),
+    ...Object.fromEntries(Object.entries(values).map(([name, value]) => [`artifacthub.io/${name}`, stringify(value)])),
+  };
+}

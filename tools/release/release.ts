@@ -1,0 +1,107 @@
+/**
+ * Writes everything that a release consists of to dist/release, with the same bytes each time:
+ *
+ *     node tools/release/release.ts
+ */
+import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {gzipSync} from 'node:zlib';
+import {run} from '../../test/cluster/children.ts';
+import {ensurePrograms} from '../../test/cluster/programs.ts';
+import {changesOf} from './changelog.ts';
+import {packageChart} from './chart.ts';
+import {archive, buildImage, sha256} from './image.ts';
+import {ARCHITECTURES} from './pins.ts';
+import {provenance} from './provenance.ts';
+import {imageSbom} from './sbom.ts';
+import {type Source, sourceOf} from './source.ts';
+import {file, writeTar} from './tar.ts';
+
+const repository = join(import.meta.dirname, '../..');
+/** As a container engine completes `nameplate`, the default of the chart. */
+const IMAGE = 'docker.io/library/nameplate';
+const CLI = ['check', 'review'];
+/** Those that the chart requires. */
+const SETTINGS = {
+  'config.platform.baseDomain': 'apps.example.net',
+  'config.platform.targetDomain': 'edge.example.net',
+  'config.certificates.issuerRef.name': 'letsencrypt',
+};
+
+async function main(): Promise<void> {
+  const source = await sourceOf(repository);
+  const {version} = source;
+  await run([join(repository, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: repository});
+  const images = await Promise.all(ARCHITECTURES.map(each => buildImage(each, source)));
+  const {content, digest} = archive(images, `${IMAGE}:${version}`);
+  const chart = await packageChart(source, `nameplate:${version}`);
+  const files = new Map<string, Buffer>([
+    [`nameplate-${version}.oci.tar`, content],
+    [`nameplate-${version}.tgz`, chart],
+    [`nameplate-cli-${version}.tgz`, await packageCli(source)],
+  ]);
+  const put = (name: string, text: string) => files.set(name, Buffer.from(text));
+  for (const image of images)
+    put(`nameplate-${version}-image-${image.architecture}.cdx.json`, await imageSbom(source, image));
+  put('crds.yaml', await crds());
+  const output = join(repository, 'dist/release');
+  await rm(output, {recursive: true, force: true});
+  await mkdir(output, {recursive: true});
+  const write = (name: string) => writeFile(join(output, name), files.get(name) ?? '');
+  await write(`nameplate-${version}.tgz`);
+  put('install.yaml', await installYaml(join(output, `nameplate-${version}.tgz`)));
+  const fill = (text: string) => text.replaceAll('VERSION', version).replaceAll('DIGEST', digest);
+  put('README.md', fill(await readFile(join(import.meta.dirname, 'RELEASE.md'), 'utf8')));
+  put('RELEASE_NOTES.md', fill(await notes(source)));
+  put(`nameplate-${version}.intoto.jsonl`, await provenance(source, files));
+  const sums = [...files].sort().map(([name, each]) => `${sha256(each).replace('sha256:', '')}  ${name}\n`);
+  put('SHA256SUMS', sums.join(''));
+  await Promise.all([...files.keys()].map(write));
+  console.log(
+    `dist/release: ${files.size} files of ${version}, image ${digest}${source.dirty ? ', with UNCOMMITTED CHANGES' : ''}`,
+  );
+}
+
+/** For `npm install --global FILE`. */
+async function packageCli({version, epoch}: Source): Promise<Buffer> {
+  const names = (await readdir(join(repository, 'dist'))).filter(name =>
+    CLI.some(program => name.startsWith(`${program}.`)),
+  );
+  const manifest = {
+    name: 'nameplate',
+    version,
+    description: 'Commands for the Nameplate operator',
+    license: 'Apache-2.0',
+    type: 'module',
+    engines: {node: '>=26'},
+    bin: Object.fromEntries(CLI.map(name => [`nameplate-${name}`, `${name}.mjs`])),
+  };
+  const read = (path: string) => readFile(join(repository, path));
+  const entries = [
+    file('package/package.json', `${JSON.stringify(manifest, null, 2)}\n`),
+    file('package/LICENSE', await read('LICENSE')),
+    ...(await Promise.all(names.sort().map(async name => file(`package/${name}`, await read(`dist/${name}`), 0o755)))),
+  ];
+  return gzipSync(writeTar(entries, epoch), {level: 9});
+}
+
+async function crds(): Promise<string> {
+  const names = (await readdir(join(repository, 'crds'))).sort();
+  return (await Promise.all(names.map(name => readFile(join(repository, 'crds', name), 'utf8')))).join('---\n');
+}
+
+/** What Helm installs with the settings that it requires, for clusters without Helm. */
+async function installYaml(chart: string): Promise<string> {
+  const helm = (await ensurePrograms(['helm'])).path('helm');
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+  const rendered = await run([helm, 'template', 'nameplate', chart, '--namespace', 'nameplate', ...settings]);
+  const head = await readFile(join(import.meta.dirname, 'install.head.yaml'), 'utf8');
+  return head + rendered;
+}
+
+async function notes({version, repository: root}: Source): Promise<string> {
+  const {text} = changesOf(await readFile(join(root, 'CHANGELOG.md'), 'utf8'), version);
+  return `${await readFile(join(import.meta.dirname, 'NOTES.md'), 'utf8')}\n${text}\n`;
+}
+
+await main();
