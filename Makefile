@@ -21,6 +21,10 @@ test: $(INSTALLED) ## everything that has a right or wrong answer: static checks
 test-gateway: $(INSTALLED) ## the life of a Domain on Envoy Gateway instead of Traefik
 	@node test/run.ts gateway
 
+.PHONY: test-upgrade
+test-upgrade: $(INSTALLED) ## from the last release to this one, under continuous requests
+	@node test/run.ts upgrade
+
 .PHONY: check
 check: $(INSTALLED) static ## every day: format, lint, types, generated files, licenses, commit subjects, unit tests, npm audit
 	@node tools/check-commits.ts

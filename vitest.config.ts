@@ -72,6 +72,15 @@ export default defineConfig({
           maxConcurrency: 6,
         },
       },
+      {
+        // The full cluster, in which the test installs the last release; run inside it by test/run.ts.
+        test: {
+          name: 'upgrade',
+          include: ['test/upgrade/**/*.test.ts'],
+          testTimeout: 900_000, // Longer than Helm waits for two upgrades.
+          hookTimeout: 900_000,
+        },
+      },
     ],
   },
 });

@@ -1,6 +1,6 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|release ...]`, the first three by default. It
- * brings a cluster up for e2e and gateway, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first three by default. It
+ * brings a cluster up for e2e, gateway, and upgrade, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -12,7 +12,7 @@ import {cacheRoot} from './cluster/programs.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
-const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'release'] as const;
+const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'release'] as const;
 type Tier = (typeof TIERS)[number];
 /** `gateway` builds Envoy Gateway, which takes minutes the first time; `release` builds the release twice. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e'];
@@ -66,12 +66,12 @@ function failure(what: string): Tally {
   return {...NOTHING, failures: [`FAILED ${what}`]};
 }
 
-async function runEndToEnd(tier: 'e2e' | 'gateway', folder: string): Promise<Tally> {
+async function runEndToEnd(tier: 'e2e' | 'gateway' | 'upgrade', folder: string): Promise<Tally> {
   process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
     await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
     // An earlier one may have been kept.
-    for (const verb of ['down', 'up', 'load-operator']) {
+    for (const verb of ['down', 'up', 'load-operator', ...(tier === 'upgrade' ? ['load-last-release'] : [])]) {
       if (stopped || (await cluster(verb)) !== 0) return failure(`${tier}: the cluster's ${verb}`);
     }
     const tally = await runTier(tier, folder, inside);
@@ -90,7 +90,7 @@ async function main(wanted: readonly string[]): Promise<number> {
   let total = NOTHING;
   for (const tier of TIERS.filter(name => (wanted.length === 0 ? BY_DEFAULT : wanted).includes(name))) {
     if (stopped) break;
-    const isEndToEnd = tier === 'e2e' || tier === 'gateway';
+    const isEndToEnd = tier === 'e2e' || tier === 'gateway' || tier === 'upgrade';
     total = add(total, await (isEndToEnd ? runEndToEnd(tier, folder) : runTier(tier, folder, node)));
   }
   await rm(folder, {recursive: true, force: true});

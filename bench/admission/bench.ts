@@ -4,8 +4,9 @@
  *
  *     node bench/admission/bench.ts [CREATES]      of each kind, with and without; default 400
  *
- * Prints medians in milliseconds, their ratio, and how far the rounds' own ratios lie apart; the API server's own measure of a policy that refuses, the only one it
- * keeps; and the revisions of etcd in an idle minute with the bindings and one without.
+ * Prints medians in milliseconds, their ratio, and how far the rounds' own ratios lie apart; the API server's CPU time
+ * of each create, which depends less on what else runs on the machine; its own measure of a policy that refuses, the only
+ * one it keeps; and the revisions of etcd in an idle minute with the bindings and one without.
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -22,13 +23,21 @@ const CREATES = Number(process.argv[2] ?? 400);
 const ROUNDS = 10;
 const TURN = Math.ceil(CREATES / ROUNDS);
 const IDLE_MS = 60_000;
+/** The API server's CPU in a second in which it no longer compiles policies. */
+const CALM_MS = 100;
 const ROOT = join(import.meta.dirname, '../..');
 const TENANT = 'tenant';
 const BINDINGS = 'validatingadmissionpolicybindings';
 
 type Mode = 'with' | 'without';
-/** Milliseconds of each create, by kind. */
-type Round = Record<Mode, Record<string, number[]>>;
+interface Turn {
+  /** Milliseconds of each create. */
+  readonly times: readonly number[];
+  /** Of the API server, for all of them. */
+  readonly cpuMs: number;
+}
+/** By kind. */
+type Round = Record<Mode, Record<string, Turn>>;
 
 let made = 0;
 const KINDS: Readonly<Record<string, {readonly resource: ResourceType; readonly spec: object}>> = {
@@ -58,7 +67,7 @@ async function bench(server: ApiServer, chart: string): Promise<void> {
     const round: Round = {with: {}, without: {}};
     for (const mode of modes) {
       await enter(server, client, chart, mode);
-      for (const kind of Object.keys(KINDS)) round[mode][kind] = await measure(client, kind);
+      for (const kind of Object.keys(KINDS)) round[mode][kind] = await measure(server, client, kind);
     }
     rounds.push(round);
   }
@@ -73,6 +82,11 @@ async function enter(server: ApiServer, client: KubeClient, chart: string, mode:
   else await server.kubectl('delete', BINDINGS, '--all');
   const steal = () => create(client, INGRESS, ingressSpec('traefik'), true);
   await until(`the API server goes on ${mode} the bindings`, async () => (await steal()) === (mode === 'without'));
+  await until('the API server has compiled the policies', async () => {
+    const before = server.cpuMs();
+    await delay(1_000);
+    return server.cpuMs() - before < CALM_MS;
+  });
 }
 
 /** Whether it was admitted. */
@@ -89,26 +103,34 @@ async function create(client: KubeClient, resource: ResourceType, spec: object, 
   }
 }
 
-async function measure(client: KubeClient, kind: string): Promise<number[]> {
+async function measure(server: ApiServer, client: KubeClient, kind: string): Promise<Turn> {
   const {resource, spec} = KINDS[kind] ?? {resource: SERVICE, spec: {}};
   const times: number[] = [];
+  const cpuBefore = server.cpuMs();
   for (let index = 0; index < TURN; index++) {
     const startedAt = performance.now();
     await create(client, resource, spec);
     times.push(performance.now() - startedAt);
   }
-  return times;
+  return {times, cpuMs: server.cpuMs() - cpuBefore};
 }
 
 function report(kind: string, rounds: readonly Round[]): void {
-  const timesOf = (mode: Mode) => rounds.flatMap(round => round[mode][kind] ?? []);
+  const timesOf = (mode: Mode) => rounds.flatMap(round => round[mode][kind]?.times ?? []);
   const [having, lacking] = [timesOf('with'), timesOf('without')];
   const [a, b] = [quantile(having, 0.5), quantile(lacking, 0.5)];
-  const ratios = rounds.map(round => quantile(round.with[kind] ?? [], 0.5) / quantile(round.without[kind] ?? [], 0.5));
+  const medianOf = (turn: Turn | undefined) => quantile(turn?.times ?? [], 0.5);
+  const ratios = rounds.map(round => medianOf(round.with[kind]) / medianOf(round.without[kind]));
+  const cpuOf = (mode: Mode) =>
+    quantile(
+      rounds.map(round => (round[mode][kind]?.cpuMs ?? 0) / TURN),
+      0.5,
+    );
+  const cpu = [cpuOf('with'), cpuOf('without'), cpuOf('with') - cpuOf('without')].map(ms => ms.toFixed(2));
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map(ratio => ratio.toFixed(3));
   const tail = [having, lacking].map(times => quantile(times, 0.95).toFixed(2)).join(' and ');
   console.log(
-    `create ${kind}, ${having.length} each in ${rounds.length} rounds: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms without, ratio ${(a / b).toFixed(3)} (of single rounds ${least} to ${most}), difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms`,
+    `create ${kind}, ${having.length} each in ${rounds.length} rounds: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms without, ratio ${(a / b).toFixed(3)} (of single rounds ${least} to ${most}), difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms; the API server's CPU ${cpu[0]} and ${cpu[1]} ms, difference ${cpu[2]} ms`,
   );
 }
 

@@ -40,6 +40,8 @@ export interface ApiServer {
   kubeconfigFor(namespace: string, serviceAccount: string): Promise<string>;
   /** Nothing ends and nothing is collected from now on, until the function that is returned is called. */
   pauseControllers(): () => void;
+  /** What it has spent since its start, as Linux counts it: in units of 10 ms. */
+  cpuMs(): number;
   /** Kills the API server at once; the data stays. */
   crash(): Promise<void>;
   /** Starts it again, at the same address and with the same data, and waits until it is ready. */
@@ -117,7 +119,7 @@ async function startServer(
   plane: ControlPlane,
   start: Start,
   further: readonly string[],
-): Promise<Pick<ApiServer, 'crash' | 'resume' | 'backup'>> {
+): Promise<Pick<ApiServer, 'cpuMs' | 'crash' | 'resume' | 'backup'>> {
   let etcd = start('etcd', etcdFlags(plane));
   let server: Child;
   const resume = async () => {
@@ -139,6 +141,11 @@ async function startServer(
   await resume();
   return {
     resume,
+    cpuMs: () => {
+      const [, fields = ''] = readFileSync(`/proc/${server.pid}/stat`, 'utf8').split(') ');
+      const [user, system] = fields.split(' ').slice(11, 13).map(Number);
+      return ((user ?? Number.NaN) + (system ?? Number.NaN)) * 10;
+    },
     crash: () => server.kill(),
     backup: async () => {
       await exchange(data, copy);
@@ -147,7 +154,10 @@ async function startServer(
   };
 }
 
-type Client = Omit<ApiServer, 'pauseControllers' | 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose>;
+type Client = Omit<
+  ApiServer,
+  'pauseControllers' | 'cpuMs' | 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose
+>;
 
 function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {
   const kubectl = (...args: string[]) => run([program, '--kubeconfig', kubeconfig, ...args]);

@@ -3,7 +3,7 @@ import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {connect} from './cluster.ts';
-import {buildOperatorImage} from './operator-image.ts';
+import {buildLastReleaseImage, buildOperatorImage} from './operator-image.ts';
 import {ensurePrograms, pickEdge, programSets} from './programs.ts';
 import {type Provider, pickProvider} from './provider.ts';
 import {exists, type StateFolder, stateFolder} from './state.ts';
@@ -22,6 +22,7 @@ const USAGE = `A real Kubernetes for Nameplate, with DNS, an ACME CA and an ingr
   node test/cluster/cli.ts dns add-zone ZONE
   node test/cluster/cli.ts load-image ARCHIVE...    make images of archives known to the node
   node test/cluster/cli.ts load-operator            build the operator's image and make it known
+  node test/cluster/cli.ts load-last-release        the same with the last release
   node test/cluster/cli.ts down                     end it and remove every trace
 
   --name NAME              which cluster (default: "default"); several may run at once
@@ -95,6 +96,13 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
   },
   'load-image': async ({provider, state, args}) => {
     await provider.loadImages(state, args);
+    return 0;
+  },
+  'load-last-release': async ({provider, state}) => {
+    const archive = join(state.root, 'operator-last.oci.tar');
+    const reference = await buildLastReleaseImage(archive);
+    await provider.loadImages(state, [archive]);
+    console.log(reference);
     return 0;
   },
   'load-operator': async ({provider, state}) => {

@@ -72,12 +72,16 @@ const sets = {
     minutes: 0,
   },
   helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
+  gitops: {programs: {gitops: '.'}, minutes: 3},
 } satisfies Record<string, SetSpec>;
 
 export type ProgramSet = keyof typeof sets;
 
 /** What only one edge runs. */
 const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record<string, ProgramSet[]>;
+
+/** What no cluster runs. */
+const ofTestsAlone: readonly string[] = ['gitops'];
 
 export type Edge = keyof typeof edges;
 
@@ -222,5 +226,5 @@ function located(folders: readonly string[]): Programs {
 /** The sets that every cluster needs, and those of one edge. */
 export function programSets(edge?: Edge): ProgramSet[] {
   const others: readonly string[] = Object.entries(edges).flatMap(([name, own]) => (name === edge ? [] : own));
-  return (Object.keys(sets) as ProgramSet[]).filter(name => !others.includes(name));
+  return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...ofTestsAlone].includes(name));
 }

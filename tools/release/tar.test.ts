@@ -35,7 +35,7 @@ test("the system's tar reads an archive: names, modes, contents, links, and no o
 });
 
 test('the order of the entries makes no difference', () => {
-  expect(writeTar(withFolders(ENTRIES.toReversed()))).toEqual(writeTar(withFolders(ENTRIES)));
+  expect(writeTar(withFolders(ENTRIES.toReversed())).equals(writeTar(withFolders(ENTRIES)))).toBe(true);
 });
 
 test("files and links come back, of its own archives and of the system's tar", () => {

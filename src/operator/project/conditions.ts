@@ -3,7 +3,7 @@ import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts'
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
-type Type = keyof typeof PROJECT_REASONS | 'Reconciling';
+type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const PROJECT_REASONS = {
@@ -125,12 +125,12 @@ export const DomainsReady = {
     ),
 } as const;
 
-export const ProjectReconciling = (reason: string, message: string): DecidedCondition<Type> => ({
-  type: 'Reconciling',
-  status: 'True',
-  reason,
-  message,
-});
+/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
+export function progressOfProject({status, reason, message}: DecidedCondition): DecidedCondition<Type>[] {
+  if (status === 'True' && reason !== 'Refused') return [];
+  // Only a person can make room in the plan.
+  return [{type: reason === 'PlanLimitReached' ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
+}
 
 function list(hosts: readonly string[]): string {
   const shown = hosts.slice(0, 5).join(', ');

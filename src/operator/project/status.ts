@@ -5,7 +5,7 @@ import {ANNOTATION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
-import {Deployed, DomainsReady, ProjectReconciling} from './conditions.ts';
+import {Deployed, DomainsReady, progressOfProject} from './conditions.ts';
 
 export interface ProjectFacts {
   readonly defaultHost: string;
@@ -25,7 +25,7 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
     ready.reason === 'PlanLimitReached' && hosts.length > 0
       ? DomainsReady.planLimitReached()
       : summarizeDomains(project, hosts, domainOf),
-    ...(ready.status === 'True' && ready.reason !== 'Refused' ? [] : [ProjectReconciling(ready.reason, ready.message)]),
+    ...progressOfProject(ready),
   ];
   const main = project.spec.domains?.primary;
   const isMainLive = main !== undefined && isReady(ours(project, domainOf(main)));

@@ -1,5 +1,6 @@
 /** The platform that is attacked: as the chart has it by default, with an issuer whose CA is watched. */
 import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/model/kinds.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {installOperator} from '../../support/install.ts';
@@ -17,7 +18,7 @@ async function gatewayApi(): Promise<string> {
 /** So that attackers can write kinds of the Gateway API, none of which this edge serves. */
 export async function installGatewayApi(): Promise<void> {
   await cluster.kubectl('apply', '--server-side', '-f', await gatewayApi());
-  await cluster.kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+  await untilEstablished(cluster.kubectl);
 }
 
 /** Configures the operator for certificates from this CA; resolves with the issuer's account there. */

@@ -20,7 +20,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await younger.becomesOlder('second');
     const host = younger.host('shop');
     await younger.deployedProject({primary: host}, 'third');
-    const waiting = {Ready: 'PlanLimitReached', Reconciling: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
+    const waiting = {Ready: 'PlanLimitReached', Stalled: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
     const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'Deployed'});
     const message = findCondition(status?.conditions, 'Ready')?.message;
     expect(message).toContain('Plan starter allows 2 Projects per account, and other Projects already use all of them');

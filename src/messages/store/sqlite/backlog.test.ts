@@ -5,13 +5,16 @@ import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import type {Operation, SweepOutcome} from '../queue/operations.ts';
 import type {LeasedMessage} from '../store.ts';
+import {Backlog} from './backlog.ts';
 import {Engine} from './engine.ts';
+import {migrate} from './schema.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nameplate-backlog-'));
 afterAll(() => rmSync(folder, {recursive: true}));
 
 const ACCOUNTS = ['a', 'b', 'c'];
 const LEASE_MS = 1000;
+const SWEEP: Operation = {kind: 'sweep', given: {probe: false}};
 const retention = {doneMs: 3000, deadMs: 5000, idempotencyMs: 1e9};
 let files = 0;
 
@@ -24,24 +27,17 @@ function randomly(seed: number): (below: number) => number {
   };
 }
 
-function open(freeBytes?: () => number) {
+function open() {
   const path = join(folder, `${files++}.db`);
   const options = {path, maxAttempts: 2, accountBytes: 1e12, reserveBytes: 0, retention};
-  const engine = new Engine(options, freeBytes);
+  const engine = new Engine(options);
   const reader = new DatabaseSync(path);
   const perform = (now: number, ...operations: Operation[]) =>
     [...engine.applyAll(operations, now)].flatMap(({results}) => results.map(each => each.ok && each.value));
-  const sweep: Operation = {kind: 'sweep', given: {probe: false}};
   return {
     options,
     perform,
-    /** The backlog, once it is certain. */
-    backlog: (now: number) => {
-      for (;;) {
-        const [swept] = perform(now, sweep) as SweepOutcome[];
-        if (!swept?.more) return swept?.backlog;
-      }
-    },
+    backlog: (now: number) => (perform(now, SWEEP) as SweepOutcome[])[0]?.backlog,
     /** What the rows themselves say. */
     counted: () => {
       const row = reader
@@ -61,11 +57,11 @@ test.each([1, 2, 3])('after anything that happens to messages, the backlog is wh
   const store = open();
   const leases: {readonly account: string; readonly id: string; readonly lease: string}[] = [];
   let now = 0;
-  for (let step = 0; step < 400; step++) {
+  for (let step = 0; step < 200; step++) {
     now += pick(300);
     const account = ACCOUNTS[pick(3)] ?? '';
     const ref = leases[pick(Math.max(leases.length, 1))];
-    const isFilling = Math.floor(step / 100) % 2 === 0; // then it drains, to the last message
+    const isFilling = Math.floor(step / 50) % 2 === 0; // then it drains, to the last message
     const operations: readonly Operation[] = [
       isFilling
         ? {kind: 'append', given: {account, message: 'x'}}
@@ -76,13 +72,13 @@ test.each([1, 2, 3])('after anything that happens to messages, the backlog is wh
     ];
     const operation = operations[pick(operations.length)];
     if (!operation) continue;
-    const [result] = store.perform(now, operation);
+    const [result, swept] = store.perform(now, operation, SWEEP);
     for (const {id, lease} of operation.kind === 'claim' ? (result as LeasedMessage[]) : []) {
       leases.push({account, id, lease});
     }
-    expect(store.backlog(now), `step ${step}`).toEqual(store.counted());
+    expect((swept as SweepOutcome).backlog, `step ${step}`).toEqual(store.counted());
   }
-  expect(leases.length).toBeGreaterThan(50);
+  expect(leases.length).toBeGreaterThan(30);
 });
 
 test('a database that is opened again continues to count', () => {
@@ -91,19 +87,33 @@ test('a database that is opened again continues to count', () => {
   store.perform(1, append('a'), append('b'), append('a'));
   store.perform(2, {kind: 'claim', given: {account: 'a', limit: 1, leaseMs: LEASE_MS}});
   const engine = new Engine(store.options);
-  const [batch] = [...engine.applyAll([{kind: 'sweep', given: {probe: false}}], 3)];
+  const [batch] = [...engine.applyAll([SWEEP], 3)];
   expect(batch?.results[0]).toMatchObject({value: {backlog: {queued: 2, leased: 1, oldestAt: 1}}});
 });
 
-test('what is rolled back does not count', () => {
+test('a new message counts, even if it has the place of a deleted one', () => {
   const store = open();
-  const text = (length: number): Operation => ({kind: 'append', given: {account: 'a', message: 'x'.repeat(length)}});
-  store.perform(1, text(1));
-  const blocker = new DatabaseSync(store.options.path);
-  blocker.exec(
-    'CREATE TRIGGER no_more BEFORE INSERT ON messages WHEN new.bytes > 100 BEGIN SELECT raise(FAIL, 1); END',
-  );
-  expect(store.perform(2, text(2), text(200))).toEqual([false, false]);
-  blocker.exec('DROP TRIGGER no_more');
-  expect(store.backlog(3)).toEqual({queued: 1, leased: 0, oldestAt: 1});
+  const append: Operation = {kind: 'append', given: {account: 'a', message: 'x'}};
+  store.perform(1, append, append, append);
+  const [claimed] = store.perform(2, {kind: 'claim', given: {account: 'a', limit: 3, leaseMs: LEASE_MS}});
+  for (const {id, lease} of claimed as LeasedMessage[]) {
+    store.perform(3, {kind: 'ack', given: {account: 'a', id, lease}});
+  }
+  expect(store.backlog(4)).toEqual({queued: 0, leased: 0});
+  const later = 4 + retention.doneMs;
+  expect(store.backlog(later)).toEqual({queued: 0, leased: 0});
+  store.perform(later, append);
+  expect(store.backlog(later)).toEqual({queued: 1, leased: 0, oldestAt: later});
+});
+
+test('what is rolled back does not count', () => {
+  const db = new DatabaseSync(':memory:');
+  migrate(db);
+  const backlog = new Backlog(db);
+  backlog.move(undefined, 'queued');
+  backlog.flush();
+  backlog.move(undefined, 'queued');
+  backlog.move('queued', 'leased');
+  backlog.forget();
+  expect(backlog.read().backlog).toEqual({queued: 1, leased: 0});
 });

@@ -1,0 +1,3 @@
+local actions = {}
+actions["rotate"] = {["disabled"] = obj.spec.revoked == true}
+return actions

@@ -1,0 +1,3 @@
+local actions = {}
+actions["verify"] = {["disabled"] = false}
+return actions

@@ -1,0 +1,257 @@
+/** What Argo CD, Flux, and Helm make of every state, according to their own code. */
+import {glob, readdir, readFile} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {parse, stringify} from 'yaml';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
+import {run} from '../../cluster/children.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {REASONS, STATES, type State} from './states.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const ARGO = join(ROOT, 'integrations/argocd');
+const KINDS = ['Project', 'Domain', 'APIKey'];
+
+/** The objects in testdata/, for Argo CD's repository. */
+const EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Project: {
+    progressing: 'Project Ready False ServiceNotFound',
+    healthy: 'Project Ready True Published',
+    degraded: 'Project Ready False PlanLimitReached',
+    changed: 'Project changed',
+  },
+  Domain: {
+    progressing: 'Domain CertificateReady False Issuing',
+    healthy: 'Domain Routed True Serving',
+    suspended: 'Domain DNSVerified False RecordMissing',
+    degraded: 'Domain DNSVerified False Drifted served',
+    changed: 'Domain changed',
+  },
+  APIKey: {
+    progressing: 'APIKey NotIssued False Retrying',
+    healthy: 'APIKey Active True Issued',
+    degraded: 'APIKey NotIssued False SecretConflict',
+    changed: 'APIKey changed',
+  },
+};
+
+let program: string;
+let api: ApiServer;
+beforeAll(async () => {
+  program = (await ensurePrograms(['gitops'])).path('gitops');
+  api = await startApiServer({crds: [join(ROOT, 'crds')]});
+});
+afterAll(() => api?.stop());
+
+/** The answers of the real code, with the fragment of argocd-cm. */
+async function ask<T>(requests: readonly object[]): Promise<T[]> {
+  const input = requests.map(request => JSON.stringify(request)).join('\n');
+  const output = await run([program, '-argocd-cm', join(ARGO, 'argocd-cm.yaml')], {input});
+  return output
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as T);
+}
+
+async function read(...path: readonly string[]): Promise<string> {
+  return readFile(join(ARGO, ...path), 'utf8');
+}
+
+function stateOf(name: string): State {
+  const found = STATES.find(state => state.name === name);
+  if (!found) throw new Error(`there is no state "${name}"`);
+  return found;
+}
+
+function verdicts(of: 'argo' | 'kstatus', found: readonly {readonly status: string}[]) {
+  return {
+    expected: Object.fromEntries(STATES.map(state => [state.name, state[of]])),
+    found: Object.fromEntries(STATES.map(({name}, index) => [name, found[index]?.status])),
+  };
+}
+
+test('integrations/argocd/argocd-cm.yaml has the scripts of the folder', async () => {
+  const data: Record<string, string> = {};
+  for (const kind of KINDS) {
+    const key = `nameplate.dev_${kind}`;
+    data[`resource.customizations.health.${key}`] = await read('nameplate.dev', kind, 'health.lua');
+    const actions = join(ARGO, 'nameplate.dev', kind, 'actions');
+    const definitions = [];
+    for await (const path of glob('*/action.lua', {cwd: actions})) {
+      definitions.push({name: dirname(path), 'action.lua': await readFile(join(actions, path), 'utf8')});
+    }
+    if (definitions.length === 0) continue;
+    const discovery = await readFile(join(actions, 'discovery.lua'), 'utf8');
+    data[`resource.customizations.actions.${key}`] = stringify(
+      {'discovery.lua': discovery, definitions},
+      {lineWidth: 0},
+    );
+  }
+  const configMap = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'argocd-cm'}, data};
+  await expect(stringify(configMap, {lineWidth: 0})).toMatchFileSnapshot(join(ARGO, 'argocd-cm.yaml'));
+});
+
+describe('every state', () => {
+  test.each(
+    Object.entries(REASONS).flatMap(([kind, types]) =>
+      Object.entries(types).map(([type, reasons]) => ({kind, type, reasons})),
+    ),
+  )('of $kind $type has a verdict', ({kind, type, reasons}) => {
+    const named = new Set(STATES.filter(({object}) => object.kind === kind).flatMap(({name}) => name.split(' ')));
+    expect(
+      reasons.filter((reason: string) => !named.has(reason)),
+      type,
+    ).toEqual([]);
+  });
+
+  test('has the expected health in Argo CD', async () => {
+    const results = await ask<{status: string; message: string}>(STATES.map(({object}) => ({op: 'health', object})));
+    const {expected, found} = verdicts('argo', results);
+    expect(found).toEqual(expected);
+    for (const {message} of results) expect(message).not.toBe('');
+  });
+
+  test('has the expected status in kstatus, which Flux and Helm use', async () => {
+    const results = await ask<{status: string}>(STATES.map(({object}) => ({op: 'kstatus', object})));
+    const {expected, found} = verdicts('kstatus', results);
+    expect(found).toEqual(expected);
+  });
+});
+
+describe('integrations/argocd', () => {
+  test.each(KINDS)('%s has the test data that the repository of Argo CD requires', async kind => {
+    const folder = join(ARGO, 'nameplate.dev', kind);
+    const examples = Object.entries(EXAMPLES[kind] ?? {});
+    const healths = await ask(examples.map(([, name]) => ({op: 'health', object: stateOf(name).object})));
+    const tests = examples.map(([file], index) => ({
+      healthStatus: healths[index],
+      inputPath: `testdata/${file}.yaml`,
+    }));
+    await expect(stringify({tests}, {lineWidth: 0})).toMatchFileSnapshot(join(folder, 'health_test.yaml'));
+    for (const [file, name] of examples) {
+      const object = stringify(stateOf(name).object, {lineWidth: 0});
+      await expect(object).toMatchFileSnapshot(join(folder, 'testdata', `${file}.yaml`));
+    }
+    const committed = await readdir(join(folder, 'testdata'));
+    expect(committed.sort()).toEqual(examples.map(([file]) => `${file}.yaml`).sort());
+  });
+
+  describe.each([
+    {kind: 'Domain', action: 'verify', annotation: ANNOTATION.verifyRequestedAt},
+    {kind: 'APIKey', action: 'rotate', annotation: ANNOTATION.rotateRequestedAt},
+  ])('$action', ({kind, action, annotation}) => {
+    const actions = join('nameplate.dev', kind, 'actions');
+
+    test('passes its action_test.yaml', async () => {
+      const tests = parse(await read(actions, 'action_test.yaml')) as {
+        readonly actionTests: readonly {action: string; inputPath: string; expectedOutputPath: string}[];
+        readonly discoveryTests: readonly {inputPath: string; result: readonly object[]}[];
+      };
+      expect(tests.actionTests.map(({action}) => action)).toEqual([action]);
+      for (const {inputPath, expectedOutputPath} of tests.actionTests) {
+        const [input, output] = [parse(await read(actions, inputPath)), parse(await read(actions, expectedOutputPath))];
+        const [impacted] = await ask<readonly {operation: string; resource: Changed}[]>([
+          {op: 'action', action, object: input},
+        ]);
+        const [changed] = impacted ?? [];
+        expect(changed?.operation).toBe('patch');
+        const {annotations} = changed?.resource.metadata ?? {};
+        expect(annotations?.[annotation]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+        if (annotations) annotations[annotation] = output.metadata.annotations[annotation];
+        expect(changed?.resource).toEqual(output);
+      }
+      expect(tests.discoveryTests.length).toBeGreaterThan(0);
+      for (const {inputPath, result} of tests.discoveryTests) {
+        const [offered] = await ask([{op: 'actions', object: parse(await read(actions, inputPath))}]);
+        expect(offered).toMatchObject(result);
+      }
+    });
+
+    test('is offered in every state', async () => {
+      const objects = STATES.filter(({object}) => object.kind === kind).map(({object}) => object);
+      const offered = await ask<readonly {name: string; disabled?: boolean}[]>(
+        objects.map(object => ({op: 'actions', object})),
+      );
+      expect(new Set(offered.map(([only]) => `${only?.name} ${only?.disabled ?? false}`))).toEqual(
+        new Set([`${action} false`]),
+      );
+    });
+  });
+});
+
+interface Changed {
+  readonly metadata: {readonly annotations?: Record<string, string>};
+}
+
+describe('docs/gitops.md', async () => {
+  const page = await readFile(join(ROOT, 'docs/gitops.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);
+
+  test.each([
+    {tool: 'Crossplane', variable: 'object', pattern: /celQuery: (.*)$/m},
+    {tool: 'kro', variable: 'project', pattern: /readyWhen:\n *- \$\{(.*)\}$/m},
+  ])('$tool: a Project is ready when its Ready condition is True for its spec', async ({variable, pattern}) => {
+    const [expression] = blocks.flatMap(text => pattern.exec(text)?.[1] ?? []);
+    const projects = STATES.filter(({object}) => object.kind === 'Project');
+    const results = await ask<boolean>(projects.map(({object}) => ({op: 'cel', expression, variable, object})));
+    const found = Object.fromEntries(projects.map(({name}, index) => [name, results[index]]));
+    // What is published stays ready while the API server refuses a change.
+    const isReady = ({argo, name}: State) => argo === 'Healthy' || name === 'Project Ready True Refused';
+    expect(found).toEqual(Object.fromEntries(projects.map(state => [state.name, isReady(state)])));
+  });
+
+  test('every Project in it is valid', async () => {
+    const found = blocks.flatMap(text => projectsIn(parse(text)));
+    expect(found).toHaveLength(3);
+    for (const [index, {spec}] of found.entries()) {
+      const metadata = {name: `shop-${index}`, namespace: 'default'};
+      const shown = JSON.stringify({apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', metadata, spec});
+      await api.apply(shown.replace(/\$\{.*?\}/, 'shop.example.com'));
+    }
+  });
+});
+
+interface ShownProject {
+  readonly kind: 'Project';
+  readonly spec: object;
+}
+
+/** Also those in a manifest or a template of another object. */
+function projectsIn(value: unknown): ShownProject[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('kind' in value && value.kind === 'Project') return [value as ShownProject];
+  return Object.values(value).flatMap(projectsIn);
+}
+
+describe('Argo CD with pruning, once the chart no longer renders the platform key', () => {
+  const secret = 'nameplate-platform-key';
+  beforeAll(() => api.kubectl('create', 'namespace', 'nameplate'));
+
+  /** As 0.1 rendered it. */
+  async function rendered(): Promise<void> {
+    await api.kubectl('create', 'secret', 'generic', secret, '-n', 'nameplate', '--from-literal=platform.key=any');
+    await api.kubectl('annotate', 'secret', secret, '-n', 'nameplate', 'helm.sh/resource-policy=keep');
+  }
+
+  async function prune(): Promise<{status: string}> {
+    return JSON.parse(await run([program, '-kubeconfig', api.kubeconfig, '-prune', `nameplate/${secret}`])) as {
+      status: string;
+    };
+  }
+
+  test('the annotation of Helm does not protect the Secret', async () => {
+    await rendered();
+    expect(await prune()).toMatchObject({status: 'Pruned'});
+    await expect(api.kubectl('get', 'secret', secret, '-n', 'nameplate')).rejects.toThrow(/not found/);
+  });
+
+  test('the command in docs/upgrading.md does', async () => {
+    const page = await readFile(join(ROOT, 'docs/upgrading.md'), 'utf8');
+    const [, command = ''] = /^ {4}kubectl (annotate secret .*Prune=false)$/m.exec(page) ?? [];
+    await rendered();
+    await api.kubectl(...command.split(' '));
+    expect(await prune()).toMatchObject({status: 'PruneSkipped'});
+    await expect(api.kubectl('get', 'secret', secret, '-n', 'nameplate')).resolves.toContain(secret);
+  });
+});
