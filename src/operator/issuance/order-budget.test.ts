@@ -69,6 +69,15 @@ test('within all limits, all orders go immediately', () => {
   expect(admitted([], waiting({account: 'a', count: 30}))).toEqual({a: 30});
 });
 
+test('an order without a time goes, too, and delays no other', () => {
+  const line = [
+    ...waiting({account: 'a', count: 2}, {sinceMs: Number.NaN}),
+    ...waiting({account: 'b', count: 3}),
+    ...waiting({account: 'b', count: 1, domain: 'other.example'}, {sinceMs: Number.NaN}),
+  ];
+  expect(admitted([], line)).toEqual({a: 2, b: 4});
+});
+
 describe('between accounts', () => {
   const thousands = waiting({account: 'a', count: 3000});
   const first = waiting({account: 'b', count: 1});

@@ -204,7 +204,8 @@ class Line {
       const isCurrent = this.#places.get(queue) === place;
       if (isCurrent && !hasRoom(had, room)) return undefined; // the others had as many, or more
       const found = isCurrent ? this.#ledger.firstOf(queue) : undefined;
-      if (found?.order?.sinceMs === sinceMs) return {order: found.order, queue};
+      // Not "equal": a request without a time has NaN, and the line must move on.
+      if (found?.order && !(found.order.sinceMs > sinceMs)) return {order: found.order, queue};
       heap.removeFirst();
       if (found?.order) this.#add(queue, found.order.sinceMs);
       else if (found) this.#setAside(queue, found.waitsFor);
