@@ -10,7 +10,6 @@
  * the first part.
  */
 
-import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {ANNOTATION} from '../../src/api/names.ts';
@@ -125,10 +124,12 @@ function reportEach(writes: readonly AuditEvent[], domains: number): void {
 }
 
 /** Each with its records before its Domains; the keys of the Domains. */
-async function makeTenants({client, dns, folder}: OperatorWorld): Promise<string[]> {
+async function makeTenants({api, client, dns}: OperatorWorld): Promise<string[]> {
   const domains: string[] = [];
   const platform = {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN};
-  const names = new DerivedNames(await readFile(join(folder, 'platform.key')), platform);
+  const secret = ['get', 'secret', 'nameplate-platform-key', '-n', RELEASE.namespace];
+  const key = await api.kubectl(...secret, '-o', 'jsonpath={.data.platform\\.key}');
+  const names = new DerivedNames(Buffer.from(key, 'base64'), platform);
   await dns.addZone(ZONE);
   for (let index = 0; index < TENANTS; index++) {
     const [namespace, zone] = [`tenant-${index}`, `tenant-${index}.${ZONE}`];

@@ -91,6 +91,7 @@ beforeEach(() => {
 });
 
 const CONFIG = {
+  controller: {workers: 4},
   plans: {pro: {}},
   defaultPlan: 'pro',
   platform: {baseDomain: 'apps.test'},

@@ -5,6 +5,7 @@
 
 import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
+import {runInLanes} from '../../base/lanes.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
@@ -65,19 +66,25 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const due = withSlots(operator, ready);
     const isFull = due.length < ready.length;
     const passEnds = clock.monotonic() + PASS_MS;
-    for (let next = due.shift(); next; next = clock.monotonic() < passEnds ? due.shift() : undefined) {
-      const {key} = next.order;
-      await recordAndDecide(context, next).catch(error => {
+    // One at a time in a namespace, because its default hosts share a record.
+    const lanes = {
+      laneOf: ({request}: Waiting) => request.metadata.namespace ?? '',
+      workers: config.controller.workers,
+      mayStart: () => clock.monotonic() < passEnds,
+    };
+    const left = await runInLanes(due, lanes, next =>
+      recordAndDecide(context, next).catch(error => {
+        const {key} = next.order;
         // A refusal concerns one request, and must not delay the others.
         if (classifyFailure(error) !== 'refusal') errors.push(error);
         else logger.warn({request: key, err: error, ms: refused.add(key)}, 'The decision on a request was refused.');
-      });
-    }
-    for (const {request} of due) operator.reservations.release(request);
+      }),
+    );
+    for (const {request} of left) operator.reservations.release(request);
     const later = waiting.filter(it => startMs(it) > nowMs);
     orderSchedule.publish(caAccount, planByHost(later, plan));
     if (errors.length > 0) return retry(errors[0]);
-    if (due.length > 0) return after(0);
+    if (left.length > 0) return after(0);
     const pauses = waiting.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
     const nextMs = soonest([
       ...later.map(startMs),

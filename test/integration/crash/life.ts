@@ -2,9 +2,10 @@
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {PORT} from '../../support/objects.ts';
 import type {DomainTenant} from '../operator/domain-tenant.ts';
 
 /** By "Kind name", without what differs from life to life. */
@@ -142,6 +143,7 @@ function namesOf(tenant: DomainTenant): readonly (readonly [string | RegExp, str
   const defaultHost = tenant.get(kinds.PROJECT, 'shop')?.status?.defaultHost ?? 'no default host';
   const uid = world.history.get(kinds.NAMESPACE, namespace)?.metadata.uid ?? 'no uid';
   return [
+    [backendName(namespace, 'shop', PORT.number), 'np-backend'],
     [routeName(namespace, defaultHost), 'np-default'],
     ...LABELS.map(label => [routeName(namespace, tenant.host(label)), `np-${label}`] as const),
     [defaultHost, 'default-host'],
