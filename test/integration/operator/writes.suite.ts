@@ -2,7 +2,7 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {ANNOTATION, FIELD_MANAGER} from '../../../src/api/names.ts';
+import {ANNOTATION, FIELD_MANAGER, GROUP} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
@@ -19,6 +19,9 @@ const THEIRS = {
   annotations: {'example.com/ticket': '17'},
   finalizers: ['example.com/keep'],
 };
+
+/** Ours by its prefix, and of no use to this version. */
+const FORMER = `${GROUP}/former`;
 
 interface Ours {
   readonly kind: ResourceType<KubeObject>;
@@ -90,13 +93,13 @@ export function writesSuite(world: () => OperatorWorld): void {
       const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
       const now = (await world().client.get(kind, key)) as KubeObject & {spec: object};
       const {labels = {}, annotations = {}, ownerReferences = []} = now.metadata;
-      const before = {[ANNOTATION.appliedHash]: 'of 0.1', [ANNOTATION.redirectTo]: 'former.example.com'};
+      const before = {[ANNOTATION.appliedHash]: 'of 0.1', [FORMER]: 'yes'};
       const {apiVersion, spec} = now;
       const metadata = {...key, labels, annotations: {...annotations, ...before}, ownerReferences};
       await former.apply(kind, {apiVersion, kind: kind.kind, metadata, spec} as Intent<KubeObject>);
       const found = await edited(tenant, kind, key, edit);
       expect(found.metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
-      expect(found.metadata.annotations?.[ANNOTATION.redirectTo]).toBeUndefined();
+      expect(found.metadata.annotations?.[FORMER]).toBeUndefined();
     }
   });
 
