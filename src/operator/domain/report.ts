@@ -15,7 +15,7 @@ import {type DomainView, requiredRecords} from './view.ts';
 const EVIDENCE_PAUSE_MS = 30_000;
 
 /** What only names the next step is written if the step takes longer than this. */
-const PROGRESS_PAUSE_MS = 2_000;
+const PROGRESS_PAUSE_MS = 5_000;
 
 /** Reasons of a Domain that takes its next step by itself, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
