@@ -2,7 +2,7 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {ANNOTATION, FIELD_MANAGER, GROUP} from '../../../src/api/names.ts';
+import {ANNOTATION, FIELD_MANAGER} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
@@ -20,8 +20,8 @@ const THEIRS = {
   finalizers: ['example.com/keep'],
 };
 
-/** Ours by its prefix, and of no use to this version. */
-const FORMER = `${GROUP}/former`;
+/** One of ours that the operator writes to none of these objects. */
+const FORMER = ANNOTATION.retainedSince;
 
 interface Ours {
   readonly kind: ResourceType<KubeObject>;
