@@ -4,8 +4,8 @@ import {globSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
-import {type Crd, incompatibilities, type Schema} from './crd-compatibility.ts';
 import {LAST_RELEASE} from '../cluster/last-release.ts';
+import {type Crd, incompatibilities, type Schema} from './crd-compatibility.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

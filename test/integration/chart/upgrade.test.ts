@@ -5,8 +5,8 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
 import {extractLastRelease, LAST_RELEASE} from '../../cluster/last-release.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const NAMESPACE = 'nameplate';
