@@ -11,6 +11,10 @@ import type {OperatorConfig} from './model/config.ts';
 import type {Domain, DomainClaim} from './model/kinds.ts';
 
 const STATES: readonly DomainState[] = ['Unverified', 'Verified', 'Live', 'Degraded', 'Blocked'];
+/** Without the policy on our own kinds, a tenant may write any reason; each would be another series. */
+const KNOWN: ReadonlySet<string> = new Set(
+  Object.entries(DOMAIN_REASONS).flatMap(([condition, reasons]) => reasons.map(reason => `${condition}/${reason}`)),
+);
 /** Of a Domain that Nameplate has not judged yet. */
 const NO_STATE = 'Unknown';
 
@@ -60,9 +64,10 @@ function countDomains({domains, registry}: MetricsParts): void {
     for (const reason of reasons) conditions.set({condition, reason}, 0);
   }
   const count = ({status}: DeepReadonly<Domain>, by: 1 | -1) => {
-    states.inc({state: status?.state ?? NO_STATE}, by);
+    const state = STATES.find(known => known === status?.state) ?? NO_STATE;
+    states.inc({state}, by);
     for (const {type: condition, reason} of status?.conditions ?? []) {
-      if (condition in DOMAIN_REASONS) conditions.inc({condition, reason}, by);
+      if (KNOWN.has(`${condition}/${reason}`)) conditions.inc({condition, reason}, by);
     }
   };
   const counted = new Map<string, DeepReadonly<Domain>>(); // a deletion may show a newer object than was counted

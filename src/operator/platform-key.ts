@@ -10,7 +10,7 @@ import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {PlatformConfig} from './model/config.ts';
-import {DOMAIN_CLAIM, SECRET} from './model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './model/kinds.ts';
 
 interface Secret extends KubeObject {
   type: string;
@@ -68,7 +68,7 @@ async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): 
     new PlatformKeyError(`The platform key, the Secret ${namespace}/${name}, cannot be used:\n  ${text}`);
   let secret = await client.get(kind, {namespace, name}, {signal});
   if (!secret) {
-    if (await hasClaims(client, signal)) throw problem(lostKey(namespace));
+    if (await isInUse(client, signal)) throw problem(lostKey(namespace));
     const data = {[key]: randomBytes(MIN_BYTES).toString('base64')};
     const metadata = {name, namespace};
     const wanted = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data};
@@ -80,17 +80,23 @@ async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): 
   throw problem(`${key} has ${bytes.length} bytes; at least ${MIN_BYTES} random bytes are required`);
 }
 
-/** Whether any account's DNS may depend on a key. */
-async function hasClaims(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+/** Whether names that were derived from a key are in use: a host is held, records were shown, or a Project published. */
+async function isInUse(client: KubeClient, signal: AbortSignal): Promise<boolean> {
   for await (const {items} of client.list(DOMAIN_CLAIM, {pageSize: 1, metadataOnly: true, signal})) {
     if (items.length > 0) return true;
+  }
+  for await (const {items} of client.list(DOMAIN, {signal})) {
+    if (items.some(({status}) => status?.dns?.required?.length)) return true;
+  }
+  for await (const {items} of client.list(PROJECT, {signal})) {
+    if (items.some(({status}) => status?.defaultHost)) return true;
   }
   return false;
 }
 
 function lostKey(namespace: string): string {
   return (
-    'it does not exist, but DomainClaims do. A new key would change the DNS target of every account. ' +
+    'it does not exist, but hosts that depend on it do. A new key would change the DNS target of every account and the default host of every Project. ' +
     `Restore the key from your backup: kubectl apply -n ${namespace} -f platform-key.yaml`
   );
 }

@@ -31,7 +31,7 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
       const context = {...operator, client, signal};
-      const isConclusion = existing !== undefined && isListed(stores, key);
+      const isConclusion = existing !== undefined && isListedByOwner(stores, existing);
       if (!isConclusion) removals.forget('domain', key);
       if (!existing) return done();
       if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
@@ -72,14 +72,21 @@ function admits({removals, stores}: Operator, {metadata, status}: DeepReadonly<D
   return removals.admit({removed: 'domain', key: `${namespace}/${name}`, account, wasHeld});
 }
 
-function isListed({projects}: Stores, key: string): boolean {
-  return projects.byIndex(INDEX.host, key).some(({metadata}) => !metadata.deletionTimestamp);
+/** A Project that never had a place owns no Domain, so listing a host there and removing it elsewhere is a request. */
+function isListedByOwner({projects}: Stores, {metadata}: DeepReadonly<Domain>): boolean {
+  const owners = new Set(metadata.ownerReferences?.map(({uid}) => uid));
+  const listing = projects.byIndex(INDEX.host, `${metadata.namespace}/${metadata.name}`);
+  return listing.some(project => !project.metadata.deletionTimestamp && owners.has(project.metadata.uid ?? ''));
 }
 
-/** Whether the API server, too, has no Project that lists the host. */
-async function isUnlisted({client, signal}: Context, key: string): Promise<boolean> {
+/** Whether the API server, too, has no Project that lists the host, apart from those known to have no place. */
+async function isUnlisted({client, signal, stores}: Context, key: string): Promise<boolean> {
   const [namespace = '', host = ''] = key.split('/');
-  const lists = (project: Project) => !project.metadata.deletionTimestamp && listedHost(project, host) !== undefined;
+  const placeless = new Set(stores.projects.byIndex(INDEX.host, key).map(({metadata}) => metadata.uid));
+  const lists = ({metadata, ...project}: Project) =>
+    !metadata.deletionTimestamp &&
+    !placeless.has(metadata.uid) &&
+    listedHost({metadata, ...project}, host) !== undefined;
   for await (const {items} of client.list(PROJECT, {namespace, signal})) if (items.some(lists)) return false;
   return true;
 }

@@ -46,6 +46,12 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     says: REACHES,
   },
   {
+    attack:
+      'a Gateway of its own with an issuer that is not listed, from which cert-manager would create a Certificate',
+    object: gateway('shim', {}, {annotations: {'cert-manager.io/cluster-issuer': 'somebody'}}),
+    says: 'would not approve a certificate from ClusterIssuer somebody',
+  },
+  {
     attack: 'an HTTPRoute on it and on another Gateway',
     object: manifest('HTTPRoute', 'steal-second', {spec: {parentRefs: [other, PLATFORM], hostnames: [VICTIM]}}),
     says: REACHES,

@@ -145,6 +145,25 @@ test('a Project that loses its place in the plan loses a few Domains, and the re
   expect(await held()).toBe(0);
 });
 
+test('hosts that stay listed only in a Project that never had a place were removed by request', async () => {
+  await start();
+  const tenant = await newDomainTenant(world, 'moves');
+  const hosts = Array.from({length: 4}, (_, index) => tenant.host(`h${index}`));
+  await tenant.label({[LABEL.plan]: 'starter'});
+  await tenant.project({aliases: hosts}, 'first');
+  await tenant.becomesOlder('first');
+  await tenant.project(undefined, 'second');
+  await tenant.becomesOlder('second');
+  await tenant.project({aliases: hosts}, 'third');
+  const existing = () => hosts.filter(host => tenant.domain(host)?.status?.state);
+  await tenant.until('each host has a Domain', () => existing().length === hosts.length);
+  const before = await world.operator().metric('nameplate_own_removals_total');
+  await tenant.project(undefined, 'first');
+  await tenant.until('all are gone', () => existing().length === 0);
+  expect(await held()).toBe(0);
+  expect(await world.operator().metric('nameplate_own_removals_total')).toBe(before);
+});
+
 function routedOf(tenant: DomainTenant, host: string): string | undefined {
   return findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.reason;
 }

@@ -24,6 +24,12 @@ const config = {
   certificates: {issuerRef: {name: 'any'}},
 };
 const logger = pino({level: 'silent'});
+const PUBLISHED = JSON.stringify({
+  apiVersion: 'nameplate.dev/v1alpha1',
+  kind: 'Project',
+  metadata: {name: 'shop', namespace: 'default'},
+  spec: {service: {name: 'shop', port: 80}},
+});
 const CLAIM = JSON.stringify({
   apiVersion: 'nameplate.dev/v1alpha1',
   kind: 'DomainClaim',
@@ -144,6 +150,18 @@ test('where DomainClaims exist, the operator stops until the key is restored fro
   await expect(stored()).rejects.toThrow(/not found/);
   await api.kubectl(...command.replace('platform-key.yaml', backup).split(' '));
   expect(await load()).toEqual(key);
+});
+
+test('where a Project was published, the operator creates no other key, even without claims', async () => {
+  await load();
+  await api.kubectl('delete', 'secret', '-n', namespace, name);
+  const status = {observedGeneration: 1, defaultHost: 'shop-default-aaaaaaaaaa.apps.example.net'};
+  await api.apply(PUBLISHED);
+  const patch = JSON.stringify({status});
+  await api.kubectl('patch', 'project', 'shop', '--subresource=status', '--type=merge', '-p', patch);
+  await expect(load()).rejects.toThrow('Restore the key from your backup');
+  await api.kubectl('delete', 'project', 'shop');
+  expect(await load()).toHaveLength(32);
 });
 
 test('while the API server does not answer, the operator waits, and ends when it is asked to', async () => {

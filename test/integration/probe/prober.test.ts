@@ -89,6 +89,7 @@ describe('a visit', () => {
     {what: 'sends no response', text: ''},
     {what: 'sends half a head', text: 'HTTP/1.1 301 Moved\r\nLocation: '},
     {what: 'sends a head without end', text: `HTTP/1.1 200 OK\r\n${'X-Y: z\r\n'.repeat(10_000)}`},
+    {what: 'switches protocols', text: 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'},
     {what: 'does not speak HTTP', text: 'hello\r\n\r\n'},
   ])('of a server that $what ends at the deadline, without a response', async ({text}) => {
     const address = await listen(edge(sending(text)));
