@@ -15,6 +15,7 @@ import {
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
+import {RELEASE} from '../../support/install.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
@@ -374,7 +375,7 @@ test("if cert-manager's built-in approver is enabled, only the platform team is 
   await world.certManager.approveItself();
   await makeRequest('by-approver', await signingRequest({names: [`DNS:${victim.host('shop')}`]}));
   expect(await decided(mallory, 'by-approver')).toMatchObject({type: 'Approved', reason: 'cert-manager.io'});
-  const want = {ready: true, approvals: true, log: true, events: ['default']}; // the namespace of a process that is not a pod
+  const want = {ready: true, approvals: true, log: true, events: [RELEASE.namespace]};
   await until('it is reported', async () => isDeepStrictEqual(await told(), want)).catch(async () => {
     expect(await told()).toEqual(want);
   });

@@ -4,6 +4,7 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
+import {ManualClock} from '../../../src/base/manual-clock.ts';
 import {gateway, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
 import {publishRoute} from '../../../src/operator/edge/publish.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
@@ -110,7 +111,8 @@ function contextWith(secrets: readonly HostRoute[]) {
     secrets: new Map(secrets.map(({namespace, name}) => [`${namespace}/${name}`, {}])),
     platform: {get: () => undefined, stores: []},
   };
-  return {client, edge, stores, signal: AbortSignal.timeout(60_000)} as unknown as Context;
+  const clock = new ManualClock(Date.now() + 3_600_000); // the Services have been there for long
+  return {client, edge, stores, clock, signal: AbortSignal.timeout(60_000)} as unknown as Context;
 }
 
 test('a ListenerSet waits for its Secret, and for the former holder to be gone', async () => {
