@@ -28,9 +28,11 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const own = self.host('own');
   await self.goLive({primary: own});
   const name = routeName(namespace, own);
+  const [ours] = await listAll(admin, SERVICE, {namespace, labelSelector: `${LABEL.managedBy}=nameplate`});
+  const service = ours?.metadata.name ?? '';
   const [slice] = await listAll(admin, ENDPOINT_SLICE, {
     namespace,
-    labelSelector: `kubernetes.io/service-name=${name}`,
+    labelSelector: `kubernetes.io/service-name=${service}`,
   });
   const elsewhere = [{addresses: ['192.0.2.1'], conditions: {ready: true}}];
   const issuing = [{type: 'Issuing', status: 'True', reason: 'Mine', lastTransitionTime: '2026-01-01T00:00:00Z'}];
@@ -40,7 +42,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
     [INGRESS, name, {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.priority': '9999'}}}],
     [INGRESS, `${name}-http`, {metadata: {labels: {[LABEL.managedBy]: null}}}],
     [MIDDLEWARE, `${name}-https`, {spec: {redirectRegex: {replacement: 'https://evil.test/'}}}],
-    [SERVICE, name, {spec: {type: 'ExternalName', externalName: 'kubernetes.default.svc', selector: null}}],
+    [SERVICE, service, {spec: {type: 'ExternalName', externalName: 'kubernetes.default.svc', selector: null}}],
     [SECRET, name, {data: {'tls.crt': 'AAAA'}}],
     [CERTIFICATE, name, {spec: {dnsNames: [victim.host]}}],
     [CERTIFICATE, name, {status: {conditions: issuing}}, 'status'],
@@ -51,7 +53,8 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
     await expect(changed, `${kind.kind} ${JSON.stringify(change)}`).rejects.toThrow(REFUSED_AS_MANAGED);
   }
   for (const kind of [INGRESS, SERVICE, SECRET, CERTIFICATE]) {
-    await expect(client.delete(kind, {namespace, name}), kind.kind).rejects.toThrow(REFUSED_AS_MANAGED);
+    const key = {namespace, name: kind === SERVICE ? service : name};
+    await expect(client.delete(kind as ResourceType, key), kind.kind).rejects.toThrow(REFUSED_AS_MANAGED);
   }
   const status = {status: {state: 'Live'}};
   const changed = client.patch(DOMAIN, {namespace, name: own}, status, {subresource: 'status'});
