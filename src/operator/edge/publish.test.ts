@@ -32,6 +32,8 @@ let clock: ManualClock;
 let writes: string[];
 let context: Context;
 let put: (object: KubeObject) => void;
+/** What the API server has and no cache shows. */
+let unseen: readonly KubeObject[];
 /** One turn of the sweep for a Service. */
 let sweep: (name: string) => Promise<unknown>;
 
@@ -60,6 +62,7 @@ beforeEach(() => {
     };
     caches.get(object.kind)?.upsert({...object, metadata});
   };
+  unseen = [];
   const client = {
     create: async ({kind}: ResourceType, object: KubeObject) => {
       writes.push(`create ${kind} ${object.metadata.name}`);
@@ -71,6 +74,9 @@ beforeEach(() => {
       const before = caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject;
       put({...before, ...patch, metadata: {...before.metadata, ...patch.metadata}});
       return caches.get(kind)?.get(`${NAMESPACE}/${name}`);
+    },
+    async *list({kind}: ResourceType) {
+      yield {items: [...(caches.get(kind)?.list() ?? []), ...unseen.filter(object => object.kind === kind)]};
     },
     delete: async ({kind}: ResourceType, {name}: {name: string}) => {
       writes.push(`delete ${kind} ${name}`);
@@ -147,6 +153,21 @@ test('a Service is deleted once no route has used it for a minute', async () => 
   await sweep(former);
   await sweep(backendName(NAMESPACE, 'shop', 80));
   expect(writes).toEqual([`delete Service ${former}`]);
+});
+
+test('a Service that a route uses according to the API server is not deleted, whatever the caches show', async () => {
+  const unused = backendName(NAMESPACE, 'shop', 81);
+  put({apiVersion: 'v1', kind: 'Service', metadata: {name: unused, namespace: NAMESPACE}});
+  const service = {name: unused, port: {number: 81}};
+  const rules = [{host: 'a.example.com', http: {paths: [{path: '/', pathType: 'Prefix', backend: {service}}]}}];
+  const metadata = {name: 'np-a', namespace: NAMESPACE};
+  unseen = [{apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata, spec: {rules}} as KubeObject];
+  await sweep(unused);
+  await clock.advance(60_000);
+  expect(await sweep(unused)).toEqual({kind: 'after', ms: 1000});
+  unseen = [];
+  await sweep(unused);
+  expect(writes.filter(write => write.startsWith('delete'))).toEqual([`delete Service ${unused}`]);
 });
 
 test('a Service that a route uses again is not deleted', async () => {
