@@ -210,7 +210,10 @@ test('`helm test` succeeds if both programs are ready, and fails if one is not',
 });
 
 test('a series of a Domain keeps its namespace, besides that of the pod', async () => {
-  const found = await until('the series are there', () => prometheus.query('nameplate_domain_info{state="Degraded"}'));
+  const found = await until('a Domain is Degraded in Prometheus', async () => {
+    const series = await prometheus.query('nameplate_domain_info{state="Degraded"}');
+    return series.length > 0 ? series : undefined;
+  });
   expect(found.map(({labels}) => labels.namespace)).toEqual([expect.stringMatching(/^drifting-/)]);
 });
 
