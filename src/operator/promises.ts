@@ -69,9 +69,9 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
 /** Solvers with which one tenant can stop everyone's certificates; each text continues after the issuer's name. */
 const SOLVER_PROBLEMS = {
   takesNodePorts:
-    "gives each HTTP-01 solver a node port, and a tenant can use up the cluster's node ports: then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
+    "gives each HTTP-01 solver a node port. A tenant can use up the cluster's node ports, and then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
   followsCnames:
-    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST, and a tenant whose name servers answer with one CNAME after another can occupy all its workers: then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
+    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST. A tenant whose name servers always answer with another CNAME can occupy all its workers, and then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
 } as const;
 
 export function issuerProblems(

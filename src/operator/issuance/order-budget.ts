@@ -80,7 +80,7 @@ interface Queue {
   readonly account: string;
   /** When the order that has waited longest in this queue began to wait. */
   readonly sinceMs: number;
-  /** Decides between queues that are equal otherwise. */
+  /** Breaks ties between queues. */
   readonly index: number;
   orders: WaitingOrder[];
 }
@@ -137,7 +137,7 @@ function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Bud
   return beyond;
 }
 
-/** A queue as it was when it took its place in the line. */
+/** The state of a queue when it was added to the heap. */
 interface Place {
   readonly queue: Queue;
   readonly had: number;
@@ -204,7 +204,7 @@ class Line {
       const isCurrent = this.#places.get(queue) === place;
       if (isCurrent && !hasRoom(had, room)) return undefined; // the others had as many, or more
       const found = isCurrent ? this.#ledger.firstOf(queue) : undefined;
-      // Not "equal": a request without a time has NaN, and the line must move on.
+      // Not "equal": a request without a time has NaN, and the other orders must not wait for it.
       if (found?.order && !(found.order.sinceMs > sinceMs)) return {order: found.order, queue};
       heap.removeFirst();
       if (found?.order) this.#add(queue, found.order.sinceMs);
