@@ -1,7 +1,6 @@
 /** The API group, and every label and annotation that Nameplate reads or writes. */
 export const GROUP = 'nameplate.dev';
-export const VERSION = 'v1alpha1';
-export const API_VERSION = `${GROUP}/${VERSION}`;
+export const API_VERSION = `${GROUP}/v1alpha1`;
 
 /** Server-side apply: the one field manager of the operator. */
 export const FIELD_MANAGER = 'nameplate';

@@ -7,7 +7,7 @@ import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {resourceType} from '../runtime/kube/object.ts';
 import type {OperatorConfig} from './model/config.ts';
 import type {Issuer} from './model/kinds.ts';
 
@@ -16,13 +16,7 @@ const OLDEST_CERT_MANAGER = '1.18.0';
 /** Earlier versions put the path of an Ingress into their rules without quotes (traefik/traefik 11d251415a). */
 const OLDEST_TRAEFIK = '3.6.11';
 
-const CRD: ResourceType<KubeObject> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-};
+const CRD = resourceType('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', 'cluster');
 
 export interface PromiseParts {
   readonly config: OperatorConfig;

@@ -1,11 +1,9 @@
 /** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
+import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import {judge, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
 import {type Address, type Answer, visit} from './visit.ts';
-
-export type ProbeResult = CheckResult<ProbeVerdict>;
 
 export interface ProbeSettings {
   /** How often a host is probed if there are few. */
