@@ -61,6 +61,8 @@ describe('the tree', () => {
     expect(blockerOf(domain('d.example.com', 'Live', [off]))).toBeUndefined();
     expect(blockerOf(domain('d.example.com', 'Unverified', [off]))).toBe(off);
     expect(blockerOf(domain('d.example.com', 'Live', [off, missing]))).toBe(missing);
+    const shown = condition('Claimed', 'False', 'Ready', 'the reason of Ready');
+    expect(blockerOf(domain('d.example.com', 'Unverified', [missing, shown]))).toBe(shown);
   });
 
   test('shows a Domain whose Project does not exist, and one that the operator has not seen', () => {

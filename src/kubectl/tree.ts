@@ -21,12 +21,17 @@ const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
 export const colored: Style = (color, text) => styleText(color, text, {stream: process.stdout, validateStream: true});
 export const plain: Style = (_, text) => text;
 
-/** The first step of the reconcile that is not done. What is Unknown does not matter where the whole is Ready. */
+/**
+ * The step that waits: of several, the one whose reason the operator shows as the reason of Ready. What is Unknown does
+ * not matter if the whole is Ready.
+ */
 export function blockerOf({status}: DeepReadonly<Domain | Project>): DeepReadonly<Condition> | undefined {
   const conditions: readonly DeepReadonly<Condition>[] = status?.conditions ?? [];
-  const isReady = findCondition(conditions, 'Ready')?.status === 'True';
+  const ready = findCondition(conditions, 'Ready');
+  const isReady = ready?.status === 'True';
   const steps = conditions.filter(({type}) => !SUMMARIES.has(type));
-  return steps.find(({status: done}) => done === 'False' || (done === 'Unknown' && !isReady));
+  const waiting = steps.filter(({status: done}) => done === 'False' || (done === 'Unknown' && !isReady));
+  return waiting.find(({reason}) => reason === ready?.reason) ?? waiting[0];
 }
 
 export interface Overview {
