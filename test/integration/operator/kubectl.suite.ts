@@ -40,7 +40,7 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const hidden = await kubectl(asTenant, 'why', host);
     expect(hidden.code).toBe(1);
     expect(hidden.stdout).toContain('It waits at Claimed: HeldByAnotherAccount.');
-    expect(hidden.stdout).not.toContain(holder.namespace);
+    expect(hidden.stdout).not.toContain(`namespace ${holder.namespace}`);
     expect((await kubectl(asPlatform, 'why', host)).stdout).toContain(
       `The namespace ${holder.namespace} holds the host`,
     );
