@@ -47,6 +47,7 @@ export default defineConfig([
   program('operator'),
   program('check'),
   program('review'),
+  program('kubectl-nameplate'),
   program('messages'),
   // The thread of the store: a thread starts from a file of its own.
   program('messages-store', 'src/messages/store/sqlite/worker.ts'),

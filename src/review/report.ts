@@ -1,4 +1,5 @@
 /** Prints the review, as text or JSON. */
+import {printable} from '../base/printable.ts';
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 
@@ -18,7 +19,7 @@ export function printed(review: Review): string {
     notes.length > 0 && notes.map(note => `Note: ${note}\n`).join(''),
     summary(review),
   ];
-  return sections.filter(Boolean).map(safe).join('\n');
+  return printable(sections.filter(Boolean).join('\n'));
 }
 
 const OF_PLATFORM =
@@ -49,11 +50,6 @@ function summary({objects, findings, unjudged}: Review): string {
   );
   const judged = `${objects.byPolicies} objects by the admission policies, ${objects.byApprover} by the approval rules`;
   return [`Judged ${judged}: ${findings.length} findings, ${unjudged.length} not judged.\n`, ...lines].join('');
-}
-
-/** Tenants choose most of the output, so it must not be able to control the terminal. */
-function safe(text: string | false): string {
-  return `${text}`.replace(/[^\P{C}\n]/gu, '\ufffd');
 }
 
 export function asJson(review: Review): string {

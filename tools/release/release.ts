@@ -20,7 +20,12 @@ import {file, writeTar} from './tar.ts';
 const repository = join(import.meta.dirname, '../..');
 /** As a container engine completes `nameplate`, the default of the chart. */
 const IMAGE = 'docker.io/library/nameplate';
-const CLI = ['check', 'review'];
+/** By command: the program. */
+const CLI: Readonly<Record<string, string>> = {
+  'kubectl-nameplate': 'kubectl-nameplate',
+  'nameplate-check': 'check',
+  'nameplate-review': 'review',
+};
 /** Those that the chart requires. */
 const SETTINGS = {
   'config.platform.baseDomain': 'apps.example.net',
@@ -65,7 +70,7 @@ async function main(): Promise<void> {
 /** For `npm install --global FILE`. */
 async function packageCli({version, epoch}: Source): Promise<Buffer> {
   const names = (await readdir(join(repository, 'dist'))).filter(name =>
-    CLI.some(program => name.startsWith(`${program}.`)),
+    Object.values(CLI).some(program => name.startsWith(`${program}.`)),
   );
   const manifest = {
     name: 'nameplate',
@@ -74,7 +79,7 @@ async function packageCli({version, epoch}: Source): Promise<Buffer> {
     license: 'Apache-2.0',
     type: 'module',
     engines: {node: '>=26'},
-    bin: Object.fromEntries(CLI.map(name => [`nameplate-${name}`, `${name}.mjs`])),
+    bin: Object.fromEntries(Object.entries(CLI).map(([command, program]) => [command, `${program}.mjs`])),
   };
   const read = (path: string) => readFile(join(repository, path));
   const entries = [

@@ -1,0 +1,197 @@
+#!/usr/bin/env node
+/** `kubectl nameplate`: shows what the operator has reported, and what to do next. */
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {extname, join} from 'node:path';
+import {parseArgs} from 'node:util';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {printable} from '../base/printable.ts';
+import {type Desk, EXIT, findDomain, records, status, verify, why} from '../kubectl/commands.ts';
+import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
+import {colored} from '../kubectl/tree.ts';
+import {createKubeClient} from '../runtime/kube/http-client.ts';
+import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
+
+const USAGE = `Usage: kubectl nameplate COMMAND [options]
+
+  status [PROJECT]   Projects with their Domains; what waits comes first
+  why HOST           at which step HOST waits, what to do, and who holds it if you may read DomainClaims
+  records [HOST]     the DNS records to create
+  verify HOST        check the DNS of HOST now, and explain the result
+  check HOST         the operator's DNS verdict from where you are (nameplate-check; options after --)
+  review             check existing objects against the rules (nameplate-review; options after --)
+  completion         the script kubectl_complete-nameplate; put it into your PATH
+
+  -n, --namespace NAME  default: the namespace of the kubeconfig's context
+  -A, --all-namespaces  all namespaces
+  -o, --output FORMAT   json; for records also table (default), zone, terraform, or external-dns
+  --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
+  --timeout SECONDS     how long verify waits, default 60
+  --help                print this help
+
+Exit codes: 0 done, 1 something waits, 2 wrong usage, 3 failed.
+`;
+const NAME = 'kubectl nameplate';
+const USER_AGENT = 'kubectl-nameplate';
+const COMMANDS = ['status', 'why', 'records', 'verify', 'check', 'review', 'completion'];
+const COMPLETION = `#!/bin/sh
+# https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
+exec kubectl nameplate __complete "$@"
+`;
+
+class UsageError extends Error {}
+
+interface Invocation {
+  readonly command: string;
+  readonly name: string | undefined;
+  /** After `--`. */
+  readonly rest: readonly string[];
+  readonly namespace: string | undefined;
+  readonly isEverywhere: boolean;
+  readonly output: string | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly timeoutMs: number;
+}
+
+function parseInvocation(argv: readonly string[]): Invocation | 'help' {
+  const end = argv.indexOf('--');
+  const [own, rest] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
+  const {values, positionals} = parseArgs({
+    args: [...own],
+    allowPositionals: true,
+    options: {
+      namespace: {type: 'string', short: 'n'},
+      'all-namespaces': {type: 'boolean', short: 'A', default: false},
+      output: {type: 'string', short: 'o'},
+      kubeconfig: {type: 'string'},
+      timeout: {type: 'string', default: '60'},
+      help: {type: 'boolean', short: 'h', default: false},
+    },
+  });
+  if (values.help) return 'help';
+  const [command, name, ...more] = positionals;
+  if (command === undefined || !COMMANDS.includes(command)) throw new UsageError(`give one of: ${COMMANDS.join(', ')}`);
+  if (more.length > 0) throw new UsageError(`${command} takes one name at most`);
+  if (['why', 'verify', 'check'].includes(command) && name === undefined)
+    throw new UsageError(`${command} needs a HOST`);
+  const seconds = Number(values.timeout);
+  if (!(seconds > 0)) throw new UsageError('--timeout must be a number of seconds');
+  const formats: readonly string[] = command === 'records' ? FORMATS : ['json'];
+  if (values.output !== undefined && !formats.includes(values.output)) {
+    throw new UsageError(`--output must be ${formats.join(', ')}`);
+  }
+  const {namespace, 'all-namespaces': isEverywhere, output, kubeconfig} = values;
+  return {command, name, rest, namespace, isEverywhere, output, kubeconfig, timeoutMs: seconds * 1000};
+}
+
+async function run(invocation: Invocation): Promise<number> {
+  const {command, name, rest, kubeconfig, output} = invocation;
+  if (command === 'completion') {
+    process.stdout.write(COMPLETION);
+    return EXIT.done;
+  }
+  if (command === 'review') return await start('review', rest);
+  const client = createKubeClient({
+    ...(kubeconfig !== undefined && {kubeconfig}),
+    userAgent: USER_AGENT,
+    fieldManager: USER_AGENT,
+    registry: new Registry(),
+    logger: pino({level: 'silent'}),
+  });
+  try {
+    const desk = deskFor(invocation, client);
+    if (command === 'status') return await status(desk, name);
+    if (command === 'records') return await records(desk, name, (output ?? 'table') as Format);
+    const host = (name ?? '').toLowerCase().replace(/\.$/, '');
+    if (command === 'why') return await why(desk, host);
+    if (command === 'verify') return await verify(desk, host);
+    return await check(desk, host, rest);
+  } finally {
+    await client.close();
+  }
+}
+
+function deskFor({namespace, isEverywhere, kubeconfig, output, timeoutMs}: Invocation, client: Desk['client']): Desk {
+  const here = () => namespace ?? loadClusterAccess(kubeconfig).namespace ?? 'default';
+  return {
+    client,
+    namespace: isEverywhere ? undefined : here(),
+    style: colored,
+    isJson: output === 'json',
+    signal: AbortSignal.timeout(timeoutMs),
+    print: text => process.stdout.write(text),
+    tell: text => process.stderr.write(text),
+  };
+}
+
+/** Fills in what the Domain says, so that nobody has to copy it. */
+async function check(desk: Desk, host: string, rest: readonly string[]): Promise<number> {
+  const found = recordsOf([await findDomain(desk, host)]);
+  const target = found.find(({type}) => type !== 'TXT')?.value;
+  const txt = found.find(({type}) => type === 'TXT')?.value;
+  const known = [...(target ? ['--target', target] : []), ...(txt ? ['--txt', txt] : [])];
+  return await start('check', [host, ...known, ...(desk.isJson ? ['--json'] : []), ...rest]);
+}
+
+/** The other programs are installed beside this one. */
+async function start(program: string, args: readonly string[]): Promise<number> {
+  const file = join(import.meta.dirname, `${program}${extname(import.meta.filename)}`);
+  const [code] = await once(spawn(process.execPath, [file, ...args], {stdio: 'inherit'}), 'exit');
+  return code ?? EXIT.failed;
+}
+
+/** For kubectl: a line for each word, then the directive "no file names". */
+async function complete(words: readonly string[]): Promise<number> {
+  const typed = words.filter(word => !word.startsWith('-'));
+  const candidates = typed.length > 1 ? await hosts().catch(() => []) : COMMANDS;
+  const matching = candidates.filter(word => word.startsWith(words.at(-1) ?? ''));
+  process.stdout.write([...matching, ':4', ''].join('\n'));
+  return EXIT.done;
+}
+
+async function hosts(): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const argv = {command: 'status', name: undefined, rest: [], namespace: undefined, isEverywhere: false};
+  const client = createKubeClient({
+    userAgent: USER_AGENT,
+    fieldManager: USER_AGENT,
+    registry: new Registry(),
+    logger: pino({level: 'silent'}),
+  });
+  try {
+    const desk = deskFor({...argv, output: 'json', kubeconfig: undefined, timeoutMs: 2000}, client);
+    await status({...desk, print: text => lines.push(text)}, undefined);
+  } finally {
+    await client.close();
+  }
+  const {domains} = JSON.parse(lines.join('')) as {domains: {spec: {host: string}}[]};
+  return domains.map(({spec}) => spec.host);
+}
+
+function report(error: unknown, more = ''): void {
+  process.stderr.write(`${NAME}: ${printable(error instanceof Error ? error.message : String(error))}\n${more}`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  if (argv[0] === '__complete') return await complete(argv.slice(1));
+  let invocation: Invocation | 'help';
+  try {
+    invocation = parseInvocation(argv);
+  } catch (error) {
+    report(error, `\n${USAGE}`);
+    return EXIT.usage;
+  }
+  if (invocation === 'help') {
+    process.stdout.write(USAGE);
+    return EXIT.done;
+  }
+  try {
+    return await run(invocation);
+  } catch (error) {
+    report(error);
+    return EXIT.failed;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,134 @@
+/** The commands of `kubectl nameplate`. Each reads what the operator has reported; `verify` also requests a check. */
+import {setTimeout as delay} from 'node:timers/promises';
+import {timestamp} from '../api/conditions.ts';
+import {ANNOTATION} from '../api/names.ts';
+import {printable} from '../base/printable.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain, PROJECT} from '../operator/model/kinds.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import {ApiError} from '../runtime/kube/errors.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {type Format, printRecords, recordsOf} from './records.ts';
+import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts';
+
+export const EXIT = {done: 0, waits: 1, usage: 2, failed: 3} as const;
+
+/** What a command works with. */
+export interface Desk {
+  readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>;
+  /** Undefined: all namespaces. */
+  readonly namespace: string | undefined;
+  readonly style: Style;
+  readonly isJson: boolean;
+  readonly signal: AbortSignal;
+  readonly print: (text: string) => void;
+  /** Progress, which is not part of the output. */
+  readonly tell: (text: string) => void;
+}
+
+/** There is nothing to show, or not exactly one of it. */
+export class NotFoundError extends Error {
+  override readonly name = 'NotFoundError';
+}
+
+async function listAll<T extends KubeObject>(
+  {client, namespace, signal}: Desk,
+  resource: ResourceType<T>,
+): Promise<T[]> {
+  const items: T[] = [];
+  const within = namespace === undefined ? {} : {namespace};
+  for await (const page of client.list(resource, {...within, signal})) items.push(...page.items.map(cleaned));
+  return items;
+}
+
+/** Prints each Project with its Domains. `name`: only this Project. */
+export async function status(desk: Desk, name: string | undefined): Promise<number> {
+  const [allProjects, allDomains] = await Promise.all([listAll(desk, PROJECT), listAll(desk, DOMAIN)]);
+  const projects = allProjects.filter(({metadata}) => name === undefined || metadata.name === name);
+  const domains = allDomains.filter(({spec}) => name === undefined || spec.projectRef.name === name);
+  if (projects.length === 0 && domains.length === 0) {
+    throw new NotFoundError(
+      name === undefined ? `no Projects in ${place(desk)}` : `no Project ${name} in ${place(desk)}`,
+    );
+  }
+  if (desk.isJson) desk.print(`${JSON.stringify({projects, domains}, null, 2)}\n`);
+  else desk.print(printTree({projects, domains}, desk.style));
+  return [...projects, ...domains].some(blockerOf) ? EXIT.waits : EXIT.done;
+}
+
+/** Prints the required DNS records of one host, or of all. */
+export async function records(desk: Desk, host: string | undefined, format: Format): Promise<number> {
+  const domains = host === undefined ? await listAll(desk, DOMAIN) : [await findDomain(desk, host)];
+  const found = recordsOf(domains);
+  if (found.length === 0) throw new NotFoundError('the operator has not reported any required records yet');
+  desk.print(printRecords(found, desk.isJson ? 'json' : format));
+  return EXIT.done;
+}
+
+/** Says at which step a host waits, and who holds it. */
+export async function why(desk: Desk, host: string): Promise<number> {
+  const domain = await findDomain(desk, host);
+  const holder = await holderOf(desk, host);
+  if (desk.isJson) {
+    const claim = typeof holder === 'object' ? {claim: holder.spec} : {};
+    desk.print(`${JSON.stringify({host, blocker: blockerOf(domain) ?? null, ...claim}, null, 2)}\n`);
+  } else {
+    desk.print(printWhy(domain, holder, desk.style));
+  }
+  return blockerOf(domain) ? EXIT.waits : EXIT.done;
+}
+
+/** Only the platform team may read claims. */
+async function holderOf({client, signal}: Desk, host: string): Promise<Holder> {
+  try {
+    return cleaned(await client.get(DOMAIN_CLAIM, {name: host}, {signal})) ?? 'none';
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return 'hidden';
+    throw error;
+  }
+}
+
+const POLL_MS = 500;
+
+/** Requests a check of a host's DNS now, waits for its result, and explains it. */
+export async function verify(desk: Desk, host: string): Promise<number> {
+  const {client, signal, tell} = desk;
+  const {metadata} = await findDomain(desk, host);
+  const {namespace = '', name} = metadata;
+  const token = timestamp(Date.now());
+  const annotations = {[ANNOTATION.verifyRequestedAt]: token};
+  await client.patch(DOMAIN, {namespace, name}, {metadata: {annotations}}, {signal});
+  tell(`Requested a check of ${host}. Waiting for the operator.\n`);
+  for (;;) {
+    const domain = await client.get(DOMAIN, {namespace, name}, {signal});
+    if (!domain) throw new NotFoundError(`the Domain ${name} was deleted`);
+    if (domain.status?.lastHandledVerifyRequest === token) return await why(desk, host);
+    await delay(POLL_MS, undefined, {signal});
+  }
+}
+
+export async function findDomain(desk: Desk, host: string): Promise<DeepReadonly<Domain>> {
+  const {client, namespace, signal} = desk;
+  const found =
+    namespace === undefined
+      ? (await listAll(desk, DOMAIN)).filter(({metadata}) => metadata.name === host)
+      : [cleaned(await client.get(DOMAIN, {namespace, name: host}, {signal}))];
+  const [domain, ...others] = found;
+  if (!domain)
+    throw new NotFoundError(`no Domain ${host} in ${place(desk)}. List the host in spec.domains of a Project.`);
+  if (others.length > 0) {
+    const namespaces = found.map(each => each?.metadata.namespace).join(', ');
+    throw new NotFoundError(`Domains named ${host} exist in ${namespaces}. Choose one with --namespace.`);
+  }
+  return domain;
+}
+
+/** Tenants, and the DNS servers of strangers, choose much of what is printed. */
+function cleaned<T>(object: T): T {
+  if (object === undefined) return object;
+  const text = (_: string, value: unknown) => (typeof value === 'string' ? printable(value) : value);
+  return JSON.parse(JSON.stringify(object), text) as T;
+}
+
+function place({namespace}: Desk): string {
+  return namespace === undefined ? 'any namespace' : `the namespace ${namespace}`;
+}

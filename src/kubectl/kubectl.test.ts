@@ -1,0 +1,166 @@
+import {describe, expect, test} from 'vitest';
+import type {Condition} from '../api/conditions.ts';
+import type {Domain, Project} from '../operator/model/kinds.ts';
+import {printRecords, recordsOf} from './records.ts';
+import {blockerOf, plain, printTree, printWhy} from './tree.ts';
+
+const at = '2026-11-01T10:00:00Z';
+const condition = (type: string, status: Condition['status'], reason: string, message: string): Condition => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime: at,
+});
+const base = {apiVersion: 'nameplate.dev/v1alpha1'};
+const project: Project = {
+  ...base,
+  kind: 'Project',
+  metadata: {name: 'shop', namespace: 'team'},
+  spec: {service: {name: 'shop', port: 80}},
+  status: {url: 'https://www.example.com/', conditions: [condition('Ready', 'True', 'Ready', 'ready')]},
+};
+
+function domain(host: string, state: 'Live' | 'Unverified', more: Condition[] = [], of = 'shop'): Domain {
+  const accepted = condition('Accepted', 'True', 'Accepted', 'The host belongs to Project shop.');
+  return {
+    ...base,
+    kind: 'Domain',
+    metadata: {name: host, namespace: 'team'},
+    spec: {host, projectRef: {name: of}},
+    status: {
+      state,
+      conditions: [accepted, ...more, condition('Ready', state === 'Live' ? 'True' : 'False', 'Ready', 'summary')],
+    },
+  };
+}
+const missing = condition(
+  'DNSVerified',
+  'False',
+  'RecordMissing',
+  'Create the record a.example.com CNAME t.example.net.',
+);
+const live = domain('www.example.com', 'Live', [condition('DNSVerified', 'True', 'Verified', 'verified')]);
+const waiting = domain('a.example.com', 'Unverified', [missing]);
+
+describe('the tree', () => {
+  test('names the step that waits, and puts what waits first', () => {
+    expect(
+      printTree({projects: [project], domains: [live, waiting]}, plain),
+    ).toBe(`Project team/shop  https://www.example.com/
+├─ a.example.com  Unverified
+│    DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.
+│    done: Accepted
+└─ www.example.com  Live
+     done: Accepted, DNSVerified
+`);
+  });
+
+  test('a step that is unknown matters only if the host is not ready', () => {
+    const off = condition('Probed', 'Unknown', 'NotProbed', 'Probes are off.');
+    expect(blockerOf(domain('d.example.com', 'Live', [off]))).toBeUndefined();
+    expect(blockerOf(domain('d.example.com', 'Unverified', [off]))).toBe(off);
+    expect(blockerOf(domain('d.example.com', 'Live', [off, missing]))).toBe(missing);
+    const shown = condition('Claimed', 'False', 'Ready', 'the reason of Ready');
+    expect(blockerOf(domain('d.example.com', 'Unverified', [missing, shown]))).toBe(shown);
+  });
+
+  test('shows a Domain whose Project does not exist, and one that the operator has not seen', () => {
+    const alone = domain('b.example.com', 'Unverified', [missing], 'gone');
+    const {status: _, ...fresh} = domain('c.example.com', 'Live', [], 'gone');
+    const text = printTree({projects: [], domains: [alone, fresh]}, plain);
+    expect(text).toContain('Domains without their Project\n├─ b.example.com  Unverified');
+    expect(text).toContain('└─ c.example.com  not seen yet');
+  });
+});
+
+describe('why', () => {
+  const claim = (namespace: string, releasedAt?: string) => ({
+    ...base,
+    kind: 'DomainClaim',
+    metadata: {name: 'a.example.com'},
+    spec: {namespace, account: 'acme', claimedAt: at, uid: 'u', ...(releasedAt && {releasedAt})} as never,
+  });
+
+  test.each([
+    ['hidden', undefined],
+    ['none', 'Nobody holds the host.'],
+    [claim('other'), 'The namespace other holds the host, for account acme.'],
+    [claim('team'), 'This namespace holds the host, for account acme.'],
+    [claim('team', at), `Nobody holds the host: team released it at ${at}.`],
+  ] as const)('says who holds the host: %o', (holder, says) => {
+    const expected = [
+      'a.example.com (team, Project shop) is Unverified.',
+      'It waits at DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.',
+      `  Not done since ${at}.`,
+      ...(says === undefined ? [] : [says]),
+    ];
+    expect(printWhy(waiting, holder, plain)).toBe(`${expected.join('\n')}\n`);
+  });
+
+  test('says so if nothing waits', () => {
+    expect(printWhy(live, 'hidden', plain)).toContain('It waits for nothing.');
+  });
+});
+
+describe('the records', () => {
+  const required = [
+    {type: 'CNAME', name: 'www.example.co.uk', label: 'www', value: 't.edge.example.net', ttl: 3600},
+    {type: 'ALIAS', name: 'example.co.uk', label: '@', value: 't.edge.example.net', ttl: 3600},
+    {type: 'TXT', name: '_nameplate.example.co.uk', label: '_nameplate', value: 'to"k\\en', ttl: 3600},
+  ];
+  const records = recordsOf([
+    {...waiting, status: {dns: {required}}},
+    {...waiting, status: {dns: {required}}},
+  ]);
+
+  test('each is printed once', () => {
+    expect(printRecords(records, 'table')).toBe(`TYPE   NAME                      IN A FORM   VALUE               TTL
+CNAME  www.example.co.uk         www         t.edge.example.net  3600
+ALIAS  example.co.uk             @           t.edge.example.net  3600
+TXT    _nameplate.example.co.uk  _nameplate  to"k\\en             3600
+`);
+    expect(JSON.parse(printRecords(records, 'json'))).toEqual(required);
+  });
+
+  test('as a zone file', () => {
+    expect(printRecords(records, 'zone')).toBe(`www.example.co.uk. 3600 IN CNAME t.edge.example.net.
+; example.co.uk. is a feature of the DNS provider, not a record type. Create it there: ALIAS t.edge.example.net.
+_nameplate.example.co.uk. 3600 IN TXT "to\\"k\\\\en"
+`);
+  });
+
+  test('for Terraform, in the zone of the registrable domain', () => {
+    expect(printRecords(records, 'terraform')).toBe(`resource "dns_cname_record" "nameplate_www_example_co_uk" {
+  zone  = "example.co.uk."
+  name  = "www"
+  cname = "t.edge.example.net."
+  ttl   = 3600
+}
+
+# example.co.uk is a feature of the DNS provider, not a record type. Create it there: ALIAS t.edge.example.net
+
+resource "dns_txt_record_set" "nameplate__nameplate_example_co_uk" {
+  zone  = "example.co.uk."
+  name  = "_nameplate"
+  txt   = ["to\\"k\\\\en"]
+  ttl   = 3600
+}
+`);
+  });
+
+  test('for external-dns', () => {
+    expect(printRecords(records, 'external-dns')).toContain(`kind: DNSEndpoint
+metadata:
+  name: nameplate
+spec:
+  endpoints:
+    - dnsName: www.example.co.uk
+      recordType: CNAME
+      recordTTL: 3600
+      targets:
+        - t.edge.example.net
+    - dnsName: example.co.uk
+      recordType: CNAME`);
+  });
+});

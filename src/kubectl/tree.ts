@@ -1,0 +1,125 @@
+/** `kubectl nameplate status` and `why`: what waits, and who must do something, from what the operator has reported. */
+import {type InspectColor, styleText} from 'node:util';
+import {type Condition, findCondition} from '../api/conditions.ts';
+import type {Domain, DomainClaim, Project} from '../operator/model/kinds.ts';
+import type {DeepReadonly} from '../runtime/kube/object.ts';
+
+type State = NonNullable<NonNullable<Domain['status']>['state']>;
+export type Style = (color: InspectColor, text: string) => string;
+
+const COLORS: Readonly<Record<State, InspectColor>> = {
+  Blocked: 'red',
+  Unverified: 'yellow',
+  Verified: 'yellow',
+  Live: 'green',
+  Degraded: 'magenta',
+};
+/** They only summarize the others. */
+const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
+
+/** Plain if the output is not a terminal, or if NO_COLOR is set. */
+export const colored: Style = (color, text) => styleText(color, text, {stream: process.stdout, validateStream: true});
+export const plain: Style = (_, text) => text;
+
+/**
+ * The step that waits: of several, the one whose reason the operator shows as the reason of Ready. What is Unknown does
+ * not matter if the whole is Ready.
+ */
+export function blockerOf({status}: DeepReadonly<Domain | Project>): DeepReadonly<Condition> | undefined {
+  const conditions: readonly DeepReadonly<Condition>[] = status?.conditions ?? [];
+  const ready = findCondition(conditions, 'Ready');
+  const isReady = ready?.status === 'True';
+  const steps = conditions.filter(({type}) => !SUMMARIES.has(type));
+  const waiting = steps.filter(({status: done}) => done === 'False' || (done === 'Unknown' && !isReady));
+  return waiting.find(({reason}) => reason === ready?.reason) ?? waiting[0];
+}
+
+export interface Overview {
+  readonly projects: readonly DeepReadonly<Project>[];
+  readonly domains: readonly DeepReadonly<Domain>[];
+}
+
+/** A Project, its Domains, and their steps. What waits comes first. */
+export function printTree({projects, domains}: Overview, style: Style): string {
+  const of = (project: DeepReadonly<Project>) =>
+    domains.filter(
+      ({metadata, spec}) =>
+        metadata.namespace === project.metadata.namespace && spec.projectRef.name === project.metadata.name,
+    );
+  const listed = new Set(projects.flatMap(of));
+  const rest = domains.filter(domain => !listed.has(domain));
+  const blocks = projects.map(project => projectBlock(project, of(project), style));
+  if (rest.length > 0) blocks.push(['Domains without their Project', ...branches(rest, style)]);
+  return blocks.map(lines => `${lines.join('\n')}\n`).join('\n');
+}
+
+function projectBlock(
+  project: DeepReadonly<Project>,
+  domains: readonly DeepReadonly<Domain>[],
+  style: Style,
+): readonly string[] {
+  const {metadata, status} = project;
+  const blocker = blockerOf(project);
+  return [
+    `Project ${metadata.namespace}/${metadata.name}  ${status?.url ?? style('yellow', 'not published yet')}`,
+    ...(blocker ? [`  ${stepLine(blocker, style)}`] : []),
+    ...branches(domains, style),
+  ];
+}
+
+function branches(domains: readonly DeepReadonly<Domain>[], style: Style): string[] {
+  const isDone = (domain: DeepReadonly<Domain>) => (blockerOf(domain) ? 0 : 1);
+  const sorted = [...domains].sort((a, b) => isDone(a) - isDone(b) || (a.spec.host < b.spec.host ? -1 : 1));
+  return sorted.flatMap((domain, index) => {
+    const isLast = index === sorted.length - 1;
+    const [head = '', ...steps] = domainLines(domain, style);
+    return [`${isLast ? '└─' : '├─'} ${head}`, ...steps.map(step => `${isLast ? '  ' : '│ '}   ${step}`)];
+  });
+}
+
+function domainLines(domain: DeepReadonly<Domain>, style: Style): readonly string[] {
+  const {spec, status} = domain;
+  const state = status?.state;
+  const redirect = spec.redirect ? ` → ${spec.redirect.to}` : '';
+  const head = `${spec.host}${redirect}  ${state ? style(COLORS[state], state) : style('yellow', 'not seen yet')}`;
+  const blocker = blockerOf(domain);
+  const done = (status?.conditions ?? []).filter(({type, status: held}) => held === 'True' && !SUMMARIES.has(type));
+  const expires = status?.certificate?.notAfter;
+  return [
+    head,
+    ...(blocker ? [stepLine(blocker, style)] : []),
+    ...(done.length > 0 ? [style('dim', `done: ${done.map(({type}) => type).join(', ')}`)] : []),
+    ...(expires ? [style('dim', `certificate until ${expires}`)] : []),
+  ];
+}
+
+function stepLine({type, reason, message}: DeepReadonly<Condition>, style: Style): string {
+  return `${style('bold', `${type}: ${reason}.`)} ${message}`;
+}
+
+/** What `why` knows of the claim. A tenant may not read claims, because they name other accounts. */
+export type Holder = DeepReadonly<DomainClaim> | 'none' | 'hidden';
+
+/** Which step waits, what to do, and who holds the host. */
+export function printWhy(domain: DeepReadonly<Domain>, holder: Holder, style: Style): string {
+  const {metadata, spec, status} = domain;
+  const blocker = blockerOf(domain);
+  const since = blocker ? ` since ${blocker.lastTransitionTime}` : '';
+  const lines = [
+    `${spec.host} (${metadata.namespace}, Project ${spec.projectRef.name}) is ${status?.state ?? 'not seen by the operator yet'}.`,
+    blocker ? `It waits at ${stepLine(blocker, style)}` : 'It waits for nothing.',
+    ...(blocker ? [`  ${blocker.status === 'Unknown' ? 'Unknown' : 'Not done'}${since}.`] : []),
+    ...holderLines(holder, metadata.namespace),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function holderLines(holder: Holder, namespace: string | undefined): readonly string[] {
+  if (holder === 'hidden') return [];
+  if (holder === 'none') return ['Nobody holds the host.'];
+  const {spec} = holder;
+  if (spec.releasedAt !== undefined)
+    return [`Nobody holds the host: ${spec.namespace} released it at ${spec.releasedAt}.`];
+  const whose = spec.namespace === namespace ? 'This namespace' : `The namespace ${spec.namespace}`;
+  return [`${whose} holds the host, for account ${spec.account}.`];
+}

@@ -1,0 +1,92 @@
+/** The program `kubectl nameplate`, as a tenant and as the platform team run it. */
+import {execFile} from 'node:child_process';
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
+import type {OperatorWorld} from './operator-world.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../../src/bin/kubectl-nameplate.ts');
+const ACCOUNT = 'person';
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function kubectlSuite(world: () => OperatorWorld): void {
+  test('a tenant sees what waits and why; only the platform team sees who holds a host', async () => {
+    const {tenant: holder, host} = await newLiveTenant(world(), 'shown');
+    const {tenant} = await newLiveTenant(world(), 'person');
+    const mine = tenant.host('shop');
+    await tenant.deployedProject({primary: mine, aliases: [host]});
+    await tenant.becomes(host, {Claimed: 'HeldByAnotherAccount'});
+    const [asTenant, asPlatform] = [await asPersonIn(world(), tenant), world().api.kubeconfig];
+    const kubectl = (kubeconfig: string, ...args: readonly string[]) =>
+      run(...args, '--kubeconfig', kubeconfig, '--namespace', tenant.namespace);
+
+    const status = await kubectl(asTenant, 'status');
+    expect(status).toMatchObject({code: 1, stderr: ''});
+    const lines = status.stdout.split('\n');
+    expect(lines[0]).toBe(`Project ${tenant.namespace}/shop  https://${mine}/`);
+    expect(lines[1]).toBe(`├─ ${host}  Unverified`);
+    expect(lines[2]).toContain('Claimed: HeldByAnotherAccount. Another account holds');
+    expect(status.stdout).toContain(`└─ ${mine}  Live`);
+
+    const [record] = tenant.domain(host)?.status?.dns?.required ?? [];
+    const records = await kubectl(asTenant, 'records', host, '-o', 'zone');
+    expect(records).toEqual({code: 0, stdout: `${host}. 3600 IN CNAME ${record?.value}.\n`, stderr: ''});
+
+    const hidden = await kubectl(asTenant, 'why', host);
+    expect(hidden.code).toBe(1);
+    expect(hidden.stdout).toContain('It waits at Claimed: HeldByAnotherAccount.');
+    expect(hidden.stdout).not.toContain(`namespace ${holder.namespace}`);
+    expect((await kubectl(asPlatform, 'why', host)).stdout).toContain(
+      `The namespace ${holder.namespace} holds the host`,
+    );
+
+    expect(await kubectl(asTenant, 'verify', mine)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('It waits for nothing.'),
+      stderr: `Requested a check of ${mine}. Waiting for the operator.\n`,
+    });
+    expect((await kubectl(asTenant, 'why', 'no.example.com')).stderr).toBe(
+      `kubectl nameplate: no Domain no.example.com in the namespace ${tenant.namespace}. List the host in spec.domains of a Project.\n`,
+    );
+    const everywhere = await run('status', '--kubeconfig', asPlatform, '--all-namespaces', '-o', 'json');
+    const {domains} = JSON.parse(everywhere.stdout) as {domains: {spec: {host: string}}[]};
+    expect(domains.map(({spec}) => spec.host)).toEqual(expect.arrayContaining([host, mine]));
+  });
+
+  test.each([
+    [['why'], 'why needs a HOST'],
+    [['status', '-o', 'zone'], '--output must be json'],
+    [['verify', 'a.example.com', '--timeout', 'soon'], '--timeout must be a number of seconds'],
+  ])('%j is wrong usage', async (args, says) => {
+    const ended = await run(...args);
+    expect(ended).toMatchObject({code: 2, stdout: ''});
+    expect(ended.stderr).toContain(says);
+    expect(ended.stderr).toContain('Usage: kubectl nameplate COMMAND');
+  });
+
+  test('completion offers the commands', async () => {
+    expect((await run('__complete', 're')).stdout).toBe('records\nreview\n:4\n');
+  });
+}
+
+async function asPersonIn({api}: OperatorWorld, {namespace}: DomainTenant): Promise<string> {
+  await api.kubectl('create', 'serviceaccount', ACCOUNT, '-n', namespace);
+  const rights = ['--verb=get,list,patch', '--resource=projects.nameplate.dev,domains.nameplate.dev'];
+  await api.kubectl('create', 'role', ACCOUNT, '-n', namespace, ...rights);
+  const subject = `--serviceaccount=${namespace}:${ACCOUNT}`;
+  await api.kubectl('create', 'rolebinding', ACCOUNT, '-n', namespace, `--role=${ACCOUNT}`, subject);
+  return await api.kubeconfigFor(namespace, ACCOUNT);
+}
+
+function run(...args: readonly string[]): Promise<Ended> {
+  return new Promise(resolve => {
+    execFile(process.execPath, [PROGRAM, ...args], {timeout: 60_000}, (error, stdout, stderr) => {
+      resolve({code: error ? Number(error.code) : 0, stdout, stderr});
+    });
+  });
+}
