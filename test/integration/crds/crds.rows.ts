@@ -37,6 +37,18 @@ const hosts: readonly {readonly case: string; readonly host: string; readonly sa
     says: 'is a single label; use a full host name such as shop.example.com',
   },
   {case: 'an underscore', host: 'my_shop.example.com', says: "each label is 1 to 63 characters of a-z, 0-9 and '-'"},
+  {
+    case: 'a user name',
+    host: 'shop.example.com@evil.example',
+    says: "each label is 1 to 63 characters of a-z, 0-9 and '-'",
+  },
+  {
+    case: 'a placeholder of Traefik',
+    host: '$1.evil.example',
+    says: "each label is 1 to 63 characters of a-z, 0-9 and '-'",
+  },
+  {case: 'backticks', host: '`evil.example`', says: "each label is 1 to 63 characters of a-z, 0-9 and '-'"},
+  {case: 'a line break', host: 'shop.example.com\nevil.example', says: 'failed rule'},
   {case: 'an empty label', host: 'shop..example.com', says: 'each label is 1 to 63 characters'},
   {case: 'a label that begins with a dash', host: '-shop.example.com', says: "neither begins nor ends with '-'"},
   {case: 'a label of 64 characters', host: `${'a'.repeat(64)}.example.com`, says: 'each label is 1 to 63 characters'},

@@ -72,6 +72,7 @@ test('500 lists that nobody reads: they wait for each other and are cut off in t
   const {key} = service.account();
   for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));
   const attack = await expectBounded(() => raw.many(500, `${head(key, 'GET /messages')}\r\n`, {unread: true}));
+  await until('answers wait for their readers', async () => (await heldBytes(service)) > MIB);
   for (const {socket} of attack) socket.resume();
   await until('they are over', async () => (await heldBytes(service)) === 0);
   await expect(client.get(key, '/messages?limit=1')).resolves.toMatchObject({status: 200});
