@@ -29,6 +29,8 @@ export const ANNOTATION = {
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
   /** On the operator's namespace: until when it may remove what nobody requested to remove, however much it is. */
   allowRemovalsUntil: `${GROUP}/allow-removals-until`,
+  /** On a Domain or a Project, or set by the platform on a Namespace: Nameplate builds and changes nothing for it. */
+  paused: `${GROUP}/paused`,
   /** On a Domain that no Project lists any more: it is about to be deleted. */
   removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */

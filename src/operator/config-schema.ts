@@ -473,6 +473,12 @@ export const operatorConfigSchema: Schema = {
         1,
         'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
       ),
+      paused: {
+        type: 'boolean',
+        default: false,
+        description:
+          'Build and change nothing: no claims, certificates, approvals, routes, or managed Domains. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
+      },
       ownRemovals: section(
         'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
         {

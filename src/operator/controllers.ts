@@ -15,7 +15,7 @@ import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/reconcile.ts';
-import {accountId, waitsForPlan} from './model/account.ts';
+import {accountId, hasPause, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
@@ -77,6 +77,13 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
   const controller = manager
     .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
+    .watch(stores.namespaces, ({object, old}) =>
+      old && hasPause(old) && !hasPause(object)
+        ? stores.projects
+            .byIndex(INDEX.namespace, object.metadata.name)
+            .flatMap(project => [...hostKeysOf({type: 'updated', object: project, initial: false})])
+        : [],
+    )
     .watch(stores.domains, self);
   removals.subscribe((removed, key) => removed === 'domain' && controller.enqueue(key));
 }
@@ -283,13 +290,13 @@ function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainCl
   return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
-/** Its account or plan may have changed, or it is new or being deleted. The cache keeps only the labels that we read. */
+/** What we read of it has changed, or it is new or being deleted: the cache keeps no other labels and annotations. */
 function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
-  const {labels, deletionTimestamp} = object.metadata;
+  const {labels, annotations, deletionTimestamp} = object.metadata;
   return (
     type !== 'updated' ||
     old?.metadata.deletionTimestamp !== deletionTimestamp ||
-    !isDeepStrictEqual(old?.metadata.labels, labels)
+    !isDeepStrictEqual([old?.metadata.labels, old?.metadata.annotations], [labels, annotations])
   );
 }
 

@@ -6,7 +6,7 @@ import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {accountId, waitsForPlan} from '../model/account.ts';
+import {accountId, hasPause, waitsForPlan} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -107,6 +107,10 @@ export const INDEX = {
   uid: 'uid',
   /** Key claims that have their own end, by account. */
   ending: 'ending',
+  /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
+  paused: 'paused',
+  /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
+  pausedHost: 'pausedHost',
   /** Secrets by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
   /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
@@ -255,6 +259,13 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
   endpointSlices.addIndex(INDEX.service, slice => {
     const service = slice.metadata.labels?.['kubernetes.io/service-name'];
     return service ? [inNamespace(slice, service)] : [];
+  });
+  for (const store of [domains, projects, namespaces]) {
+    store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
+  }
+  projects.addIndex(INDEX.pausedHost, project => {
+    if (!hasPause(project) || waitsForPlan(project)) return [];
+    return [project.defaultHost, ...listedHosts(project).map(({host}) => host)].map(host => inNamespace(project, host));
   });
   for (const {store} of routes) {
     store.addIndex(INDEX.route, object => {
