@@ -27,7 +27,7 @@ import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './state/dependents.ts';
 import {planQueue} from './state/plan-queue.ts';
-import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 import {reconcileUnusedService} from './sweep-services.ts';
 
@@ -129,11 +129,11 @@ function addDomainController(manager: Manager, operator: Operator): void {
 function watchIssuance(controller: Controller, stores: Stores): void {
   const ofHosts = (hosts: readonly string[]) =>
     hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
-  const waiting = ['IssuerNotFound', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`);
-  const ofIssuers = () => new Set(waiting.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
+  const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
   controller
-    .watch(stores.issuers, ofIssuers)
-    .watch(stores.clusterIssuers, ofIssuers)
+    .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
+    .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))
     .watch(stores.certificates, domainKeysOf)
     .watch(stores.secrets, domainKeysOf)
     .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
@@ -309,7 +309,7 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** The status of a Gateway changes with every host, but the cache keeps only what the edge provider reads. */
+/** The cache keeps only what is read: for example, the status of a Gateway changes with every host. */
 function changesContent({type, object, old}: Delta<KubeObject>): boolean {
   const {metadata: _, ...now} = object;
   const {metadata: __, ...before} = old ?? {metadata: {}};

@@ -107,6 +107,8 @@ export const INDEX = {
   uid: 'uid',
   /** Key claims that have their own end, by account. */
   ending: 'ending',
+  /** Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`. */
+  awaitsIssuer: 'awaitsIssuer',
   /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
   paused: 'paused',
   /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
@@ -117,6 +119,12 @@ export const INDEX = {
   undecided: 'undecided',
   approvedWithoutClaim: 'approvedWithoutClaim',
 } as const;
+
+export const ANY_NAMESPACE = '*';
+
+const AWAITS_ISSUER: ReadonlySet<string> = new Set(
+  ['IssuerNotFound', 'IssuerNotAllowed', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`),
+);
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
 /** Excludes our own Services, and their EndpointSlices, which Kubernetes gives the labels of the Service. */
@@ -246,6 +254,9 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );
   domains.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
+    waitingReasons(status).some(reason => AWAITS_ISSUER.has(reason)) ? [metadata.namespace ?? '', ANY_NAMESPACE] : [],
+  );
   apiKeys.addIndex(INDEX.sha256, hashesOf);
   apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
   apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
