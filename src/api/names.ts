@@ -28,6 +28,8 @@ export const ANNOTATION = {
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
   /** On the operator's namespace: until this time, it may make any number of removals that nobody requested. */
   allowRemovalsUntil: `${GROUP}/allow-removals-until`,
+  /** On a Domain or a Project, or set by the platform on a Namespace: Nameplate builds and changes nothing for it. */
+  paused: `${GROUP}/paused`,
   /** On a Domain that is about to be deleted because no Project lists it. */
   removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */

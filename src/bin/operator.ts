@@ -2,6 +2,7 @@
 /** The operator: `operator --config FILE [--kubeconfig FILE]`. Only wiring and signals. */
 import {hostname} from 'node:os';
 import {collectDefaultMetrics, Registry} from 'prom-client';
+import packageJson from '../../package.json' with {type: 'json'};
 import {FIELD_MANAGER} from '../api/names.ts';
 import {systemClock} from '../base/clock.ts';
 import {assembleOperator} from '../operator/assemble.ts';
@@ -38,7 +39,7 @@ async function main(): Promise<number> {
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
   const client = createKubeClient({
     ...(values.kubeconfig && {kubeconfig: values.kubeconfig}),
-    userAgent: 'nameplate-operator',
+    userAgent: `nameplate-operator/${packageJson.version}`,
     fieldManager: FIELD_MANAGER,
     registry,
     logger,

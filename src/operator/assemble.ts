@@ -19,6 +19,7 @@ import type {EdgeProvider} from './model/edge-provider.ts';
 import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
+import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {Removals} from './state/removals.ts';
 import {Reservations} from './state/reservations.ts';
@@ -90,8 +91,9 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {certificateRequests} = operator.stores;
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
   const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
+  const pause = watchPauses(config, stores, registry);
   const warning = () =>
-    [foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
+    [pause(), foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
 }
 

@@ -68,6 +68,7 @@ const complete: OperatorConfig = {
   controller: {
     workers: 4,
     reportFailuresAfterSeconds: 300,
+    paused: false,
     ownRemovals: {perAccount: 10, total: 25, windowSeconds: 86_400},
     leaderElection: {
       enabled: true,

@@ -15,7 +15,7 @@ import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/reconcile.ts';
-import {accountId, waitsForPlan} from './model/account.ts';
+import {accountId, hasPause, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
@@ -27,7 +27,7 @@ import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './state/dependents.ts';
 import {planQueue} from './state/plan-queue.ts';
-import {apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 import {reconcileUnusedService} from './sweep-services.ts';
 
@@ -77,6 +77,13 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
   const controller = manager
     .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
+    .watch(stores.namespaces, ({object, old}) =>
+      old && hasPause(old) && !hasPause(object)
+        ? stores.projects
+            .byIndex(INDEX.namespace, object.metadata.name)
+            .flatMap(project => [...hostKeysOf({type: 'updated', object: project, initial: false})])
+        : [],
+    )
     .watch(stores.domains, self);
   removals.subscribe((removed, key) => removed === 'domain' && controller.enqueue(key));
 }
@@ -122,11 +129,11 @@ function addDomainController(manager: Manager, operator: Operator): void {
 function watchIssuance(controller: Controller, stores: Stores): void {
   const ofHosts = (hosts: readonly string[]) =>
     hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
-  const waiting = ['IssuerNotFound', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`);
-  const ofIssuers = () => new Set(waiting.flatMap(reason => stores.domains.byIndex(INDEX.waitsFor, reason).map(keyOf)));
+  // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
+  const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
   controller
-    .watch(stores.issuers, ofIssuers)
-    .watch(stores.clusterIssuers, ofIssuers)
+    .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
+    .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))
     .watch(stores.certificates, domainKeysOf)
     .watch(stores.secrets, domainKeysOf)
     .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
@@ -283,13 +290,13 @@ function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainCl
   return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
-/** Its account or plan may have changed, or it is new or being deleted. The cache keeps only the labels that we read. */
+/** What we read of it has changed, or it is new or being deleted: the cache keeps no other labels and annotations. */
 function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
-  const {labels, deletionTimestamp} = object.metadata;
+  const {labels, annotations, deletionTimestamp} = object.metadata;
   return (
     type !== 'updated' ||
     old?.metadata.deletionTimestamp !== deletionTimestamp ||
-    !isDeepStrictEqual(old?.metadata.labels, labels)
+    !isDeepStrictEqual([old?.metadata.labels, old?.metadata.annotations], [labels, annotations])
   );
 }
 
@@ -302,7 +309,7 @@ function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<Kube
   return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
 }
 
-/** The status of a Gateway changes with every host, but the cache keeps only what the edge provider reads. */
+/** The cache keeps only what is read: for example, the status of a Gateway changes with every host. */
 function changesContent({type, object, old}: Delta<KubeObject>): boolean {
   const {metadata: _, ...now} = object;
   const {metadata: __, ...before} = old ?? {metadata: {}};

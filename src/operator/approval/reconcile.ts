@@ -18,6 +18,7 @@ import {
 } from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
+import {isPausedHost} from '../state/paused.ts';
 import {type Decision, decide} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
@@ -26,6 +27,9 @@ import {failRequest, withdrawRequest} from './withdraw.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
 const GRACE_MS = 10_000;
+
+/** How often to look whether a pause that holds back an approval has ended. */
+export const PAUSED_MS = 5_000;
 
 /** Keys are "namespace/name". */
 export function reconcileCertificateRequest(operator: Operator): Reconcile {
@@ -54,6 +58,8 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     // It orders from the platform's account at the CA: reconcileOrders approves it.
     const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
     if (decision.host !== undefined && caAccount !== undefined) return done();
+    if (decision.host !== undefined && isPausedHost(operator, `${request.metadata.namespace}/${decision.host}`))
+      return after(PAUSED_MS);
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
     if (needsSlot && !reserveSlot(operator, request)) return after(1000);
     const isWritten = await operator.reservations.releaseUnless(request, async () => {

@@ -25,6 +25,12 @@ export const controller = section('Settings of the controllers.', {
     1,
     'Failures that last this long are reported in the log and in a metric. Hosts that are not served yet also report an outage of the API server.',
   ),
+  paused: {
+    type: 'boolean',
+    default: false,
+    description:
+      'Build and change nothing: no claims, certificates, approvals, routes, or managed Domains. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
+  },
   ownRemovals: section(
     'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
     {

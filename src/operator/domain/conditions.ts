@@ -7,7 +7,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -52,7 +52,7 @@ export const DOMAIN_REASONS = {
     'Checking',
     'Waiting',
   ],
-  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Refused', 'Retrying', 'Waiting'],
+  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Refused', 'Retrying', 'Paused', 'Waiting'],
   CAAAllowed: ['Allowed', 'NotChecked', 'Forbidden', 'LookupFailed', 'Waiting'],
   CertificateReady: [
     'Issued',
@@ -68,6 +68,7 @@ export const DOMAIN_REASONS = {
     'CertManagerMissing',
     'Refused',
     'Retrying',
+    'Paused',
     'Waiting',
   ],
   Routed: [
@@ -85,6 +86,7 @@ export const DOMAIN_REASONS = {
     'NotAccepted',
     'Refused',
     'Retrying',
+    'Paused',
     'Waiting',
   ],
   Probed: [
@@ -255,6 +257,7 @@ export const Claimed = {
   refused: (message: string, holds: boolean) =>
     claimed(holds ? 'True' : 'Unknown', 'Refused', explainRefusal('the DomainClaim', message)),
   retrying: (message: string) => claimed('Unknown', 'Retrying', explainRetrying('the DomainClaim', message)),
+  paused: (holds: boolean) => claimed(holds ? 'True' : 'Unknown', 'Paused', explainPause('the DomainClaim')),
   staleProof: (host: string, txtName: string, value: string) =>
     claimed(
       'False',
@@ -369,6 +372,7 @@ export const CertificateReady = {
       `${explainRefusal('the Certificate', message)}${usable ? ' Until then, the current certificate stays in use.' : ''}`,
     ),
   retrying: (message: string) => certificateReady('False', 'Retrying', explainRetrying('the Certificate', message)),
+  paused: (usable: boolean) => certificateReady(usable ? 'True' : 'False', 'Paused', explainPause('the Certificate')),
   certManagerMissing: () =>
     certificateReady(
       'False',
@@ -410,6 +414,8 @@ export const Routed = {
   refused: (message: string, kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Refused', `${explainRefusal('the route', message)}${kept ? KEPT : ''}`),
   retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),
+  paused: (kept: boolean) =>
+    routed(kept ? 'True' : 'False', 'Paused', `${explainPause('the route')}${kept ? KEPT : ''}`),
   targetNotLive: (target: string, kept: boolean) =>
     routed(
       'False',

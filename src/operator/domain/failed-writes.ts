@@ -1,6 +1,6 @@
 /**
  * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say what
- * stands without the write. Others than refusals and outages are thrown.
+ * stands without the write. Others than refusals, outages, and pauses are thrown.
  */
 import {assessCertificate, certifiedBy} from '../issuance/certificate.ts';
 import {conditionAfter, lastCondition} from '../model/failed-write.ts';
@@ -40,12 +40,13 @@ export function failedRoute(attempt: Attempt) {
 interface Messages {
   readonly refused: (message: string, stands: boolean) => DomainCondition;
   readonly retrying: (message: string) => DomainCondition;
+  readonly paused: (stands: boolean) => DomainCondition;
 }
 
 function conditionOf(
   {view, keepsFailing}: Attempt,
   failure: unknown,
-  {refused, retrying}: Messages,
+  {refused, retrying, paused}: Messages,
   stands: boolean,
 ): DomainCondition {
   const {metadata, status} = view.domain;
@@ -55,6 +56,7 @@ function conditionOf(
     last: lastCondition(retrying('').type, status?.conditions, metadata.generation),
     refused: message => refused(message, stands),
     retrying,
+    paused: () => paused(stands),
   });
 }
 

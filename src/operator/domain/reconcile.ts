@@ -2,9 +2,11 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {PausedError} from '../model/failed-write.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {BEHIND_MS} from '../state/fresh.ts';
+import {heldBack, isPausedHost} from '../state/paused.ts';
 import {isTerminating} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {certify} from './certify.ts';
@@ -31,19 +33,22 @@ export function reconcileDomain(operator: Operator): Reconcile {
       return (await finalize(context, key)) ? done() : after(BEHIND_MS);
     }
     let view = viewOf(operator, domain);
-    if (!view || (isAboutToChange(operator, domain) && !operator.removals.isHeld('domain', key))) return done();
+    const isPaused = isPausedHost(operator, key);
+    const mayWait = !isPaused && !operator.removals.isHeld('domain', key);
+    if (!view || (mayWait && isAboutToChange(operator, domain))) return done();
+    const building = heldBack(context, isPaused);
 
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
-    const claim = await claimHost(context, view, proof).catch(failedClaim({view, keepsFailing}));
+    const claim = await claimHost(building, view, proof).catch(failedClaim({view, keepsFailing}));
     const left = await dropForeignRoute(context, view, claim);
     if (!left) return after(BEHIND_MS);
     view = left;
     const caa = checkCaa(view);
-    const certificate = await certify(context, view, {proof, claim, caa}).catch(
+    const certificate = await certify(building, view, {proof, claim, caa}).catch(
       failedCertificate({view, keepsFailing}),
     );
-    const routed = await route(context, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
+    const routed = await route(building, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
     const probed = probe(context, view, routed);
     const decided = {accepted, proof, claim, caa, certificate, routed, probed};
     const wakeAtMs = await reporter.report(context, view, decided);
@@ -61,7 +66,7 @@ function isAboutToChange({stores, places}: Operator, domain: DomainView['domain'
 
 /** When the Domain is due again: after the backoff if a write failed, otherwise at the earliest time. */
 function outcomeOf(steps: readonly StepResult[], wakeAtMs: readonly number[], nowMs: number): Outcome {
-  const failed = steps.find(step => step.failure !== undefined);
+  const failed = steps.find(({failure}) => failure !== undefined && !(failure instanceof PausedError));
   if (failed) return retry(failed.failure);
   const next = Math.min(...wakeAtMs, ...steps.map(step => step.wakeAtMs ?? Number.POSITIVE_INFINITY));
   return Number.isFinite(next) ? after(Math.max(next - nowMs, 1000)) : done();

@@ -21,7 +21,7 @@ const PROGRESS_PAUSE_MS = 5_000;
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
 
 /** Reasons of a Domain for which nobody has to act, so no Event reports them. */
-const UNEVENTFUL: ReadonlySet<string> = new Set([...PROGRESS, 'Propagating', 'OrderBudget', 'TargetNotLive']);
+const UNEVENTFUL: ReadonlySet<string> = new Set([...PROGRESS, 'Propagating', 'OrderBudget', 'TargetNotLive', 'Paused']);
 
 /** What the steps decided. */
 export interface Decided {

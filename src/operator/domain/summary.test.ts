@@ -101,6 +101,14 @@ test.each([
     status: 'True',
   },
   {
+    case: 'a change of the route is held back by a pause',
+    now: steps(Routed.paused(true)),
+    published: true,
+    state: 'Degraded',
+    reason: 'Paused',
+    status: 'True',
+  },
+  {
     case: 'the first route is refused',
     now: steps(Routed.refused('exceeded quota', false)),
     published: false,

@@ -30,7 +30,7 @@ const BLAME: readonly DomainConditionType[] = [
 const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
 /** What stands stays, but Nameplate cannot renew or change it. */
-const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused']);
+const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused', 'Paused']);
 
 export function readyOf(steps: Steps): DomainCondition {
   const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
@@ -80,7 +80,8 @@ export function progressOf(
   {generation, propagationSeconds, nowMs}: {generation: number; propagationSeconds: number; nowMs: number},
 ): Progress {
   // The current spec may not be in force yet.
-  if (ready.reason === 'Refused') return {conditions: [Reconciling(ready.reason, ready.message)]};
+  if (ready.reason === 'Refused' || ready.reason === 'Paused')
+    return {conditions: [Reconciling(ready.reason, ready.message)]};
   if (ready.status === 'True') return {conditions: []};
   if (STALLED_AT_ONCE.has(ready.reason)) return {conditions: [Stalled(ready.reason, ready.message)]};
   const reconciling: Progress = {conditions: [Reconciling(ready.reason, ready.message)]};

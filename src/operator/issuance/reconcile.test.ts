@@ -42,6 +42,8 @@ beforeEach(() => {
   requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
   requests.addIndex(INDEX.approvedWithoutClaim, () => []);
   requests.addIndex(INDEX.inProgress, () => []);
+  const projects = newStore();
+  projects.addIndex(INDEX.pausedHost, () => []);
   const claims = newStore<DomainClaim>();
   claims.replace(new Map([['a.test', claim()]]), '1');
   const namespaces = newStore();
@@ -57,6 +59,8 @@ beforeEach(() => {
     certificates: newStore(),
     challenges: newStore(),
     heldHosts: newStore(),
+    projects,
+    domains: newStore(),
     namespaces: {state: 'synced', get: look},
   };
   // The caches follow immediately.
@@ -91,7 +95,7 @@ beforeEach(() => {
 });
 
 const CONFIG = {
-  controller: {workers: 4},
+  controller: {workers: 4, paused: false},
   plans: {pro: {}},
   defaultPlan: 'pro',
   platform: {baseDomain: 'apps.test'},
@@ -146,7 +150,7 @@ test('however many changes trigger it, it spends at most a tenth of the time on 
   waitFor(10);
   lookMs = 5;
   expect(await reconcile()).toEqual(done());
-  const looked = 2 * 10 * lookMs;
+  const looked = 3 * 10 * lookMs;
   waitFor(1);
   const rest = 10 * looked;
   expect(await reconcile()).toEqual(after(rest));

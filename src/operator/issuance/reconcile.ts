@@ -13,12 +13,13 @@ import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {decideFreshly} from '../approval/decide-freshly.ts';
-import {writeDecision} from '../approval/reconcile.ts';
+import {PAUSED_MS, writeDecision} from '../approval/reconcile.ts';
 import {Slots} from '../approval/slots.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
+import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
 import {planOrders} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
@@ -54,7 +55,10 @@ export function reconcileOrders(operator: Operator): Reconcile {
     const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
     if (restMs > 0) return after(restMs);
     const nowMs = clock.now();
-    const waiting = waitingFor(operator, caAccount, nowMs);
+    const undecided = waitingFor(operator, caAccount, nowMs);
+    const waiting = undecided.filter(
+      it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`),
+    );
     const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
     const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
     const plan = planOrders(made, queue, config.certificates, nowMs);
@@ -91,6 +95,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
       ...later.map(startMs),
       ...pauses.map(ms => nowMs + ms),
       isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
+      waiting.length < undecided.length ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
     ]);
     return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
   };

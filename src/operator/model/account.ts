@@ -1,5 +1,5 @@
 import type {Condition} from '../../api/conditions.ts';
-import {LABEL} from '../../api/names.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {OperatorConfig, PlanConfig} from './config.ts';
 
@@ -28,6 +28,12 @@ export function accountOf(namespace: DeepReadonly<KubeObject>, config: OperatorC
     plan,
     ...(wanted !== undefined && !known && {unknownPlan: wanted}),
   };
+}
+
+/** Whether the annotation on a Domain, a Project, or a namespace pauses it. */
+export function hasPause({metadata}: DeepReadonly<KubeObject>): boolean {
+  const value = metadata.annotations?.[ANNOTATION.paused];
+  return value !== undefined && value !== 'false';
 }
 
 /** The plans that would allow custom domains, for messages. */

@@ -132,6 +132,8 @@ export interface OperatorDnsConfig extends DnsConfig {
 export interface ControllerConfig {
   readonly workers: number;
   readonly reportFailuresAfterSeconds: number;
+  /** Builds and changes nothing. */
+  readonly paused: boolean;
   /** Removals that nobody requested, within the window. */
   readonly ownRemovals: {readonly perAccount: number; readonly total: number; readonly windowSeconds: number};
   readonly leaderElection: LeaderElectionConfig;

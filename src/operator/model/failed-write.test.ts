@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {ApiError, TransportError} from '../../runtime/kube/errors.ts';
-import {conditionAfter} from './failed-write.ts';
+import {conditionAfter, PausedError} from './failed-write.ts';
 
 const error = (status: number) => new ApiError('PATCH /x', status, {message: 'no'});
 const timeout = new TransportError('PATCH /x', new Error('no answer within 15000 ms'));
@@ -15,9 +15,11 @@ test.each([
   {case: 'overload that lasts', failure: error(503), works: false, keepsFailing: true, last: LAST, want: 'Retrying'},
   {case: 'overload that is reported', failure: error(503), works: false, keepsFailing: true, last: AGAIN, want: AGAIN},
   {case: 'overload of what works', failure: error(503), works: true, keepsFailing: true, last: LAST, want: 'Serving'},
+  {case: 'a pause', failure: new PausedError(), works: true, keepsFailing: false, last: LAST, want: 'Paused'},
 ])('$case: $want', ({failure, works, keepsFailing, last, want}) => {
   const [refused, retrying] = ['Refused', 'Retrying'].map(reason => (message: string) => ({reason, message})) as [M, M];
-  const condition = conditionAfter(failure, {works, keepsFailing, last, refused, retrying});
+  const paused = () => ({reason: 'Paused'});
+  const condition = conditionAfter<{reason: string}>(failure, {works, keepsFailing, last, refused, retrying, paused});
   if (typeof want === 'string') expect(condition.reason).toBe(want);
   else expect(condition).toBe(want);
 });

@@ -1,7 +1,17 @@
 /** What a condition says after a write that failed. */
 import {type Condition, type DecidedCondition, findCondition} from '../../api/conditions.ts';
+import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+
+/** The write was not sent, because a pause holds it back. */
+export class PausedError extends Error {
+  override readonly name = 'PausedError';
+
+  constructor() {
+    super('paused');
+  }
+}
 
 export interface AfterFailure<C> {
   /** The host is served, or the key works, as before the write. */
@@ -12,14 +22,17 @@ export interface AfterFailure<C> {
   readonly last: C | undefined;
   readonly refused: (message: string) => C;
   readonly retrying: (message: string) => C;
+  /** Absent if no pause concerns the write. */
+  readonly paused?: () => C;
 }
 
 /**
- * A refusal concerns the object: its condition says so. An outage does not: the last condition stays, unless the outage
+ * A refusal or a pause concerns the object: its condition says so. An outage does not: the last condition stays, unless the outage
  * has lasted and nothing works yet. Throws the failure if there is nothing to say.
  */
 export function conditionAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): C {
-  const {works, keepsFailing, last, refused, retrying} = after;
+  const {works, keepsFailing, last, refused, retrying, paused} = after;
+  if (paused && failure instanceof PausedError) return paused();
   const kind = classifyFailure(failure);
   const message = failure instanceof Error ? failure.message : String(failure);
   if (kind === 'refusal') return refused(message);
@@ -49,6 +62,10 @@ export function explainRefusal(what: string, message: string): string {
 
 export function explainRetrying(what: string, message: string): string {
   return `The API server has not accepted ${what} for several minutes: ${trimmed(message)}. Nameplate will retry. Ask the platform team to check the API server.`;
+}
+
+export function explainPause(what: string): string {
+  return `Nameplate does not write ${what}, because it is paused here: by the annotation ${ANNOTATION.paused} on the Domain, the Project, or the namespace, or by the platform for all. Remove the annotation, or ask the platform team. Nameplate will then continue automatically.`;
 }
 
 function trimmed(message: string): string {

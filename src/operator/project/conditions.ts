@@ -1,7 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainRefusal, explainRetrying} from '../model/failed-write.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/failed-write.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 
@@ -23,6 +23,7 @@ export const PROJECT_REASONS = {
     'CertManagerMissing',
     'Refused',
     'Retrying',
+    'Paused',
   ],
   Deployed: ['Deployed', 'NoReadyEndpoint'],
   DomainsReady: [
@@ -80,6 +81,8 @@ export const ProjectReady = {
   refused: (message: string, published: boolean) =>
     ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
   retrying: (message: string) => ready('False', 'Retrying', explainRetrying('an object of the project', message)),
+  paused: (published: boolean) =>
+    ready(published ? 'True' : 'False', 'Paused', explainPause('an object of the project')),
   noBackend: (found: NoBackend) => {
     const {reason, message} = explainNoBackend(found);
     return ready('False', reason, message);
@@ -127,7 +130,7 @@ export const DomainsReady = {
 
 /** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
 export function progressOfProject({status, reason, message}: DecidedCondition): DecidedCondition<Type>[] {
-  if (status === 'True' && reason !== 'Refused') return [];
+  if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
   // Only a person can make room in the plan.
   return [{type: reason === 'PlanLimitReached' ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
 }

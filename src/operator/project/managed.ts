@@ -12,6 +12,7 @@ import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BEHIND_MS} from '../state/fresh.ts';
+import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
 
 /** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
@@ -33,13 +34,14 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
       const context = {...operator, client, signal};
       const isConclusion = existing !== undefined && isListedByOwner(stores, existing);
       if (!isConclusion) removals.forget('domain', key);
-      if (!existing) return done();
+      if (!existing || (isConclusion && isPausedHost(operator, key))) return done();
       if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
       if (!isConclusion && !(await isUnlisted(context, key))) return after(BEHIND_MS);
       if (!isConclusion || admits(context, existing)) await remove(context, existing);
       return done();
     }
     removals.forget('domain', key);
+    if (isPausedHost(operator, key)) return done();
     if (!existing) {
       if (!isTerminating(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
       return done();

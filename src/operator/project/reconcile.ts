@@ -19,11 +19,12 @@ import {
 import {accountOf} from '../model/account.ts';
 import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import {conditionAfter, lastCondition} from '../model/failed-write.ts';
+import {conditionAfter, lastCondition, PausedError} from '../model/failed-write.ts';
 import {type CachedProject, CERTIFICATE, PROJECT, type Project, SECRET} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BEHIND_MS, isGone, readFresh} from '../state/fresh.ts';
+import {heldBack, isPausedProject} from '../state/paused.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 import {deployedAt, projectStatus} from './status.ts';
@@ -58,9 +59,10 @@ export function reconcileProject(operator: Operator): Reconcile {
       failure = error;
       return {ready: failedPublication(operator, project, error, keepsFailing)};
     };
-    const deployed = deployedAt(project) ?? (await noteFirstDeploy(context, project));
+    const building = heldBack(context, isPausedProject(operator, project));
+    const deployed = deployedAt(project) ?? (await noteFirstDeploy(building, project).catch(unlessPaused));
     const {ready, movesAtMs}: DefaultHost = places.has(project)
-      ? await publishDefaultHost(context, project, defaultHost).catch(failed)
+      ? await publishDefaultHost(context, building, project, defaultHost).catch(failed)
       : {ready: beyondPlan(operator, object)};
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
     const facts = {defaultHost, ready, deployedAt: deployed, domainOf, nowMs: clock.now()};
@@ -72,7 +74,7 @@ export function reconcileProject(operator: Operator): Reconcile {
       if (changed) restsUntilMs.set(key, clock.monotonic() + STATUS_PAUSE_MS);
       else restsUntilMs.delete(key);
     }
-    if (failure !== undefined) return retry(failure);
+    if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
     if (!isDue && !isDeepStrictEqual(status, project.status)) return after(restMs);
     if (movesAtMs !== undefined) return after(Math.max(movesAtMs - clock.now(), 1000));
     return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
@@ -104,8 +106,14 @@ interface DefaultHost {
   readonly movesAtMs?: number;
 }
 
+function unlessPaused(error: unknown): undefined {
+  if (!(error instanceof PausedError)) throw error;
+}
+
+/** Builds through `building`, but removes a route with a certificate for others even if it is paused. */
 async function publishDefaultHost(
   context: Context,
+  building: Context,
   project: DeepReadonly<Project>,
   host: string,
 ): Promise<DefaultHost> {
@@ -117,10 +125,10 @@ async function publishDefaultHost(
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  const missing = ownCertificate && (await certificateMissing(context, route));
+  const missing = ownCertificate && (await certificateMissing(context, building, route));
   if (missing) return {ready: missing};
   const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  const publication = await publishRoute(context, `${namespace}/${name}`, objects);
+  const publication = await publishRoute(building, `${namespace}/${name}`, objects);
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
   return {ready: readyOf(publication, host), ...(movesAtMs !== undefined && {movesAtMs})};
 }
@@ -154,12 +162,14 @@ function failedPublication(
     last: lastCondition('Ready', status?.conditions, metadata.generation),
     refused: message => ProjectReady.refused(message, works),
     retrying: ProjectReady.retrying,
+    paused: () => ProjectReady.paused(works),
   });
 }
 
 /** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */
 async function certificateMissing(
   context: Context,
+  building: Context,
   intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
 ): Promise<DecidedCondition | undefined> {
   const {stores, config} = context;
@@ -168,20 +178,20 @@ async function certificateMissing(
   const key = `${namespace}/${name}`;
   const existing = stores.certificates.get(key);
   const issuerRef = keptIssuer(config, existing);
-  const hashAnnotation = ANNOTATION.appliedHash;
-  const certificate = buildCertificate({...intent, issuerRef});
-  await applyIfChanged(context.client, stores.certificates, CERTIFICATE, certificate, {
-    hashAnnotation,
-    signal: context.signal,
-  });
   const freshly = async () =>
     certifiedBy(await readFresh(context, SECRET, {namespace, name}, {metadataOnly: true}), host);
   const cached = certifiedBy(stores.secrets.get(key), host);
   const certified = cached.kind === 'others' ? await freshly() : cached;
   if (certified.kind === 'others') {
     await deleteRoutes(context, key, async () => (await freshly()).kind === 'others');
-    return ProjectReady.certificateForOthers(host, certified.names, name);
   }
+  const hashAnnotation = ANNOTATION.appliedHash;
+  const certificate = buildCertificate({...intent, issuerRef});
+  await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
+    hashAnnotation,
+    signal: context.signal,
+  });
+  if (certified.kind === 'others') return ProjectReady.certificateForOthers(host, certified.names, name);
   if (!existing) return ProjectReady.certificate(host);
   const state = assessCertificate(existing, certified);
   switch (state.kind) {

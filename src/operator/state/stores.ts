@@ -6,7 +6,7 @@ import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {accountId, waitsForPlan} from '../model/account.ts';
+import {accountId, hasPause, waitsForPlan} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -107,12 +107,24 @@ export const INDEX = {
   uid: 'uid',
   /** Key claims that have their own end, by account. */
   ending: 'ending',
+  /** Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`. */
+  awaitsIssuer: 'awaitsIssuer',
+  /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
+  paused: 'paused',
+  /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
+  pausedHost: 'pausedHost',
   /** Secrets by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
   /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
   undecided: 'undecided',
   approvedWithoutClaim: 'approvedWithoutClaim',
 } as const;
+
+export const ANY_NAMESPACE = '*';
+
+const AWAITS_ISSUER: ReadonlySet<string> = new Set(
+  ['IssuerNotFound', 'IssuerNotAllowed', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`),
+);
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
 /** Excludes our own Services, and their EndpointSlices, which Kubernetes gives the labels of the Service. */
@@ -242,6 +254,9 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );
   domains.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
+  domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
+    waitingReasons(status).some(reason => AWAITS_ISSUER.has(reason)) ? [metadata.namespace ?? '', ANY_NAMESPACE] : [],
+  );
   apiKeys.addIndex(INDEX.sha256, hashesOf);
   apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
   apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
@@ -255,6 +270,13 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
   endpointSlices.addIndex(INDEX.service, slice => {
     const service = slice.metadata.labels?.['kubernetes.io/service-name'];
     return service ? [inNamespace(slice, service)] : [];
+  });
+  for (const store of [domains, projects, namespaces]) {
+    store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
+  }
+  projects.addIndex(INDEX.pausedHost, project => {
+    if (!hasPause(project) || waitsForPlan(project)) return [];
+    return [project.defaultHost, ...listedHosts(project).map(({host}) => host)].map(host => inNamespace(project, host));
   });
   for (const {store} of routes) {
     store.addIndex(INDEX.route, object => {

@@ -80,6 +80,13 @@ export class Reflector<T extends KubeObject> {
     this.#metrics = kubeMetrics(options.registry);
     this.#random = options.random ?? Math.random;
     this.#lostSince = options.clock.monotonic();
+    this.#metrics.staleness.push({
+      resource: this.#name,
+      seconds: () => {
+        const isCurrent = this.#lostSince === undefined || this.store.state === 'missing';
+        return isCurrent ? 0 : (options.clock.monotonic() - (this.#lostSince ?? 0)) / 1000;
+      },
+    });
     this.store = new Store<T>({
       onHandlerError: (err, key) => this.#logger.error({err, key}, 'a subscriber of the cache threw'),
       covers: object => surelySelects(options, object),

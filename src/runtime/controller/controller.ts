@@ -6,8 +6,8 @@ import {Deadline} from '../../base/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure, type FailureKind} from '../kube/errors.ts';
-import type {KubeObject, ResourceType} from '../kube/object.ts';
-import {type ControllerMetrics, controllerMetrics} from './metrics.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
+import {type ControllerMetrics, controllerMetrics, queueLabels} from './metrics.ts';
 import {type Outcome, retry} from './outcome.ts';
 import {OwnWrites} from './own-writes.ts';
 import {WorkQueue} from './queue.ts';
@@ -45,7 +45,10 @@ export type KeyMapper<T extends KubeObject> = (delta: Delta<T>) => Iterable<stri
 
 export interface Controller {
   readonly name: string;
-  /** Reconciles the keys that `mapper` names when the store changes. The controller waits for the store to settle. */
+  /**
+   * Reconciles the keys that `mapper` names when the store changes. The controller waits for the store to settle. The
+   * first store is the one of the controller's own objects: they are also reconciled every ten hours (`resyncMs`).
+   */
   watch<T extends KubeObject>(store: ReadonlyStore<T>, mapper: KeyMapper<T>): Controller;
   /** Reconciles `key` soon, or in `afterMs`. The key waits in the queue until the controller runs. */
   enqueue(key: string, options?: {readonly afterMs?: number; readonly lowPriority?: boolean}): void;
@@ -60,6 +63,8 @@ export interface ControllerEnvironment {
   readonly random: () => number;
   /** A key that has failed for this long is reported once. */
   readonly reportFailuresAfterMs: number;
+  /** In this time, every key of the first store is reconciled once more, even if nothing changes. */
+  readonly resyncMs: number;
   /** The caches of a kind, for read-your-writes. */
   readonly storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
 }
@@ -71,6 +76,13 @@ const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter:
 const MAX_OUTAGE_BACKOFF_MS = 60_000;
 /** How long a worker waits for the caches to show our own writes before it requeues the key. */
 const VISIBLE_TIMEOUT_MS = 1_000;
+
+interface Source {
+  readonly store: ReadonlyStore<KubeObject>;
+  readonly subscribe: () => () => void;
+  /** As if the object with this key were new. */
+  readonly repeat: (key: string) => void;
+}
 
 /** A key whose last attempts have all failed. */
 interface Failing {
@@ -89,7 +101,7 @@ export class ReconcileLoop implements Controller {
   readonly #metrics: ControllerMetrics;
   readonly #queue: WorkQueue;
   readonly #ownWrites: OwnWrites;
-  readonly #sources: {readonly store: ReadonlyStore<KubeObject>; readonly subscribe: () => () => void}[] = [];
+  readonly #sources: Source[] = [];
   readonly #failing = new Map<string, Failing>();
   /** How many failing keys are reported. */
   readonly #reported = new Map<FailureKind, number>();
@@ -103,7 +115,9 @@ export class ReconcileLoop implements Controller {
     this.#logger = environment.logger.child({controller: options.name});
     this.#metrics = controllerMetrics(environment.registry);
     this.#ownWrites = new OwnWrites(environment.storesOf);
-    const label = {name: options.name};
+    const label = queueLabels(options.name);
+    const secondsSince = (ms: number) => (environment.clock.monotonic() - ms) / 1000;
+    this.#metrics.running.set(options.name, () => [...this.#running.values()].map(secondsSince));
     this.#queue = new WorkQueue(environment.clock, {
       depth: depth => this.#metrics.depth.set(label, depth),
       added: () => this.#metrics.adds.inc(label),
@@ -112,11 +126,17 @@ export class ReconcileLoop implements Controller {
   }
 
   watch<T extends KubeObject>(store: ReadonlyStore<T>, mapper: KeyMapper<T>): Controller {
-    const subscribe = (): (() => void) =>
-      store.subscribe(delta => {
-        for (const key of mapper(delta)) this.#queue.add(key, {lowPriority: delta.initial});
-      });
-    this.#sources.push({store: store as unknown as ReadonlyStore<KubeObject>, subscribe});
+    const take = (delta: Delta<T>) => {
+      for (const key of mapper(delta)) this.#queue.add(key, {lowPriority: delta.initial});
+    };
+    this.#sources.push({
+      store: store as unknown as ReadonlyStore<KubeObject>,
+      subscribe: () => store.subscribe(take),
+      repeat: key => {
+        const object = store.get(key);
+        if (object) take({type: 'added', object, initial: true});
+      },
+    });
     return this;
   }
 
@@ -146,16 +166,41 @@ export class ReconcileLoop implements Controller {
     const workers = this.#options.workers ?? WORKERS;
     this.#metrics.maxWorkers.set({controller: this.name}, workers);
     this.#logger.info({workers}, 'controller started');
+    void this.#resync(stop);
     await Promise.all(Array.from({length: workers}, () => this.#work(abandon)));
     for (const end of unsubscribe) end();
   }
 
+  /**
+   * Repeats the objects of the first store one by one, at random intervals, as if they were new: whatever a mistake has
+   * lost is found in the end. Never rejects.
+   */
+  async #resync(stop: AbortSignal): Promise<void> {
+    const {clock, resyncMs, random, logger} = this.#environment;
+    const [source] = this.#sources;
+    while (source && !stop.aborted) {
+      const keys = [...source.store.list()].map(object => keyOf(object));
+      for (const key of keys.length > 0 ? keys : ['']) {
+        await clock.sleep((resyncMs / Math.max(keys.length, 1)) * (0.5 + random()), stop).catch(() => undefined);
+        if (stop.aborted) return;
+        try {
+          source.repeat(key);
+        } catch (err) {
+          logger.error({err, key}, 'a key mapper threw');
+        }
+      }
+    }
+  }
+
   async #work(abandon: AbortSignal): Promise<void> {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
-      this.#running.set(key, this.#environment.clock.monotonic());
+      const startsAt = this.#environment.clock.monotonic();
+      this.#running.set(key, startsAt);
       this.#metrics.activeWorkers.set({controller: this.name}, this.#running.size);
       const outcome = await this.#reconcile(key, abandon);
       this.#running.delete(key);
+      const tookMs = this.#environment.clock.monotonic() - startsAt;
+      this.#metrics.workSeconds.observe(queueLabels(this.name), tookMs / 1000);
       this.#metrics.activeWorkers.set({controller: this.name}, this.#running.size);
       if (!abandon.aborted) this.#settle(key, outcome);
       this.#queue.done(key);
@@ -216,7 +261,7 @@ export class ReconcileLoop implements Controller {
     const asked = error instanceof ApiError ? error.retryAfterMs : undefined;
     const ms = retryDelayMs(policy, failures, asked, this.#environment.random);
     this.#metrics.errors.inc({controller: this.name});
-    this.#metrics.retries.inc({name: this.name});
+    this.#metrics.retries.inc(queueLabels(this.name));
     // A race is normal, an outage fails every key, and leader election logs that we may no longer write.
     const level = kind === 'refusal' || kind === 'unknown' ? 'warn' : 'debug';
     this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'reconcile failed; trying again');

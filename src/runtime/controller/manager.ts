@@ -31,6 +31,8 @@ export interface ManagerOptions {
   readonly maxSilenceMs?: number;
   /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
   readonly reportFailuresAfterMs?: number;
+  /** In this time, each controller reconciles all its objects once more. Default 36 000 000 ms (ten hours). */
+  readonly resyncMs?: number;
   /** In [0, 1). Default: `Math.random`. */
   readonly random?: () => number;
 }
@@ -92,6 +94,7 @@ const MAX_SILENCE_MS = 120_000;
 /** How often the silence is measured before it is too long. */
 const SILENCE_CHECKS = 20;
 const REPORT_FAILURES_AFTER_MS = 300_000;
+const RESYNC_MS = 36_000_000;
 const SHUTDOWN_GRACE_MS = 10_000;
 /** How long aborted reconciles may take to end. */
 const ABANDON_GRACE_MS = 2_000;
@@ -150,8 +153,9 @@ class ProcessManager implements Manager {
       const name = resourceName(resource);
       return this.#caches.filter(cache => resourceName(cache.resource) === name).map(cache => cache.reflector.store);
     };
-    const {reportFailuresAfterMs = REPORT_FAILURES_AFTER_MS} = this.#options;
-    const environment = {client, clock, logger, registry, random: this.#random, reportFailuresAfterMs, storesOf};
+    const {reportFailuresAfterMs = REPORT_FAILURES_AFTER_MS, resyncMs = RESYNC_MS} = this.#options;
+    const shared = {client, clock, logger, registry, random: this.#random};
+    const environment = {...shared, reportFailuresAfterMs, resyncMs, storesOf};
     const controller = new ReconcileLoop(options, environment);
     this.#controllers.push(controller);
     return controller;

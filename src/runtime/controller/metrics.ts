@@ -10,11 +10,18 @@ export interface ControllerMetrics {
   readonly reconcileSeconds: Histogram<'controller'>;
   readonly activeWorkers: Gauge<'controller'>;
   readonly maxWorkers: Gauge<'controller'>;
-  readonly depth: Gauge<'name'>;
-  readonly adds: Counter<'name'>;
-  readonly retries: Counter<'name'>;
-  readonly queueSeconds: Histogram<'name'>;
+  readonly depth: Gauge<QueueLabel>;
+  readonly adds: Counter<QueueLabel>;
+  readonly retries: Counter<QueueLabel>;
+  readonly queueSeconds: Histogram<QueueLabel>;
+  readonly workSeconds: Histogram<QueueLabel>;
+  /** Of each controller, for how many seconds its running reconciles have taken, read when metrics are collected. */
+  readonly running: Map<string, () => readonly number[]>;
 }
+
+/** Both hold the name of the controller: dashboards use one or the other. */
+type QueueLabel = 'name' | 'controller';
+export const queueLabels = (name: string) => ({name, controller: name});
 
 const metricsOf = new WeakMap<Registry, ControllerMetrics>();
 
@@ -35,7 +42,27 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
     new Gauge({name, help, labelNames, registers});
   const histogram = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Histogram({name, help, labelNames, buckets: SECONDS, registers});
+  const running: ControllerMetrics['running'] = new Map();
+  const ofRunning = (name: string, help: string, fold: (seconds: readonly number[]) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['name', 'controller'],
+      registers,
+      collect() {
+        for (const [controller, seconds] of running) this.set(queueLabels(controller), fold(seconds()));
+      },
+    });
+  ofRunning('workqueue_unfinished_work_seconds', 'Sum of the times that running reconciles have taken.', seconds =>
+    seconds.reduce((sum, each) => sum + each, 0),
+  );
+  ofRunning(
+    'workqueue_longest_running_processor_seconds',
+    'How long the longest-running reconcile has taken.',
+    seconds => Math.max(0, ...seconds),
+  );
   return {
+    running,
     reconciles: counter(
       'controller_runtime_reconcile_total',
       'Reconciles by controller and result.',
@@ -62,9 +89,15 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
     reconcileSeconds: histogram('controller_runtime_reconcile_time_seconds', 'Length of a reconcile.', 'controller'),
     activeWorkers: gauge('controller_runtime_active_workers', 'Workers busy now.', 'controller'),
     maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers there are.', 'controller'),
-    depth: gauge('workqueue_depth', 'Keys waiting now.', 'name'),
-    adds: counter('workqueue_adds_total', 'Keys added.', 'name'),
-    retries: counter('workqueue_retries_total', 'Keys added again after a failure.', 'name'),
-    queueSeconds: histogram('workqueue_queue_duration_seconds', 'How long a key waited for a worker.', 'name'),
+    depth: gauge('workqueue_depth', 'Keys waiting now.', 'name', 'controller'),
+    adds: counter('workqueue_adds_total', 'Keys added.', 'name', 'controller'),
+    retries: counter('workqueue_retries_total', 'Keys added again after a failure.', 'name', 'controller'),
+    queueSeconds: histogram(
+      'workqueue_queue_duration_seconds',
+      'How long a key waited for a worker.',
+      'name',
+      'controller',
+    ),
+    workSeconds: histogram('workqueue_work_duration_seconds', 'How long a worker had a key.', 'name', 'controller'),
   };
 }

@@ -7,6 +7,8 @@ export interface KubeMetrics {
   readonly lists: Counter<'resource' | 'result'>;
   readonly watchEnds: Counter<'resource' | 'reason'>;
   readonly cacheObjects: Gauge<'resource'>;
+  /** Of each cache, for how many seconds it may have been behind, read when metrics are collected. */
+  readonly staleness: {readonly resource: string; readonly seconds: () => number}[];
   readonly leader: Gauge<'name'>;
   readonly events: Counter<'result'>;
 }
@@ -22,7 +24,22 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
 
 function createKubeMetrics(registry: Registry): KubeMetrics {
   const registers = [registry];
+  const staleness: KubeMetrics['staleness'] = [];
+  new Gauge({
+    name: 'reflector_cache_stale_seconds',
+    help: 'For how long a cache has had no watch and may be behind the server; 0 while it has one.',
+    labelNames: ['resource'],
+    registers,
+    collect() {
+      const longest = new Map<string, number>(); // a kind may have several caches
+      for (const {resource, seconds} of staleness) {
+        longest.set(resource, Math.max(longest.get(resource) ?? 0, seconds()));
+      }
+      for (const [resource, seconds] of longest) this.set({resource}, seconds);
+    },
+  });
   return {
+    staleness,
     requests: new Counter({
       name: 'rest_client_requests_total',
       help: 'HTTP requests to the API server by status code ("<error>": no response), method, and host.',

@@ -1,6 +1,6 @@
 /** The chart's admission policies on a real API server: what a tenant who may write everything in its namespace tries. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {LABEL} from '../../../src/api/names.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {MANAGED, manifest, TENANT} from './manifests.ts';
@@ -82,6 +82,12 @@ describe.concurrent('a tenant is refused', () => {
       ).resolves.toBeDefined();
     },
   );
+});
+
+test('only the platform may pause a namespace', async () => {
+  const says = 'the annotation nameplate.dev/paused of a namespace';
+  await expect(asTenant('annotate', 'namespace', TENANT, `${ANNOTATION.paused}=true`)).rejects.toThrow(says);
+  await expect(asTenant('annotate', 'namespace', TENANT, 'team=mine')).resolves.toBeDefined();
 });
 
 describe.concurrent('a tenant may', () => {

@@ -2,7 +2,7 @@
 import {setTimeout as pause} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {LABEL} from '../../../src/api/names.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
   CERTIFICATE,
@@ -10,6 +10,7 @@ import {
   type CertificateRequest,
   INGRESS_CLASS,
   ISSUER,
+  NAMESPACE,
   SECRET,
 } from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
@@ -244,6 +245,34 @@ test('an approval is withdrawn when the platform gives the namespace to another 
   expect(await decided(tenant, 'pending')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
   await tenant.label({[LABEL.account]: 'buyer'});
   expect(await decisions(tenant, 'pending')).toEqual(['Denied HostNotHeld']);
+});
+
+test('a pause holds back approvals, but neither denials nor withdrawals', async () => {
+  const {tenant, host} = await newLiveTenant(world, 'paused');
+  await makeCertificate(tenant, 'before', {dnsNames: [host], issuerRef: UNHURRIED});
+  expect(await decided(tenant, 'before')).toMatchObject({type: 'Approved'});
+  const annotate = (value: string | null) =>
+    world.client.patch(NAMESPACE, {name: tenant.namespace}, {metadata: {annotations: {[ANNOTATION.paused]: value}}});
+  const undecided = () =>
+    (world.history.list(CERTIFICATE_REQUEST, tenant.namespace) as CertificateRequest[])
+      .filter(({status}) => !status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied'))
+      .map(({metadata}) => metadata.name.replace(/-\d+$/, ''))
+      .sort();
+  const waiting = ['during', routeName(tenant.namespace, host)];
+  await annotate('true');
+  await makeCertificate(tenant, 'during', {dnsNames: [host], issuerRef: UNHURRIED});
+  await tenant.renew(host);
+  await until('both are requested', () => isDeepStrictEqual(undecided(), waiting));
+  await makeCertificate(tenant, 'foreign', {dnsNames: [victim.host('shop')]});
+  expect(await decided(tenant, 'foreign')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+  expect(undecided()).toEqual(waiting); // for longer than a decision takes
+
+  await annotate(null);
+  await until('the pause has ended', () => undecided().length === 0);
+  expect(await decided(tenant, 'during')).toMatchObject({type: 'Approved'});
+  await annotate('true');
+  await tenant.label({[LABEL.account]: 'acquirer'});
+  expect(await decisions(tenant, 'before')).toEqual(['Denied HostNotHeld']);
 });
 
 test("another user's approval is withdrawn", async () => {

@@ -95,6 +95,24 @@ describe('an installation', () => {
     });
   });
 
+  test('gives the operator and its Lease a place of their own in the queues of the API server', async () => {
+    const kubectl = (await ensurePrograms(['kube'])).path('kubectl');
+    const kubeconfig = await server.kubeconfigFor(namespace, 'nameplate');
+    const schemaOf = async (...read: readonly string[]) => {
+      const command = [kubectl, '--kubeconfig', kubeconfig, '-v=8', 'get', ...read].join(' ');
+      const log = await run(['sh', '-c', `${command} 2>&1 || true`]);
+      return /X-Kubernetes-Pf-Flowschema-Uid: ([0-9a-f-]+)/i.exec(log)?.[1];
+    };
+    for (const [name, read] of [
+      ['nameplate', ['domainclaims']],
+      ['nameplate-leader-election', ['lease', 'nameplate', '-n', namespace]],
+    ] as const) {
+      const uid = await server.kubectl('get', 'flowschema', name, '-o', 'jsonpath={.metadata.uid}');
+      await until(`the operator is in FlowSchema ${name}`, async () => (await schemaOf(...read)) === uid);
+    }
+    expect(await template('--set', 'flowControl.enabled=false')).not.toContain('FlowSchema');
+  });
+
   test('runs pods that Pod Security "restricted" admits', async () => {
     const {spec} = await get<{spec: {template: {metadata: object; spec: object}}}>('deployment', 'nameplate');
     const pod = {apiVersion: 'v1', kind: 'Pod', ...spec.template};

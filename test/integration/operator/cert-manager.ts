@@ -8,7 +8,7 @@ import {
   CLUSTER_ISSUER,
 } from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
-import {isNotFound} from '../../../src/runtime/kube/errors.ts';
+import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run, startChild} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
@@ -68,14 +68,14 @@ export async function installIssuer(client: KubeClient, history: History): Promi
  */
 export class Approvals {
   readonly #client: KubeClient;
-  readonly #history: History;
   readonly #policies = new Map<string, 'hold' | 'refuse'>();
+  /** By host. */
+  readonly #held = new Map<string, CertificateRequest[]>();
   readonly #deciding = new Set<Promise<void>>();
   #stopped = false;
 
   constructor(client: KubeClient, history: History) {
     this.#client = client;
-    this.#history = history;
     history.subscribe(CERTIFICATE_REQUEST, ({type, object}) => {
       if (type !== 'ADDED' || this.#stopped) return;
       const deciding = this.#decide(object).finally(() => this.#deciding.delete(deciding));
@@ -91,12 +91,15 @@ export class Approvals {
     this.#policies.set(host, 'refuse');
   }
 
-  /** Approves what waits and what comes. */
+  /**
+   * Approves what waits and what comes. No request is decided twice: a second refusal would have a later failureTime,
+   * which cert-manager attributes to the next attempt.
+   */
   async approve(host: string): Promise<void> {
     this.#policies.delete(host);
-    const keys = new Set(this.#history.versions(CERTIFICATE_REQUEST).map(({key}) => key));
-    const requests = [...keys].map(key => this.#history.get(CERTIFICATE_REQUEST, key));
-    for (const request of requests) if (request && !isDecided(request)) await this.#decide(request);
+    const held = this.#held.get(host) ?? [];
+    this.#held.delete(host);
+    for (const request of held) await this.#decide(request);
   }
 
   async stop(): Promise<void> {
@@ -104,12 +107,17 @@ export class Approvals {
     await Promise.allSettled(this.#deciding);
   }
 
-  async #decide({metadata}: CertificateRequest): Promise<void> {
-    const {name, namespace = ''} = metadata;
+  async #decide(request: CertificateRequest): Promise<void> {
+    const {metadata} = request;
+    const {name, namespace = '', uid = ''} = metadata;
     const certificateName = metadata.annotations?.['cert-manager.io/certificate-name'] ?? '';
     const certificate = await this.#client.get(CERTIFICATE, {namespace, name: certificateName});
-    const policy = this.#policies.get(certificate?.spec.dnsNames?.[0] ?? '');
-    if (policy === 'hold') return;
+    const host = certificate?.spec.dnsNames?.[0] ?? '';
+    const policy = this.#policies.get(host);
+    if (policy === 'hold') {
+      this.#held.set(host, [...(this.#held.get(host) ?? []), request]);
+      return;
+    }
     const now = timestamp(Date.now());
     const condition = (type: string, status: string, reason: string, message: string) => ({
       conditions: [{type, status, reason, message, lastTransitionTime: now}],
@@ -118,14 +126,10 @@ export class Approvals {
       policy === 'refuse'
         ? {...condition('Ready', 'False', 'Failed', 'the CA of the test refuses'), failureTime: now}
         : condition('Approved', 'True', 'Policy', 'the test approves');
-    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace}};
+    const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {name, namespace, uid}};
     // cert-manager may have deleted the request meanwhile. Then it creates another, which gets its own decision.
     await this.#client.applyStatus(CERTIFICATE_REQUEST, {...identity, status}).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
+      if (!isNotFound(error) && !isConflict(error)) throw error;
     });
   }
-}
-
-function isDecided({status}: CertificateRequest): boolean {
-  return status?.conditions?.some(({type, reason}) => type === 'Approved' || reason === 'Failed') ?? false;
 }

@@ -59,6 +59,31 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     await tenant.until('its Domains are gone', () => hosts.every(host => tenant.domain(host) === undefined));
   });
 
+  test('the Issuer of one tenant triggers no Domain of another', async () => {
+    const [tenant, other] = [await newDomainTenant(world(), 'issuing'), await newDomainTenant(world(), 'issuer')];
+    const hosts = Array.from({length: 20}, (_, n) => tenant.host(`h${n}`));
+    const approvals = world().certManager.approvals();
+    for (const host of hosts) approvals.hold(host);
+    await tenant.deployedProject({aliases: hosts});
+    await Promise.all(hosts.map(host => tenant.createRecords(host)));
+    await Promise.all(hosts.map(host => tenant.becomes(host, {CertificateReady: 'Issuing'})));
+    await quiet(world());
+    const added = () => world().operator().metric('workqueue_adds_total', {name: 'domain'});
+    const before = await added();
+    const key = {namespace: other.namespace, name: 'own'};
+    const issuer = {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata: key, spec: {ca: {secretName: 'none'}}};
+    await world().client.apply(kinds.ISSUER, issuer);
+    const isJudged = async () => (await world().client.get(kinds.ISSUER, key))?.status?.conditions?.length;
+    await until('cert-manager has judged the Issuer', isJudged);
+    await world().client.patch(kinds.ISSUER, key, {metadata: {labels: {team: 'mine'}}});
+    await other.deployedProject({primary: other.host('shop')});
+    await other.live(other.host('shop')); // after the events of the Issuer
+    expect((await added()) - before).toBeLessThan(2 * hosts.length);
+    await other.delete(kinds.ISSUER, key.name);
+    for (const host of hosts) await approvals.approve(host);
+    await Promise.all(hosts.map(host => tenant.becomesLive(host)));
+  });
+
   test('name servers that do not answer demote nothing, and a verify request is still answered', async () => {
     const tenant = await newDomainTenant(world(), 'silence');
     const host = tenant.host('shop');

@@ -35,7 +35,7 @@ interface Running {
 /** A manager with one controller on the ConfigMaps of the namespace. */
 function run(reconcile: Reconcile, options: Partial<ControllerOptions> & Partial<ManagerOptions> = {}): Running {
   const {shutdownGraceMs = 5_000, reportFailuresAfterMs = 300_000, maxSilenceMs = 120_000, ...others} = options;
-  const {logger: log = logger, ...rest} = others;
+  const {logger: log = logger, resyncMs = 36_000_000, ...rest} = others;
   const identity = {identity: 'test', reportingController: 'test.dev/controller'};
   const common = {
     client,
@@ -45,6 +45,7 @@ function run(reconcile: Reconcile, options: Partial<ControllerOptions> & Partial
     shutdownGraceMs,
     reportFailuresAfterMs,
     maxSilenceMs,
+    resyncMs,
   };
   const manager = createManager({...common, ...identity});
   const store = manager.cache(CONFIG_MAP, {namespace});
@@ -73,6 +74,20 @@ test('every object is reconciled at the start, and again when it changes', async
   await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
   await until('x is reconciled again', () => keys.length === 2);
   expect(keys).toEqual([`${namespace}/x`, `${namespace}/x`]);
+});
+
+test('every object is reconciled again now and then, although nothing changes', async () => {
+  for (const name of ['x', 'y']) await direct.create(CONFIG_MAP, configMap(namespace, name));
+  const counts = new Map<string, number>();
+  run(
+    async key => {
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+      return done();
+    },
+    {resyncMs: 300},
+  );
+  await until('both are reconciled three times', () => counts.size === 2 && [...counts.values()].every(n => n >= 3));
+  expect([...counts.keys()].sort()).toEqual([`${namespace}/x`, `${namespace}/y`]);
 });
 
 describe('outcomes', () => {
@@ -113,7 +128,7 @@ describe('outcomes', () => {
     await until('it has failed for good', async () =>
       (await metric('controller_runtime_terminal_reconcile_errors_total')).includes('{controller="test"} 1'),
     );
-    expect(await metric('workqueue_depth')).toContain('{name="test"} 0');
+    expect(await metric('workqueue_depth')).toContain('{name="test",controller="test"} 0');
     expect(attempts).toBe(2);
     await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
     await until('the change is looked at', () => attempts === 3);
@@ -231,7 +246,9 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   expect(running.store.get(`${namespace}/child`)).toBeUndefined();
   release();
   await until('the cache shows the child', () => running.store.get(`${namespace}/child`));
-  await until('the key is settled', async () => (await metric('workqueue_depth')).includes('{name="test"} 0'));
+  await until('the key is settled', async () =>
+    (await metric('workqueue_depth')).includes('{name="test",controller="test"} 0'),
+  );
   expect({created: created.length, blind}).toEqual({created: 1, blind: 0});
 });
 
@@ -294,6 +311,23 @@ test('a reconcile that exceeds its deadline is aborted and retried', async () =>
   expect(String(reasons[0])).toMatch(/DeadlineError/);
 });
 
+test('the metrics show for how long a reconcile has been running', async () => {
+  const {promise: go, resolve: proceed} = Promise.withResolvers<void>();
+  const {controller} = run(async () => {
+    await go;
+    return done();
+  });
+  const names = ['workqueue_unfinished_work_seconds', 'workqueue_longest_running_processor_seconds'];
+  const seconds = async (name: string) => Number((await metric(name)).split('} ').at(-1));
+  controller.enqueue('x');
+  for (const name of names) await until(`${name} grows`, async () => (await seconds(name)) > 0.05);
+  proceed();
+  for (const name of names) await until(`${name} is 0 again`, async () => (await seconds(name)) === 0);
+  expect(await metric('workqueue_work_duration_seconds')).toContain(
+    'workqueue_work_duration_seconds_count{name="test",controller="test"} 1',
+  );
+});
+
 test('a part that fails ends the program and says why', async () => {
   const identity = {identity: 'test', reportingController: 'test.dev/controller'};
   const manager = createManager({client, clock: systemClock, logger, registry, ...identity});
@@ -319,8 +353,11 @@ test('health: not ready while a cache has lost its watch for long', async () => 
   proxy.disconnect();
   await until('it is not ready', () => !manager.health().ready);
   expect(manager.health().live).toBe(true);
+  const staleSeconds = async () => Number((await metric('reflector_cache_stale_seconds')).split('} ').at(-1));
+  expect(await staleSeconds()).toBeGreaterThanOrEqual(0.3);
   proxy.intercept = () => undefined;
   await until('it is ready again', () => manager.health().ready);
+  expect(await staleSeconds()).toBe(0);
 });
 
 test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {

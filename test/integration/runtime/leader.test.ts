@@ -188,8 +188,11 @@ test('cut off from the API: the leader stops writing before another may begin', 
 });
 
 /** Everything that the first program does hangs, except for its lease. */
+/** As many calls can hang at the same time. */
+const SHARED_CONNECTIONS = 8;
+const isLease = (seen: Seen) => seen.path.endsWith('/leases/test');
+
 function silence(): void {
-  const isLease = (seen: Seen) => seen.path.endsWith('/leases/test');
   proxy.intercept = seen => (seen.userAgent === 'first' && !isLease(seen) ? {kind: 'silence'} : undefined);
 }
 
@@ -198,6 +201,11 @@ test('while every other call hangs, the leader keeps its lease', async () => {
   silence();
   const renewals = () => proxy.seen.filter(({method, userAgent}) => method === 'PUT' && userAgent === 'first').length;
   const before = renewals();
+  const others = () => proxy.seen.filter(seen => seen.userAgent === 'first' && !isLease(seen)).length;
+  const hanging = others();
+  // The first calls end at their deadline after 15 s, and only then do others get a connection.
+  await until('it has renewed three times', () => renewals() >= before + 3);
+  expect(others() - hanging).toBeLessThanOrEqual(SHARED_CONNECTIONS);
   // A renewal each 1.2 s, and the lease is lost 6 s after the last one.
   await until('it has renewed seven times', () => renewals() >= before + 7);
   proxy.intercept = () => undefined;

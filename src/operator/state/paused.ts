@@ -1,0 +1,77 @@
+/**
+ * A pause holds back what builds or changes: claims, certificates and their approval, routes, managed Domains. It never
+ * holds back what protects others or what somebody requested: withdrawals, denials, and removals.
+ */
+import {Gauge, type Registry} from 'prom-client';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {hasPause} from '../model/account.ts';
+import {PausedError} from '../model/failed-write.ts';
+import type {Context, Operator} from './context.ts';
+import {INDEX, type Stores} from './stores.ts';
+
+type Basis = Pick<Operator, 'config' | 'stores'>;
+
+/** By its own annotation, its namespace's, or the configuration. */
+export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObject>): boolean {
+  return hasPause(project) || isPausedNamespace(operator, project.metadata.namespace ?? '');
+}
+
+/** Also by a Project that lists the host, or whose default host it is. `key`: "namespace/host". */
+export function isPausedHost(operator: Basis, key: string): boolean {
+  const {domains, projects} = operator.stores;
+  const [namespace = ''] = key.split('/');
+  if (isPausedNamespace(operator, namespace) || projects.byIndex(INDEX.pausedHost, key).length > 0) return true;
+  const domain = domains.get(key);
+  const project = domain && projects.get(`${namespace}/${domain.spec.projectRef.name}`);
+  return [domain, project].some(object => object && hasPause(object));
+}
+
+function isPausedNamespace({config, stores}: Basis, name: string): boolean {
+  const namespace = stores.namespaces.get(name);
+  return config.controller.paused || (namespace !== undefined && hasPause(namespace));
+}
+
+/** What builds or changes must write through this: each write throws `PausedError` if `isPaused`. */
+export function heldBack(context: Context, isPaused: boolean): Context {
+  return isPaused ? {...context, client: withoutWrites(context.client)} : context;
+}
+
+function withoutWrites(client: KubeClient): KubeClient {
+  const refuse = () => Promise.reject(new PausedError());
+  return {
+    get: (resource, key, options) => client.get(resource, key, options),
+    list: (resource, options) => client.list(resource, options),
+    watch: (resource, options) => client.watch(resource, options),
+    create: refuse,
+    replace: refuse,
+    apply: refuse,
+    applyStatus: refuse,
+    patch: refuse,
+    delete: refuse,
+    setWriteGate: gate => client.setWriteGate(gate),
+    forLease: () => client.forLease(),
+    recording: onWrite => withoutWrites(client.recording(onWrite)),
+    silentMs: () => client.silentMs(),
+    close: () => client.close(),
+  };
+}
+
+/** Returns the text for the readiness check, if the configuration pauses everything. */
+export function watchPauses(config: Operator['config'], stores: Stores, registry: Registry): () => string | undefined {
+  const {domains, projects, namespaces} = stores;
+  new Gauge({
+    name: 'nameplate_paused',
+    help: 'Objects with the annotation nameplate.dev/paused, by kind. Kind All is 1 if the configuration pauses everything.',
+    labelNames: ['kind'],
+    registers: [registry],
+    collect() {
+      this.set({kind: 'Domain'}, domains.byIndex(INDEX.paused, 'all').length);
+      this.set({kind: 'Project'}, projects.byIndex(INDEX.paused, 'all').length);
+      this.set({kind: 'Namespace'}, namespaces.byIndex(INDEX.paused, 'all').length);
+      this.set({kind: 'All'}, config.controller.paused ? 1 : 0);
+    },
+  });
+  const text = 'Nameplate builds and changes nothing, because config.controller.paused is true.';
+  return () => (config.controller.paused ? text : undefined);
+}
