@@ -2,8 +2,8 @@
 import type {ConfigProblem} from '../process/config-problem.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
-import {TLS_MODES} from './store/postgres/connection.ts';
-import {DURABILITIES} from './store/postgres/settings.ts';
+import {TLS_MODES} from './store/postgres/session/connection.ts';
+import {DURABILITIES} from './store/postgres/session/settings.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -7,6 +7,7 @@ import type {HealthCheck} from '../process/http.ts';
 import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
+import {shareLimits} from './access/shared-limits.ts';
 import type {LimitsConfig, MessagesConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
@@ -49,7 +50,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const {config, authenticator, clock, logger, registry} = options;
   const store = await openStore(options);
   const {account, bodyBytes} = config.limits;
-  const limiter = new AccountLimiter(account);
+  const limiter = new AccountLimiter(account, {isShared: store.spend !== undefined});
   const holdings = new Holdings(holdLimits(config.limits));
   const metrics = requestMetrics(registry, holdings);
   const app = createApp({
@@ -67,6 +68,8 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     await store.close();
     throw error;
   });
+  const end = new AbortController();
+  const sharing = store.spend && shareLimits({limiter, exchange: store.spend, clock}, end.signal);
   let closing = false;
   return {
     port: server.port,
@@ -79,6 +82,8 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     close: async graceMs => {
       closing = true;
       await server.close(graceMs);
+      end.abort();
+      await sharing;
       await store.close();
     },
   };

@@ -107,6 +107,11 @@ test('without a standby, nothing is acknowledged until it is back', async () => 
     status: 200,
     body: {messages: [{message: 'first'}]},
   });
+  await until('pods still share the limits of reads', async () => {
+    await client.get(key, '/messages');
+    const used = await primary.query(`SELECT FROM nameplate.usage WHERE account = '${account}'`, database);
+    return used.length === 1;
+  });
   expect(submitted.answered()).toBeUndefined();
   await standby.start();
   await expect(submitted.answer).resolves.toMatchObject({status: 202});

@@ -55,6 +55,10 @@ const SESSION: Readonly<Record<string, string>> = {
   transaction_timeout: '0',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '30s',
+  // A pod whose node is gone must not keep the lock of the sweep, which another pod then needs.
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '4',
   plan_cache_mode: 'force_generic_plan',
   jit: 'off',
   enable_seqscan: 'off',

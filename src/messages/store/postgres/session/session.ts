@@ -1,6 +1,6 @@
 import pg from 'pg';
-import {Deadline} from '../../../base/deadline.ts';
-import {StoreError} from '../store.ts';
+import {Deadline} from '../../../../base/deadline.ts';
+import {StoreError} from '../../store.ts';
 import {type ConnectionOptions, connectionConfig} from './connection.ts';
 import {refused, unknown} from './failure.ts';
 import {migrate} from './schema.ts';
