@@ -44,6 +44,7 @@ const setByTheChart = {
     'store.folder',
     'store.postgres.uriFile',
     'store.postgres.caFile',
+    'store.postgres.awaitMigration',
   ],
 };
 

@@ -88,6 +88,11 @@ const store = section('Where messages are stored.', {
       description:
         "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
     },
+    awaitMigration: {
+      type: 'boolean',
+      default: false,
+      description: 'Serve only once `messages migrate` has copied the messages of SQLite.',
+    },
     writers: integer(
       4,
       1,

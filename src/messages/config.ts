@@ -38,6 +38,7 @@ export interface PostgresConfig {
   readonly tls: TlsMode;
   readonly caFile?: string;
   readonly durability: Durability;
+  readonly awaitMigration: boolean;
   readonly writers: number;
 }
 

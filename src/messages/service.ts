@@ -8,7 +8,7 @@ import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
 import {shareLimits} from './access/shared-limits.ts';
-import type {LimitsConfig, MessagesConfig} from './config.ts';
+import type {LimitsConfig, MessagesConfig, PostgresConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
@@ -17,6 +17,7 @@ import {startApiServer} from './http/server.ts';
 import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
 import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
 import {PostgresStore} from './store/postgres/postgres-store.ts';
+import type {SessionOptions} from './store/postgres/session/session.ts';
 import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {
@@ -114,13 +115,16 @@ async function openStore(options: ServiceOptions): Promise<OpenStore> {
   const rules = rulesOf(config);
   const common = {maxWaiting, maxWaitingBytes, clock, logger, observe};
   if (kind === 'postgres') {
-    const {uriFile = '', writers, ...connection} = postgres;
-    opened = new PostgresStore({...common, connection: {uriFile, ...connection}, writers, rules});
+    opened = new PostgresStore({...common, connection: connectionOf(postgres), writers: postgres.writers, rules});
   } else {
     const engine = {path: databasePath(folder), reserveBytes, ...rules};
     opened = await openSqliteStore({...common, engine, worker: storeWorker, onFailed});
   }
   return opened;
+}
+
+export function connectionOf({uriFile = '', awaitMigration, ...connection}: PostgresConfig): SessionOptions {
+  return {...connection, uriFile, migration: awaitMigration ? 'awaited' : 'none'};
 }
 
 function rulesOf({queue, limits, retention}: MessagesConfig): StoreRules {

@@ -50,6 +50,7 @@ app.kubernetes.io/component: messages
 {{- if .Values.messages.postgres.caSecret }}
 {{- $_ := set $files "caFile" "/etc/nameplate/postgres/ca.crt" }}
 {{- end }}
+{{- $_ := set $files "awaitMigration" .Values.messages.postgres.migrate }}
 {{- $store = dict "postgres" $files }}
 {{- end }}
 {{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" $store }}

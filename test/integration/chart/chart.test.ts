@@ -416,6 +416,24 @@ describe('the messages API in PostgreSQL', () => {
     await server.kubectl('apply', '--dry-run=server', '--server-side', '--force-conflicts', '-f', file);
   });
 
+  test('a migration mounts the volume of SQLite, and the pods await it', async () => {
+    const rendered = await template(...postgres, '--set', 'messages.postgres.migrate=true');
+    const objects = rendered.split(/^---$/m).map(text => parse(text) as (Workload & {data?: object}) | null);
+    const job = objects.find(each => each?.kind === 'Job')?.spec.template;
+    await expectAdmitted('messages-migration', job);
+    const claims = job?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
+    expect(claims).toEqual(['messages-nameplate-messages-0']);
+    const configOf = (name: string) => {
+      const text = Object.values(objects.find(each => each?.metadata?.name === name && each.data)?.data ?? {})[0];
+      return parseConfig<MessagesConfig>(String(text), name, messagesConfigDefinition).store;
+    };
+    const files = {uriFile: '/etc/nameplate/postgres/uri', awaitMigration: true};
+    expect(configOf('nameplate-messages')).toMatchObject({postgres: files});
+    const ofJob = {kind: 'postgres', folder: '/var/lib/nameplate-messages', postgres: files};
+    expect(configOf('nameplate-messages-migration')).toMatchObject(ofJob);
+    expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: messages-migration/);
+  });
+
   test('an autoscaler decides how many pods there are', async () => {
     const only = ['--show-only', 'templates/messages-deployment.yaml'];
     expect(await template(...postgres, ...only)).toMatch(/^ {2}replicas: 2$/m);

@@ -31,6 +31,7 @@ async function withStore<T>(database: string, use: (store: PostgresStore) => Pro
       uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
       tls: 'disable',
       durability: 'storage',
+      migration: 'none',
     },
     writers: 2,
     rules: {maxAttempts: 5, accountBytes: 1e12, retention: {doneMs: DAY, deadMs: DAY, idempotencyMs: DAY}},

@@ -8,6 +8,10 @@ import {type Durability, READ_SETTINGS, type Settings, sessionSettings, shortfal
 
 export interface SessionOptions extends ConnectionOptions {
   readonly durability: Durability;
+  /**
+   * Of the messages of SQLite: awaited before anything is served, not awaited, or done by this session.
+   */
+  readonly migration: 'awaited' | 'none' | 'own';
 }
 
 /** A prepared statement. */
@@ -40,6 +44,7 @@ const CONFIRMATIONS = 5;
  * is not transactional, COMMIT would not wait.
  */
 const WRITE = {name: 'write', text: `SELECT pg_logical_emit_message(true, 'nameplate', '')`};
+const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {text: 'BEGIN'};
 const COMMIT = {text: 'COMMIT'};
 
@@ -80,7 +85,7 @@ export class Session implements Disposable {
       await session.#run({...sessionSettings(options.durability)});
       note('waiting for a first commit: no standby has confirmed it yet, or another pod migrates the schema');
       await migrate(session);
-      await session.#commitWrite(FIRST_ANSWER_MS);
+      await session.#firstCommit(options.migration);
       return session;
     } catch (error) {
       session[Symbol.dispose]();
@@ -153,11 +158,25 @@ export class Session implements Disposable {
     this.#break(new Error('the connection was closed'));
   }
 
-  async #commitWrite(answerMs?: number): Promise<void> {
+  /** The row is locked, so that no session opens while the migration is being undone. */
+  async #firstCommit(migration: SessionOptions['migration']): Promise<void> {
+    await this.commit(
+      () => this.query(MIGRATED),
+      async ([row]) => {
+        if (row?.state === 'undone' && migration !== 'own')
+          throw new StoreError('down', 'the migration to this database was undone');
+        if (row === undefined && migration === 'awaited')
+          throw new StoreError('down', 'waiting for `messages migrate`');
+        return {value: undefined, promises: true};
+      },
+      FIRST_ANSWER_MS,
+    );
+  }
+
+  async #commitWrite(): Promise<void> {
     await this.commit(
       async () => undefined,
       async () => ({value: undefined, promises: true}),
-      answerMs,
     );
   }
 
