@@ -184,11 +184,13 @@ export class Session implements Disposable {
     this.#warnings = [];
     const [began, settings, found] = await Promise.allSettled([this.#run(BEGIN), this.#run(READ_SETTINGS), read()]);
     try {
-      for (const each of [began, settings, found]) if (each.status === 'rejected') throw each.reason;
-      if (settings.status !== 'fulfilled' || found.status !== 'fulfilled') throw new Error('unreachable');
+      if (began.status === 'rejected') throw began.reason;
+      if (settings.status === 'rejected') throw settings.reason;
       const before = settingsOf(settings.value);
       const lacking = shortfall(this.#durability, before);
+      // First, because on a standby, reading has failed, too.
       if (lacking !== undefined) throw new StoreError('down', lacking);
+      if (found.status === 'rejected') throw found.reason;
       return {settings: before, done: await write(found.value)};
     } catch (error) {
       await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));
