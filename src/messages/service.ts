@@ -8,7 +8,7 @@ import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
 import {shareLimits} from './access/shared-limits.ts';
-import type {LimitsConfig, MessagesConfig, PostgresConfig} from './config.ts';
+import type {LimitsConfig, MessagesConfig, PostgresConfig, StoreConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
@@ -18,6 +18,7 @@ import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
 import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
 import {PostgresStore} from './store/postgres/postgres-store.ts';
 import type {SessionOptions} from './store/postgres/session/session.ts';
+import {PROMISES} from './store/postgres/session/settings.ts';
 import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {
@@ -78,7 +79,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     readiness: [
       {name: 'shutdown', problem: () => (closing ? 'shutting down' : undefined)},
       {name: 'keys', problem: () => authenticator.problem()},
-      storeCheck(store),
+      storeCheck(store, config.store),
     ],
     close: async graceMs => {
       closing = true;
@@ -140,10 +141,11 @@ function rulesOf({queue, limits, retention}: MessagesConfig): StoreRules {
 }
 
 /** A full store keeps its traffic: reading and processing continue and free up space. */
-function storeCheck(store: WatchedStore): HealthCheck {
+function storeCheck(store: WatchedStore, {kind, postgres}: StoreConfig): HealthCheck {
   const is = (kind: 'full' | 'down') => {
     const state = store.state();
     return state.kind === kind ? `store ${kind}: ${state.problem}` : undefined;
   };
-  return {name: 'store', problem: () => is('down'), warning: () => is('full')};
+  const note = kind === 'postgres' ? PROMISES[postgres.durability] : 'a response waits for the disk';
+  return {name: 'store', problem: () => is('down'), warning: () => is('full'), note};
 }

@@ -91,6 +91,7 @@ const unknown = {status: 503, body: {code: 'outcome_unknown'}, headers: {'retry-
 const unavailable = {status: 503, body: {code: 'unavailable'}};
 
 test('an acknowledged message is on the standby', async () => {
+  expect(await readyz()).toContain('[+]store ok: a response waits for the disks of the primary and a standby\n');
   const {status, body} = await submit(client, 'hello', 'a');
   expect(status).toBe(202);
   await until('the standby has replayed it', async () => {

@@ -8,6 +8,13 @@
 export const DURABILITIES = ['synchronous-standby', 'storage', 'accepted-loss'] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
+/** For people. */
+export const PROMISES: Readonly<Record<Durability, string>> = {
+  'synchronous-standby': 'a response waits for the disks of the primary and a standby',
+  storage: 'a response waits for the disk of the primary',
+  'accepted-loss': "a response waits for what the server's settings say, and may be lost",
+};
+
 /** The server's settings as one transaction sees them. */
 export interface Settings {
   readonly standby: boolean;
