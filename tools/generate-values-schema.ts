@@ -37,7 +37,15 @@ const setByTheChart = {
     'controller.leaderElection.leaseName',
     'controller.leaderElection.namespace',
   ],
-  messages: ['server.port', 'operations', 'keys.file', 'store.folder', 'store.kind', 'store.postgres'],
+  messages: [
+    'server.port',
+    'operations',
+    'keys.file',
+    'store.folder',
+    'store.postgres.uriFile',
+    'store.postgres.caFile',
+    'store.postgres.awaitMigration',
+  ],
 };
 
 const chart = join(import.meta.dirname, '../charts/nameplate');

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
- * `messages backup --config FILE --keep N FOLDER`. Only wiring and signals.
+ * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and signals.
  */
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
@@ -11,7 +11,8 @@ import type {Authenticator} from '../messages/access/auth.ts';
 import {createKeyTable, keyTableDefinition} from '../messages/access/key-table.ts';
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
-import {databasePath, startMessagesService} from '../messages/service.ts';
+import {connectionOf, databasePath, startMessagesService} from '../messages/service.ts';
+import {runMigration} from '../messages/store/migration/migrate.ts';
 import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
 import {readCommandLine} from '../process/command-line.ts';
@@ -23,7 +24,8 @@ import {createKubeClient} from '../runtime/kube/http-client.ts';
 
 const USAGE = `usage: messages --config FILE [--kubeconfig FILE]
   messages backup --config FILE TARGET
-  messages backup --config FILE --keep N FOLDER`;
+  messages backup --config FILE --keep N FOLDER
+  messages migrate --config FILE [--undo]`;
 /** The chart's terminationGracePeriodSeconds is longer. */
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
@@ -38,6 +40,7 @@ async function main(): Promise<number> {
     config: {type: 'string'},
     kubeconfig: {type: 'string'},
     keep: {type: 'string'},
+    undo: {type: 'boolean'},
     help: {type: 'boolean'},
   } as const;
   const {values, positionals} = readCommandLine({options, allowPositionals: true}, USAGE);
@@ -49,6 +52,7 @@ async function main(): Promise<number> {
   if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
   if (command === undefined) return serve(config, values.kubeconfig);
+  if (command === 'migrate' && target === undefined) return migrate(config, values.undo ?? false);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
   if (config.store.kind !== 'sqlite') {
     throw new ConfigError('the command backup', ["it copies SQLite's database; back up PostgreSQL with its own tools"]);
@@ -62,6 +66,20 @@ async function main(): Promise<number> {
   await copied.catch((cause: Error) => {
     throw new StoreError('down', `the backup failed: ${cause.message}`, {cause});
   });
+  return 0;
+}
+
+async function migrate({store}: MessagesConfig, isBack: boolean): Promise<number> {
+  if (store.kind !== 'postgres') throw new ConfigError('the command migrate', ['store.kind must be postgres']);
+  const report = await runMigration({
+    path: databasePath(store.folder),
+    connection: connectionOf(store.postgres),
+    isBack,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    note: waiting => process.stderr.write(`${waiting}\n`),
+  });
+  process.stdout.write(`${report}\n`);
   return 0;
 }
 

@@ -3,8 +3,8 @@ import {choice, DAY_SECONDS, integer, object, section} from '../base/config-sche
 import type {ConfigProblem} from '../process/config-problem.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
-import {TLS_MODES} from './store/postgres/connection.ts';
-import {DURABILITIES} from './store/postgres/settings.ts';
+import {TLS_MODES} from './store/postgres/session/connection.ts';
+import {DURABILITIES} from './store/postgres/session/settings.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -81,6 +81,11 @@ const store = section('Where messages are stored.', {
       'synchronous-standby',
       "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
     ),
+    awaitMigration: {
+      type: 'boolean',
+      default: false,
+      description: 'Serve only once `messages migrate` has copied the messages of SQLite.',
+    },
     writers: integer(
       4,
       1,

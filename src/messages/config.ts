@@ -1,8 +1,8 @@
 /** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
 import type {RateLimits} from './access/limiter.ts';
 import type {ServerConfig} from './http/server.ts';
-import type {TlsMode} from './store/postgres/connection.ts';
-import type {Durability} from './store/postgres/settings.ts';
+import type {TlsMode} from './store/postgres/session/connection.ts';
+import type {Durability} from './store/postgres/session/settings.ts';
 
 export interface MessagesConfig {
   readonly server: ServerConfig;
@@ -38,6 +38,7 @@ export interface PostgresConfig {
   readonly tls: TlsMode;
   readonly caFile?: string;
   readonly durability: Durability;
+  readonly awaitMigration: boolean;
   readonly writers: number;
 }
 

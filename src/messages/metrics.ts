@@ -61,12 +61,14 @@ export function storeMetrics(
     registers,
   });
   let oldestAt: number | undefined;
+  let isKnown = false;
   new Gauge({
     name: 'nameplate_messages_oldest_age_seconds',
     help: 'Age of the oldest message that is neither done nor dead; 0 if there is none.',
     registers,
     collect() {
-      this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000);
+      if (isKnown) this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000);
+      else this.remove();
     },
   });
   const operations = new Histogram({
@@ -114,7 +116,11 @@ export function storeMetrics(
       if (observation.kind === 'sweep') {
         lapsed.inc(observation.lapsed);
         deleted.inc(observation.deleted);
-        if (observation.backlog) {
+        if (observation.backlog === 'unknown') {
+          isKnown = false;
+          depth.reset();
+        } else if (observation.backlog) {
+          isKnown = true;
           depth.set({status: 'queued'}, observation.backlog.queued);
           depth.set({status: 'leased'}, observation.backlog.leased);
           ({oldestAt} = observation.backlog);

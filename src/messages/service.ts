@@ -7,7 +7,8 @@ import type {HealthCheck} from '../process/http.ts';
 import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
-import type {LimitsConfig, MessagesConfig} from './config.ts';
+import {shareLimits} from './access/shared-limits.ts';
+import type {LimitsConfig, MessagesConfig, PostgresConfig, StoreConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
 import {describeApi} from './http/openapi.ts';
@@ -16,6 +17,8 @@ import {startApiServer} from './http/server.ts';
 import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
 import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
 import {PostgresStore} from './store/postgres/postgres-store.ts';
+import type {SessionOptions} from './store/postgres/session/session.ts';
+import {PROMISES} from './store/postgres/session/settings.ts';
 import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {
@@ -49,7 +52,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const {config, authenticator, clock, logger, registry} = options;
   const store = await openStore(options);
   const {account, bodyBytes} = config.limits;
-  const limiter = new AccountLimiter(account);
+  const limiter = new AccountLimiter(account, {isShared: store.spend !== undefined});
   const holdings = new Holdings(holdLimits(config.limits));
   const metrics = requestMetrics(registry, holdings);
   const app = createApp({
@@ -67,6 +70,8 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     await store.close();
     throw error;
   });
+  const end = new AbortController();
+  const sharing = store.spend && shareLimits({limiter, exchange: store.spend, clock}, end.signal);
   let closing = false;
   return {
     port: server.port,
@@ -74,11 +79,13 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     readiness: [
       {name: 'shutdown', problem: () => (closing ? 'shutting down' : undefined)},
       {name: 'keys', problem: () => authenticator.problem()},
-      storeCheck(store),
+      storeCheck(store, config.store),
     ],
     close: async graceMs => {
       closing = true;
       await server.close(graceMs);
+      end.abort();
+      await sharing;
       await store.close();
     },
   };
@@ -109,13 +116,16 @@ async function openStore(options: ServiceOptions): Promise<OpenStore> {
   const rules = rulesOf(config);
   const common = {maxWaiting, maxWaitingBytes, clock, logger, observe};
   if (kind === 'postgres') {
-    const {uriFile = '', writers, ...connection} = postgres;
-    opened = new PostgresStore({...common, connection: {uriFile, ...connection}, writers, rules});
+    opened = new PostgresStore({...common, connection: connectionOf(postgres), writers: postgres.writers, rules});
   } else {
     const engine = {path: databasePath(folder), reserveBytes, ...rules};
     opened = await openSqliteStore({...common, engine, worker: storeWorker, onFailed});
   }
   return opened;
+}
+
+export function connectionOf({uriFile = '', awaitMigration, ...connection}: PostgresConfig): SessionOptions {
+  return {...connection, uriFile, migration: awaitMigration ? 'awaited' : 'none'};
 }
 
 function rulesOf({queue, limits, retention}: MessagesConfig): StoreRules {
@@ -131,10 +141,11 @@ function rulesOf({queue, limits, retention}: MessagesConfig): StoreRules {
 }
 
 /** A full store keeps its traffic: reading and processing continue and free up space. */
-function storeCheck(store: WatchedStore): HealthCheck {
+function storeCheck(store: WatchedStore, {kind, postgres}: StoreConfig): HealthCheck {
   const is = (kind: 'full' | 'down') => {
     const state = store.state();
     return state.kind === kind ? `store ${kind}: ${state.problem}` : undefined;
   };
-  return {name: 'store', problem: () => is('down'), warning: () => is('full')};
+  const note = kind === 'postgres' ? PROMISES[postgres.durability] : 'a response waits for the disk';
+  return {name: 'store', problem: () => is('down'), warning: () => is('full'), note};
 }

@@ -12,6 +12,8 @@ export interface HealthCheck {
   readonly problem: () => string | undefined;
   /** A warning for people. It fails no check. */
   readonly warning?: () => string | undefined;
+  /** What it means that this is healthy, for people. */
+  readonly note?: string;
 }
 
 /** What /metrics needs of a prom-client Registry. */
@@ -127,14 +129,15 @@ async function answer(
 
 /** In the form of kube-apiserver's /readyz?verbose, with the reason behind each failing check. */
 function health(checks: readonly HealthCheck[]): Answer {
-  const results = checks.map(({name, problem, warning}) => ({
+  const results = checks.map(({name, problem, warning, note}) => ({
     name,
+    ok: note === undefined ? 'ok' : `ok: ${note}`,
     problem: outcome(problem),
     warning: warning && outcome(warning),
   }));
-  const lines = results.map(({name, problem, warning}) => {
+  const lines = results.map(({name, ok, problem, warning}) => {
     if (problem !== undefined) return `[-]${name} ${problem}`;
-    return warning === undefined ? `[+]${name} ok` : `[!]${name} ok, but ${warning}`;
+    return warning === undefined ? `[+]${name} ${ok}` : `[!]${name} ok, but ${warning}`;
   });
   const healthy = results.every(({problem}) => problem === undefined);
   return text(healthy ? 200 : 503, [...lines, healthy ? 'ok' : 'not ok', ''].join('\n'));

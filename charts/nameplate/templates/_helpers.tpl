@@ -44,7 +44,16 @@ app.kubernetes.io/component: messages
 {{/* The configuration file of the messages API: .Values.messages.config, and the options that the chart sets. */}}
 {{- define "nameplate.messages.config" -}}
 {{- $_ := required "messages.host is required when messages.enabled is true. Set it to the API's host, for example api.example.net" .Values.messages.host }}
-{{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" (dict "folder" "/var/lib/nameplate-messages") }}
+{{- $store := dict "folder" "/var/lib/nameplate-messages" }}
+{{- if eq (include "nameplate.messages.store" .) "postgres" }}
+{{- $files := dict "uriFile" "/etc/nameplate/postgres/uri" }}
+{{- if .Values.messages.postgres.caSecret }}
+{{- $_ := set $files "caFile" "/etc/nameplate/postgres/ca.crt" }}
+{{- end }}
+{{- $_ := set $files "awaitMigration" .Values.messages.postgres.migrate }}
+{{- $store = dict "postgres" $files }}
+{{- end }}
+{{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" $store }}
 {{- mergeOverwrite (deepCopy .Values.messages.config) $own | toYaml }}
 {{- end }}
 

@@ -52,3 +52,18 @@ test('each account has its own, also after many others', () => {
   expect(others.every(ok => ok)).toBe(true);
   expect(limiter.take('a', 0, 1).ok).toBe(false);
 });
+
+test('two that share allow together what one would, apart from what they did not know of each other yet', () => {
+  const [one, two] = [new AccountLimiter(limits, {isShared: true}), new AccountLimiter(limits, {isShared: true})];
+  expect(passing(one, 'a', 100, 10, 0)).toBe(20);
+  expect(passing(two, 'a', 8, 10, 0)).toBe(8);
+  expect([...one.unshared(), ...two.unshared()]).toEqual([
+    ['a', {requests: 2000, bytes: 200, answers: 0}],
+    ['a', {requests: 800, bytes: 80, answers: 0}],
+  ]);
+  for (const limiter of [one, two]) limiter.share('a', {requests: 2800, bytes: 280, answers: 0}, 0);
+  expect(passing(two, 'a', 100, 0, 800)).toBe(0);
+  expect(passing(two, 'a', 100, 0, 900)).toBe(1);
+  two.share('a', {requests: -1, bytes: -1, answers: -1}, 10_000);
+  expect(passing(two, 'a', 100, 0, 10_000), 'except for the one that was not shared yet').toBe(19);
+});

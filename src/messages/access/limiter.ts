@@ -20,27 +20,40 @@ export type Allowance =
       readonly retryAfterMs: number;
     };
 
-/** When each bucket would be full again, in milliseconds: the only state that GCRA needs per account. */
-interface Buckets {
-  requests: number;
-  bytes: number;
-  answers: number;
+/** What an account has used of each bucket, in milliseconds of its rate. */
+export interface Usage {
+  readonly requests: number;
+  readonly bytes: number;
+  readonly answers: number;
 }
+
+/** By account. */
+export type Usages = ReadonlyMap<string, Usage>;
+
+/** When each bucket would be full again, in milliseconds: the only state that GCRA needs per account. */
+type Buckets = {-readonly [Kind in keyof Usage]: number};
+
+const NOTHING: Usage = {requests: 0, bytes: 0, answers: 0};
+const KINDS = ['requests', 'bytes', 'answers'] as const;
 
 /** Above this number of accounts, those with full buckets are dropped. */
 const FORGET_ABOVE = 10_000;
 
 /**
  * Limits the requests and bytes that an account sends and the bytes that it receives, with leaky buckets (GCRA, as in
- * ATM Forum TM 4.1): a rate per second and a burst of a few seconds' worth. In memory, per process.
+ * ATM Forum TM 4.1): a rate per second and a burst of a few seconds' worth. In memory, per process. If processes share
+ * the limits, each one reports what it allowed (`unshared`) and learns what all of them have allowed (`share`).
  */
 export class AccountLimiter {
   readonly #limits: RateLimits;
   readonly #accounts = new Map<string, Buckets>();
+  readonly #isShared: boolean;
+  #unshared = new Map<string, Buckets>();
   #forgetAt = 0;
 
-  constructor(limits: RateLimits) {
+  constructor(limits: RateLimits, {isShared = false}: {readonly isShared?: boolean} = {}) {
     this.#limits = limits;
+    this.#isShared = isShared;
   }
 
   /** A request with a body of this many bytes. `now` is monotonic, in ms. A rejected request does not count. */
@@ -56,6 +69,8 @@ export class AccountLimiter {
     if (answers > until) return refused('answer bytes', answerBytesPerSecond, answers - until);
     buckets.requests = requests;
     buckets.bytes = sent;
+    this.#note(account, 'requests', 1000 / requestsPerSecond);
+    this.#note(account, 'bytes', (1000 * bytes) / bytesPerSecond);
     if (this.#accounts.size > FORGET_ABOVE && now >= this.#forgetAt) this.#forget(now);
     return {ok: true};
   }
@@ -68,13 +83,40 @@ export class AccountLimiter {
     const excess = full - (now + 1000 * burstSeconds);
     if (excess > 0) return refused('bytes', bytesPerSecond, excess);
     buckets.bytes = full;
+    this.#note(account, 'bytes', (1000 * bytes) / bytesPerSecond);
     return {ok: true};
   }
 
   /** A response of this many bytes. Its length is unknown before, so it counts against later requests. */
   answered(account: string, bytes: number, now: number): void {
     const buckets = this.#bucketsOf(account, now);
-    buckets.answers = Math.max(buckets.answers, now) + (1000 * bytes) / this.#limits.answerBytesPerSecond;
+    const ms = (1000 * bytes) / this.#limits.answerBytesPerSecond;
+    buckets.answers = Math.max(buckets.answers, now) + ms;
+    this.#note(account, 'answers', ms);
+  }
+
+  /** What accounts have used since the last call. */
+  unshared(): Usages {
+    const used = this.#unshared;
+    if (used.size > 0) this.#unshared = new Map();
+    return used;
+  }
+
+  /** What all processes have allowed: in how many milliseconds each bucket will be full again. */
+  share(account: string, untilFull: Usage, now: number): void {
+    const buckets = this.#bucketsOf(account, now);
+    const since = this.#unshared.get(account) ?? NOTHING;
+    for (const kind of KINDS) buckets[kind] = now + Math.max(0, untilFull[kind]) + since[kind];
+  }
+
+  #note(account: string, kind: keyof Usage, ms: number): void {
+    if (!this.#isShared) return;
+    let used = this.#unshared.get(account);
+    if (used === undefined) {
+      used = {...NOTHING};
+      this.#unshared.set(account, used);
+    }
+    used[kind] += ms;
   }
 
   #bucketsOf(account: string, now: number): Buckets {

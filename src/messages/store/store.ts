@@ -105,6 +105,11 @@ export interface MessageStore {
   ack(ref: LeaseRef): Promise<SettleOutcome>;
   /** Makes the message wait again, or marks it dead after its last attempt. */
   nack(nack: Nack): Promise<SettleOutcome>;
+  /**
+   * Only of a store that several pods share: adds what this pod has allowed accounts to what the others have, and
+   * returns in how many milliseconds each of their buckets will be full again. Undefined if it is down.
+   */
+  readonly spend?: (used: Usages) => Promise<Usages | undefined>;
   /** What the store can do now, without I/O. */
   state(): StoreHealth;
   /** Finishes accepted operations; rejects later ones as down. */
@@ -126,10 +131,20 @@ export interface RetentionOptions {
   readonly idempotencyMs: number;
 }
 
+/** What an account has used of its rate limits, in milliseconds of each rate. */
+export interface Usage {
+  readonly requests: number;
+  readonly bytes: number;
+  readonly answers: number;
+}
+
+/** By account. */
+export type Usages = ReadonlyMap<string, Usage>;
+
 /** For metrics. */
 export type StoreObservation =
   | {readonly kind: 'batch'; readonly operations: number; readonly commitMs: number}
-  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number; readonly backlog?: Backlog};
+  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number; readonly backlog?: Backlog | 'unknown'};
 
 /** The messages of all accounts that are neither done nor dead. */
 export interface Backlog {

@@ -4,6 +4,8 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
+import type {MessagesConfig} from '../../../src/messages/config.ts';
+import {messagesConfigDefinition} from '../../../src/messages/config-schema.ts';
 import {operatorConfigDefinition} from '../../../src/operator/config-schema.ts';
 import type {OperatorConfig} from '../../../src/operator/model/config.ts';
 import {parseConfig} from '../../../src/process/load-config.ts';
@@ -364,6 +366,100 @@ describe('the messages API', () => {
   });
 });
 
+describe('the messages API in PostgreSQL', () => {
+  const postgres = [
+    ...enabled,
+    '--set',
+    'messages.config.store.kind=postgres,messages.postgres.secret=db-app,messages.postgres.caSecret=db-ca',
+  ];
+  const kinds = (rendered: string) =>
+    rendered.split(/^---$/m).flatMap(text => {
+      const object = parse(text) as {kind: string; metadata: {name: string}} | null;
+      return object?.metadata.name === 'nameplate-messages' ? [object.kind] : [];
+    });
+
+  beforeAll(async () => {
+    await install(); // the service account of the pods
+  });
+
+  test('has pods without a volume, with a configuration that they accept, and the Secrets that it names', async () => {
+    const rendered = await template(...postgres);
+    expect(rendered).not.toMatch(/kind: (StatefulSet|PersistentVolumeClaim)/);
+    const objects = rendered.split(/^---$/m).map(text => parse(text) as (Workload & {data?: object}) | null);
+    const of = (kind: string) =>
+      objects.find(each => each?.kind === kind && each.metadata.name === 'nameplate-messages');
+    const pod = of('Deployment')?.spec.template;
+    await expectAdmitted('messages-deployment', pod);
+    expect(pod?.spec.volumes).toContainEqual({
+      name: 'postgres',
+      projected: {
+        defaultMode: expect.any(Number),
+        sources: [
+          {secret: {name: 'db-app', items: [{key: 'uri', path: 'uri'}]}},
+          {secret: {name: 'db-ca', items: [{key: 'ca.crt', path: 'ca.crt'}]}},
+        ],
+      },
+    });
+    const text = Object.values(of('ConfigMap')?.data ?? {})[0];
+    const {store} = parseConfig<MessagesConfig>(String(text), 'messages.yaml', messagesConfigDefinition);
+    expect(store).toMatchObject({
+      kind: 'postgres',
+      postgres: {
+        uriFile: '/etc/nameplate/postgres/uri',
+        caFile: '/etc/nameplate/postgres/ca.crt',
+        tls: 'verify-full',
+        durability: 'synchronous-standby',
+      },
+    });
+  });
+
+  test.each([
+    [[], ['PodDisruptionBudget']],
+    [['messages.postgres.replicas=1'], []],
+    [
+      ['messages.postgres.autoscaling.enabled=true', 'messages.postgres.replicas=1'],
+      ['HorizontalPodAutoscaler', 'PodDisruptionBudget'],
+    ],
+    [['messages.postgres.podDisruptionBudget.enabled=false'], []],
+  ])('%j: %j', async (values, want) => {
+    const rendered = await template(...postgres, ...values.flatMap(value => ['--set', value]));
+    const common = ['ConfigMap', 'Deployment', 'Ingress', 'NetworkPolicy', 'Service', 'ServiceAccount'];
+    const rights = ['ClusterRole', 'ClusterRoleBinding'];
+    expect(kinds(rendered).sort()).toEqual([...common, ...rights, ...want].sort());
+    const file = join(folder, 'postgres.yaml');
+    const accepted = rendered
+      .split(/^---$/m)
+      .filter(each => !/^kind: (Certificate|CustomResourceDefinition)$/m.test(each));
+    await writeFile(file, accepted.join('---\n'));
+    await server.kubectl('apply', '--dry-run=server', '--server-side', '--force-conflicts', '-f', file);
+  });
+
+  test('a migration mounts the volume of SQLite, and the pods await it', async () => {
+    const rendered = await template(...postgres, '--set', 'messages.postgres.migrate=true');
+    const objects = rendered.split(/^---$/m).map(text => parse(text) as (Workload & {data?: object}) | null);
+    const job = objects.find(each => each?.kind === 'Job')?.spec.template;
+    await expectAdmitted('messages-migration', job);
+    const claims = job?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
+    expect(claims).toEqual(['messages-nameplate-messages-0']);
+    const configOf = (name: string) => {
+      const text = Object.values(objects.find(each => each?.metadata?.name === name && each.data)?.data ?? {})[0];
+      return parseConfig<MessagesConfig>(String(text), name, messagesConfigDefinition).store;
+    };
+    const files = {uriFile: '/etc/nameplate/postgres/uri', awaitMigration: true};
+    expect(configOf('nameplate-messages')).toMatchObject({postgres: files});
+    const ofJob = {kind: 'postgres', folder: '/var/lib/nameplate-messages', postgres: files};
+    expect(configOf('nameplate-messages-migration')).toMatchObject(ofJob);
+    expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: messages-migration/);
+  });
+
+  test('an autoscaler decides how many pods there are', async () => {
+    const only = ['--show-only', 'templates/messages-deployment.yaml'];
+    expect(await template(...postgres, ...only)).toMatch(/^ {2}replicas: 2$/m);
+    const scaled = await template(...postgres, ...only, '--set', 'messages.postgres.autoscaling.enabled=true');
+    expect(scaled).not.toMatch(/^ {2}replicas:/m);
+  });
+});
+
 /** `right`: verb, group, resource with or without subresource, and the name of an object where it matters. */
 async function allowed(user: string, where: string, right: string): Promise<'yes' | 'no'> {
   const [verb, group, kind = '', name] = right.split(' ');
@@ -394,6 +490,16 @@ describe('values', () => {
     [['--set', 'serviceAccount.create=false'], /serviceAccount\.name is required/],
     [['--set', 'messages.enabled=true'], /messages\.host is required/],
     [['--set', 'messages.replicas=2'], /replicas/],
+    [[...enabled, '--set', 'messages.config.store.kind=postgres'], /messages\.postgres\.secret is required/],
+    [
+      [
+        ...enabled,
+        '--set',
+        'messages.config.store.kind=postgres,messages.postgres.secret=s,messages.backup.enabled=true',
+      ],
+      /back up PostgreSQL with its own tools/,
+    ],
+    [[...enabled, '--set', 'messages.config.store.kind=mysql'], /kind/],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);
   });
@@ -492,7 +598,7 @@ describe('values', () => {
 });
 
 interface PodTemplate {
-  readonly metadata: {readonly labels?: Readonly<Record<string, string>>};
+  readonly metadata: {readonly name?: string; readonly labels?: Readonly<Record<string, string>>};
   readonly spec: {
     readonly volumes?: readonly {
       readonly name: string;

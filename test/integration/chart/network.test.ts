@@ -21,7 +21,10 @@ interface Policy {
   readonly spec: {
     readonly policyTypes: readonly string[];
     readonly ingress: readonly {readonly from?: readonly Peer[]; readonly ports: readonly {readonly port: string}[]}[];
-    readonly egress: readonly {readonly ports: readonly {readonly port: number; readonly protocol: string}[]}[];
+    readonly egress: readonly {
+      readonly to?: readonly Peer[];
+      readonly ports: readonly {readonly port: number; readonly protocol: string}[];
+    }[];
   };
 }
 interface Pod {
@@ -120,6 +123,23 @@ test('the operator reaches resolvers on the ports that its configuration names',
   const policy = (await render('--set', recursives)).get('nameplate');
   const udp = policy?.spec.egress.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
   expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5300]);
+});
+
+test('the messages API reaches its database only if it has one, and nothing else of the internet', async () => {
+  const egress = async (...values: readonly string[]) => {
+    const rules = (await render(...values)).get('nameplate-messages')?.spec.egress ?? [];
+    return rules.map(({to, ports}) => ({to, ports: ports.map(({port, protocol}) => `${port}/${protocol}`)}));
+  };
+  const [apiServer, ...none] = await egress();
+  expect(none).toEqual([]);
+  const to = [{podSelector: {matchLabels: {'cnpg.io/cluster': 'messages-db'}}}];
+  const network = `messages.postgres.networkPolicy={"to": ${JSON.stringify(to)}, "port": 5433}`;
+  const kind = 'messages.config.store.kind=postgres,messages.postgres.secret=s';
+  expect(await egress('--set', kind, '--set-json', network)).toEqual([
+    apiServer,
+    {to: undefined, ports: ['53/UDP', '53/TCP']},
+    {to, ports: ['5433/TCP']},
+  ]);
 });
 
 test('they can be disabled', async () => {

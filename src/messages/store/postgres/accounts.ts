@@ -1,5 +1,5 @@
 import type {MessageIds} from '../message-id.ts';
-import type {Session} from './session.ts';
+import type {Session} from './session/session.ts';
 
 interface Account {
   bytes: number;

@@ -2,7 +2,7 @@ import {keyCost, messageCost} from '../cost.ts';
 import type {MessageIds} from '../message-id.ts';
 import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
 import {type Accounts, idOf, uuidOf} from './accounts.ts';
-import type {Session} from './session.ts';
+import type {Session} from './session/session.ts';
 
 interface Key {
   readonly account: string;

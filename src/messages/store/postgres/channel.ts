@@ -4,8 +4,8 @@ import type {Clock} from '../../../base/clock.ts';
 import type {Operation, OperationKind, OperationResult, Operations, OperationValue} from '../queue/operations.ts';
 import {rowsOf, type SubmissionLimits, Submissions, textLength} from '../queue/submissions.ts';
 import {StoreError} from '../store.ts';
-import {refused} from './failure.ts';
-import type {Session} from './session.ts';
+import {refused} from './session/failure.ts';
+import type {Session} from './session/session.ts';
 
 export interface ChannelOptions extends SubmissionLimits {
   /** Calls `note` with what it is waiting for. */

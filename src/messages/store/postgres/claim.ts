@@ -1,6 +1,6 @@
 import {type ClaimQuery, type LeasedMessage, PAGE_BYTES, type StoreRules} from '../store.ts';
 import {toMessage} from './read.ts';
-import type {Session} from './session.ts';
+import type {Session} from './session/session.ts';
 
 /**
  * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More

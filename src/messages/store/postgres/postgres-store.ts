@@ -9,7 +9,8 @@ import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, 
 import {Channel, type ChannelOptions} from './channel.ts';
 import {get, list, readBacklog} from './read.ts';
 import {sweep} from './retention.ts';
-import {Session, type SessionOptions} from './session.ts';
+import {Session, type SessionOptions} from './session/session.ts';
+import {spend} from './usage.ts';
 import {writeBatch} from './write.ts';
 
 export interface PostgresStoreOptions extends SubmissionLimits {
@@ -68,6 +69,14 @@ export class PostgresStore implements MessageStore {
   readonly get: MessageStore['get'] = async (account, id) => this.#reader({account}).submit('get', {account, id});
   readonly list: MessageStore['list'] = async query => this.#reader(query).submit('list', query);
 
+  readonly spend: NonNullable<MessageStore['spend']> = async used =>
+    this.#reader({account: ''})
+      .submit('spend', {used})
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
+        return undefined;
+      });
+
   /** Operations that wait for the server. */
   get waiting(): number {
     return this.#channels.reduce((sum, {waiting}) => sum + waiting, 0);
@@ -113,6 +122,7 @@ export class PostgresStore implements MessageStore {
   async #sweep(session: Session): Promise<SweepOutcome> {
     const {rules, clock} = this.#options;
     const swept = await sweep(session, rules);
+    if (swept.backlog === 'unknown') return swept;
     const startMs = clock.monotonic();
     if (startMs < this.#countsBacklogAtMs) return swept;
     const backlog = await readBacklog(session);
@@ -132,19 +142,22 @@ export class PostgresStore implements MessageStore {
         more = isMore;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
+        observe({kind: 'sweep', lapsed: 0, deleted: 0, backlog: 'unknown'});
       }
       if (!more) await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => undefined);
     }
   }
 }
 
-/** Without a transaction: each read is one statement. */
+/** Without a transaction: each operation is one statement. Sharing limits promises nothing, so it waits for nothing. */
 function readBatch(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  return session.read(() => Promise.all(batch.map(operation => read(session, operation))));
+  const statements = () => Promise.all(batch.map(operation => read(session, operation)));
+  return batch.every(({kind}) => kind === 'spend') ? statements() : session.read(statements);
 }
 
 async function read(session: Session, {kind, given}: Operation): Promise<OperationValue> {
   if (kind === 'get') return get(session, given.account, given.id);
   if (kind === 'list') return list(session, given);
+  if (kind === 'spend') return spend(session, given.used);
   throw new Error(`${kind} does not read`);
 }

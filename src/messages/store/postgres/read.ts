@@ -8,7 +8,7 @@ import {
   type StoredMessage,
 } from '../store.ts';
 import {idOf, uuidOf} from './accounts.ts';
-import type {Row, Session} from './session.ts';
+import type {Row, Session} from './session/session.ts';
 
 const COLUMNS = 'id, status, created_at, attempts, reason, bytes';
 const LITERAL = '(SELECT literal FROM bodies b WHERE b.account = $1 AND b.id = m.id) AS literal';

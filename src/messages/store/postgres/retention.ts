@@ -3,16 +3,17 @@ import type {SweepOutcome} from '../queue/operations.ts';
 import type {RetentionOptions, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {LAPSE_ROWS, lapse} from './claim.ts';
-import {LOCKS} from './schema.ts';
-import type {Row, Session} from './session.ts';
+import {LOCKS} from './session/schema.ts';
+import type {Row, Session} from './session/session.ts';
+import {FORGET_USAGE} from './usage.ts';
 import {NOW} from './write.ts';
 
 /** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */
 const SWEEP_ROWS = 200;
 const SWEEP_BYTES = 4 << 20;
 
-// One pod at a time; the lock is held until the transaction is durable.
-const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_xact_lock(${LOCKS.sweep}) AS mine`};
+// The same pod for as long as its connection lasts, so that only one pod has the metrics of the backlog.
+const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_lock(${LOCKS.sweep}) AS mine`};
 export const FINISHED = {
   name: 'finished',
   text: `
@@ -51,19 +52,22 @@ const DELETE_KEYS = {
 };
 
 const NOTHING: SweepOutcome = {lapsed: 0, deleted: 0, more: false};
+const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: 'unknown'};
 
 /**
- * One bounded step: ends leases, and deletes what is past its retention time. Does nothing while another pod is at it.
+ * One bounded step: ends leases, and deletes what is past its retention time. Does nothing if another pod does it.
  * Two transactions, because leases lock messages before accounts.
  */
 export async function sweep(session: Session, rules: StoreRules): Promise<SweepOutcome> {
   const lapsed = await session.commit(
     () => mine(session),
     async now => {
-      const count = now === undefined ? 0 : await lapse(session, rules, now);
+      if (now === undefined) return {value: undefined, promises: false};
+      const [count] = await Promise.all([lapse(session, rules, now), session.query(FORGET_USAGE)]);
       return {value: count, promises: count > 0};
     },
   );
+  if (lapsed === undefined) return ELSEWHERE;
   const expired = await withAccounts(session, () => expire(session, rules.retention));
   return {lapsed, deleted: expired.deleted, more: expired.more || lapsed === LAPSE_ROWS};
 }

@@ -1,7 +1,7 @@
 import {isMessageId} from '../message-id.ts';
 import type {LeaseRef, Nack, SettleOutcome, StoreRules} from '../store.ts';
 import {type Accounts, uuidOf} from './accounts.ts';
-import type {Row, Session} from './session.ts';
+import type {Row, Session} from './session/session.ts';
 
 /** A locked message. */
 interface Held {

@@ -4,7 +4,7 @@ import type {NewMessage, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {Appends, findKeys} from './append.ts';
 import {type Claimed, claim} from './claim.ts';
-import type {Done, Session} from './session.ts';
+import type {Done, Session} from './session/session.ts';
 import {lockMessages, Settlements} from './settle.ts';
 
 export interface WriteOptions {

@@ -12,6 +12,7 @@ import type {
   SettleOutcome,
   StoredMessage,
   StoreRefusal,
+  Usages,
 } from '../store.ts';
 
 /** The input and the result of each kind of operation. */
@@ -22,6 +23,7 @@ export interface Operations {
   claim: {readonly given: ClaimQuery; readonly result: readonly LeasedMessage[]};
   ack: {readonly given: LeaseRef; readonly result: SettleOutcome};
   nack: {readonly given: Nack; readonly result: SettleOutcome};
+  spend: {readonly given: {readonly used: Usages}; readonly result: Usages};
   /** `probe`: write in any case, to find out whether the disk is writable. */
   sweep: {readonly given: {readonly probe: boolean}; readonly result: SweepOutcome};
 }
@@ -48,8 +50,8 @@ export interface SweepOutcome {
   readonly lapsed: number;
   /** Messages beyond their retention time that were deleted. */
   readonly deleted: number;
-  /** Absent if it was not counted this time. */
-  readonly backlog?: Backlog;
+  /** Absent if it was not counted this time; unknown if another pod counts it, or nobody can. */
+  readonly backlog?: Backlog | 'unknown';
   /** There is more to do: sweep again soon. */
   readonly more: boolean;
 }

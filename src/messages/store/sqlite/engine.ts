@@ -188,6 +188,8 @@ function perform(connection: Connection, operation: Operation, now: number): Ope
       return leases.nack(operation.given, now);
     case 'sweep':
       return sweep(connection, operation.given.probe, now);
+    case 'spend':
+      throw new Error('one process has the database, so its limits are not shared');
   }
 }
 

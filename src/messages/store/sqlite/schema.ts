@@ -71,6 +71,8 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
+/** Added to the version of a database whose messages were migrated. No release has such a version, so none serves it. */
+export const FENCE = 1_000_000;
 
 /** Migrates an empty or older database, each step in a transaction. Throws if it is not a message store. */
 export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
@@ -79,6 +81,7 @@ export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
   if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
     throw new Error('the file is a SQLite database, but not a message store');
   }
+  if (version >= FENCE) throw new Error('the messages of this database were migrated to PostgreSQL');
   if (version > SCHEMA_VERSION) {
     throw new Error(
       `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,

@@ -91,6 +91,7 @@ const unknown = {status: 503, body: {code: 'outcome_unknown'}, headers: {'retry-
 const unavailable = {status: 503, body: {code: 'unavailable'}};
 
 test('an acknowledged message is on the standby', async () => {
+  expect(await readyz()).toContain('[+]store ok: a response waits for the disks of the primary and a standby\n');
   const {status, body} = await submit(client, 'hello', 'a');
   expect(status).toBe(202);
   await until('the standby has replayed it', async () => {
@@ -106,6 +107,11 @@ test('without a standby, nothing is acknowledged until it is back', async () => 
   expect(read, 'reading continues, and shows no message that nobody has promised').toMatchObject({
     status: 200,
     body: {messages: [{message: 'first'}]},
+  });
+  await until('pods still share the limits of reads', async () => {
+    await client.get(key, '/messages');
+    const used = await primary.query(`SELECT FROM nameplate.usage WHERE account = '${account}'`, database);
+    return used.length === 1;
   });
   expect(submitted.answered()).toBeUndefined();
   await standby.start();

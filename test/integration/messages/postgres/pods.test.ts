@@ -110,6 +110,48 @@ test('charges are what is stored at any time, while pods append, return, acknowl
   await expect(isExact()).resolves.toMatchObject({bodies: '0'});
 });
 
+test('pods share the limits of an account, and the rate is that of one', async () => {
+  const account = {requestsPerSecond: 20, burstSeconds: 2};
+  const pods = await twoPods(await server.createDatabase(), {limits: {account}});
+  const accounts = [accountOf(0), accountOf(1)];
+  const passed = accounts.map(() => 0);
+  const start = performance.now();
+  let seconds = 0;
+  const ask = async ({client}: Pod, index: number) => {
+    for (; seconds < 8; seconds = (performance.now() - start) / 1000) {
+      const {status, headers} = await client.get(accounts[index]?.key ?? '', '/messages?limit=1');
+      if (status === 200) passed[index] = (passed[index] ?? 0) + 1;
+      else expect(headers['ratelimit-policy']).toBe('"requests";q=20;w=1');
+    }
+  };
+  await Promise.all(pods.flatMap(pod => accounts.map((_, index) => ask(pod, index))));
+  const one = 20 * (seconds + 2);
+  for (const count of passed) {
+    expect(count / one).toBeGreaterThan(0.85);
+    expect(count / one).toBeLessThan(1.15); // Without sharing: 2.
+  }
+});
+
+test('one pod counts the backlog and sweeps; another does both once that one is gone', async () => {
+  const pods = await twoPods(await server.createDatabase());
+  await submit(pods[0].client, key, new Ledger(), {message: 'one'});
+  const counting = async () => {
+    const texts = await Promise.all(pods.map(async ({service}) => (await service.operations('/metrics')).body));
+    return pods.filter((_, index) => texts[index]?.includes('nameplate_messages_backlog{status="queued"} 1'));
+  };
+  const [keeper] = await until('the backlog is counted', async () => {
+    const found = await counting();
+    return found.length > 0 ? found : undefined;
+  });
+  const other = pods.find(pod => pod !== keeper);
+  if (!keeper || !other) throw new Error('both count');
+  const {body} = await other.service.operations('/metrics');
+  expect(body).not.toMatch(/^nameplate_messages_(backlog\{|oldest_age_seconds )/m);
+  await keeper.service.kill();
+  pods.splice(pods.indexOf(keeper), 1);
+  await until('the other pod counts', async () => (await counting()).length === 1);
+});
+
 test('a pod killed under load: none lost, none twice, and another pod continues', async () => {
   const [first, second] = await twoPods(await server.createDatabase());
   const ledger = new Ledger();

@@ -31,6 +31,8 @@ export interface Postgres {
   stop(): Promise<void>;
   /** A standby with this name, which streams from this server. */
   standby(name: string): Promise<Postgres>;
+  /** Streams from another server from now on; undefined: from none. */
+  follow(primary: Postgres | undefined): Promise<void>;
   /** Stops and deletes it, and its standbys. */
   remove(): Promise<void>;
 }
@@ -182,6 +184,12 @@ class Server implements Postgres {
     await standby.start();
     this.#standbys.push(standby);
     return standby;
+  }
+
+  async follow(primary: Postgres | undefined): Promise<void> {
+    const source = primary === undefined ? '' : `host=${this.#options.folder} port=${primary.port} user=postgres`;
+    await this.query(`ALTER SYSTEM SET primary_conninfo = '${source}'`);
+    await this.query('SELECT pg_reload_conf()');
   }
 
   async remove(): Promise<void> {

@@ -8,7 +8,7 @@ import {LAPSE, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim
 import {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
 import {ALL, QUEUED, SOME} from '../../../../src/messages/store/postgres/read.ts';
 import {FINISHED, OLD_KEYS} from '../../../../src/messages/store/postgres/retention.ts';
-import {sessionSettings} from '../../../../src/messages/store/postgres/settings.ts';
+import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
 import {until} from '../../../cluster/wait.ts';
 import {removeFolders, temporaryFolder} from '../service.ts';
 import {type Postgres, startPostgres, uriFile} from './server.ts';
@@ -31,6 +31,7 @@ async function withStore<T>(database: string, use: (store: PostgresStore) => Pro
       uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
       tls: 'disable',
       durability: 'storage',
+      migration: 'none',
     },
     writers: 2,
     rules: {maxAttempts: 5, accountBytes: 1e12, retention: {doneMs: DAY, deadMs: DAY, idempotencyMs: DAY}},

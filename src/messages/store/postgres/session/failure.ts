@@ -1,4 +1,4 @@
-import {StoreError, type StoreRefusal} from '../store.ts';
+import {StoreError, type StoreRefusal} from '../../store.ts';
 
 /** By SQLSTATE. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const REFUSALS: Readonly<Record<string, StoreRefusal>> = {

@@ -1,5 +1,5 @@
 /** The tables, and the migrations from older versions. */
-import {StoreError} from '../store.ts';
+import {StoreError} from '../../store.ts';
 import type {Session} from './session.ts';
 
 /** The first key of all advisory locks: "NPmq". The second one says what for. */
@@ -59,6 +59,17 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (account, key)
   );
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
+
+  -- At most one row: done, or undone. See ../../migration/migrate.ts.
+  CREATE TABLE migrated (state text NOT NULL);
+
+  -- When each bucket of an account's rate limits will be full again, in milliseconds since the epoch.
+  CREATE UNLOGGED TABLE usage (
+    account text COLLATE "C" PRIMARY KEY,
+    requests float8 NOT NULL,
+    bytes float8 NOT NULL,
+    answers float8 NOT NULL
+  ) WITH (fillfactor = 50);
   `,
 ];
 

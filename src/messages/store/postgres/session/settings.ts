@@ -8,6 +8,13 @@
 export const DURABILITIES = ['synchronous-standby', 'storage', 'accepted-loss'] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
+/** For people. */
+export const PROMISES: Readonly<Record<Durability, string>> = {
+  'synchronous-standby': 'a response waits for the disks of the primary and a standby',
+  storage: 'a response waits for the disk of the primary',
+  'accepted-loss': "a response waits for what the server's settings say, and may be lost",
+};
+
 /** The server's settings as one transaction sees them. */
 export interface Settings {
   readonly standby: boolean;
@@ -55,6 +62,10 @@ const SESSION: Readonly<Record<string, string>> = {
   transaction_timeout: '0',
   lock_timeout: '5s',
   idle_in_transaction_session_timeout: '30s',
+  // A pod whose node is gone must not keep the lock of the sweep, which another pod then needs.
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '4',
   plan_cache_mode: 'force_generic_plan',
   jit: 'off',
   enable_seqscan: 'off',

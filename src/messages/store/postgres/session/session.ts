@@ -1,6 +1,6 @@
 import pg from 'pg';
-import {Deadline} from '../../../base/deadline.ts';
-import {StoreError} from '../store.ts';
+import {Deadline} from '../../../../base/deadline.ts';
+import {StoreError} from '../../store.ts';
 import {type ConnectionOptions, connectionConfig} from './connection.ts';
 import {refused, unknown} from './failure.ts';
 import {migrate} from './schema.ts';
@@ -8,6 +8,10 @@ import {type Durability, READ_SETTINGS, type Settings, sessionSettings, shortfal
 
 export interface SessionOptions extends ConnectionOptions {
   readonly durability: Durability;
+  /**
+   * Of the messages of SQLite: awaited before anything is served, not awaited, or done by this session.
+   */
+  readonly migration: 'awaited' | 'none' | 'own';
 }
 
 /** A prepared statement. */
@@ -40,6 +44,7 @@ const CONFIRMATIONS = 5;
  * is not transactional, COMMIT would not wait.
  */
 const WRITE = {name: 'write', text: `SELECT pg_logical_emit_message(true, 'nameplate', '')`};
+const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {text: 'BEGIN'};
 const COMMIT = {text: 'COMMIT'};
 
@@ -80,7 +85,7 @@ export class Session implements Disposable {
       await session.#run({...sessionSettings(options.durability)});
       note('waiting for a first commit: no standby has confirmed it yet, or another pod migrates the schema');
       await migrate(session);
-      await session.#commitWrite(FIRST_ANSWER_MS);
+      await session.#firstCommit(options.migration);
       return session;
     } catch (error) {
       session[Symbol.dispose]();
@@ -153,11 +158,25 @@ export class Session implements Disposable {
     this.#break(new Error('the connection was closed'));
   }
 
-  async #commitWrite(answerMs?: number): Promise<void> {
+  /** The row is locked, so that no session opens while the migration is being undone. */
+  async #firstCommit(migration: SessionOptions['migration']): Promise<void> {
+    await this.commit(
+      () => this.query(MIGRATED),
+      async ([row]) => {
+        if (row?.state === 'undone' && migration !== 'own')
+          throw new StoreError('down', 'the migration to this database was undone');
+        if (row === undefined && migration === 'awaited')
+          throw new StoreError('down', 'waiting for `messages migrate`');
+        return {value: undefined, promises: true};
+      },
+      FIRST_ANSWER_MS,
+    );
+  }
+
+  async #commitWrite(): Promise<void> {
     await this.commit(
       async () => undefined,
       async () => ({value: undefined, promises: true}),
-      answerMs,
     );
   }
 
@@ -165,11 +184,13 @@ export class Session implements Disposable {
     this.#warnings = [];
     const [began, settings, found] = await Promise.allSettled([this.#run(BEGIN), this.#run(READ_SETTINGS), read()]);
     try {
-      for (const each of [began, settings, found]) if (each.status === 'rejected') throw each.reason;
-      if (settings.status !== 'fulfilled' || found.status !== 'fulfilled') throw new Error('unreachable');
+      if (began.status === 'rejected') throw began.reason;
+      if (settings.status === 'rejected') throw settings.reason;
       const before = settingsOf(settings.value);
       const lacking = shortfall(this.#durability, before);
+      // First, because on a standby, reading has failed, too.
       if (lacking !== undefined) throw new StoreError('down', lacking);
+      if (found.status === 'rejected') throw found.reason;
       return {settings: before, done: await write(found.value)};
     } catch (error) {
       await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));

@@ -1,6 +1,6 @@
 import {readFile} from 'node:fs/promises';
 import type {ClientConfig} from 'pg';
-import {StoreError} from '../store.ts';
+import {StoreError} from '../../store.ts';
 
 export interface ConnectionOptions {
   /** A file with a URI, such as postgresql://user:password@host:5432/database, as CloudNativePG's Secrets have it. */

@@ -1,0 +1,30 @@
+/** Shares the rate limits of accounts among pods, so that several pods allow an account no more than one would. */
+import type {Clock} from '../../base/clock.ts';
+import type {AccountLimiter, Usages} from './limiter.ts';
+
+export interface ShareOptions {
+  readonly limiter: AccountLimiter;
+  /**
+   * Adds what this pod has allowed to what the others have; returns in how many milliseconds each bucket will be full
+   * again. Undefined if that is not known now.
+   */
+  readonly exchange: (used: Usages) => Promise<Usages | undefined>;
+  readonly clock: Clock;
+}
+
+/**
+ * For so long, a pod does not know what the others allow. What they allow together beyond the burst in that time, an
+ * account has to wait for later: the average rate is that of one pod.
+ */
+const INTERVAL_MS = 100;
+
+/** Until the signal is aborted. While the exchange fails, each pod applies the limits to its own requests. */
+export async function shareLimits({limiter, exchange, clock}: ShareOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const used = limiter.unshared();
+    const untilFull = used.size === 0 ? undefined : await exchange(used);
+    const now = clock.monotonic();
+    for (const [account, each] of untilFull ?? []) limiter.share(account, each, now);
+    await clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
+  }
+}

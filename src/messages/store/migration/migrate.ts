@@ -1,0 +1,146 @@
+/** Moves all messages from SQLite to PostgreSQL, or back. Can be killed at any time and repeated. */
+import {createHash} from 'node:crypto';
+import type {Clock} from '../../../base/clock.ts';
+import {Session, type SessionOptions} from '../postgres/session/session.ts';
+import {StoreError} from '../store.ts';
+import {openSource, type Source} from './source.ts';
+import {accountsOf, copyAccount, keysOf, messagesOf} from './target.ts';
+
+/** How long the last COMMIT may wait for a standby. */
+const ANSWER_MS = 600_000;
+// Sessions of pods wait until the transaction ends.
+const LOCK_TABLES = 'LOCK TABLE accounts, messages, bodies, idempotency IN EXCLUSIVE MODE';
+const NO_LIMIT = 'SET LOCAL idle_in_transaction_session_timeout = 0';
+/** How often it is tried again to open a database that another process has open. */
+const RETRY_MS = 1000;
+const STATE = 'SELECT state FROM migrated FOR UPDATE';
+
+/** What was done, for people. */
+export type Report = string;
+
+export interface MigrationOptions {
+  /** Of the SQLite database. */
+  readonly path: string;
+  readonly connection: SessionOptions;
+  readonly isBack: boolean;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Gets what it is waiting for. */
+  readonly note: (waiting: string) => void;
+}
+
+/** Waits until no other process has the SQLite database open. Rejects with a StoreError if nothing was changed. */
+export async function runMigration(options: MigrationOptions): Promise<Report> {
+  const {connection, isBack, signal, note} = options;
+  using source = await untilAlone(options);
+  using session = await Session.open({...connection, migration: 'own'}, signal, note);
+  return await (isBack ? migrateBack : migrateToPostgres)(source, session);
+}
+
+async function untilAlone({path, clock, signal, note}: MigrationOptions): Promise<Source> {
+  for (let isFirst = true; ; isFirst = false) {
+    const source = openSource(path);
+    if (source !== undefined) return source;
+    if (isFirst) note('waiting until no other process has the database open');
+    await clock.sleep(RETRY_MS, signal);
+  }
+}
+
+/**
+ * One transaction copies everything and compares it, so PostgreSQL has either nothing or all of it. SQLite is fenced
+ * first: from then on, only the migration opens it.
+ */
+function migrateToPostgres(source: Source, session: Session): Promise<Report> {
+  return session.commit(
+    async () => {
+      await session.query(NO_LIMIT);
+      await session.query(LOCK_TABLES);
+      return {state: await stateOf(session), accounts: await accountsOf(session)};
+    },
+    async ({state, accounts}) => {
+      if (state === 'done' && !source.isFenced) {
+        throw new StoreError('down', 'the messages of another SQLite database were migrated');
+      }
+      if (state === 'done') return {value: 'The messages were migrated before. Nothing to do.', promises: true};
+      if (accounts.length > 0) {
+        throw new StoreError('down', 'the PostgreSQL database is in use: it has accounts that were not migrated');
+      }
+      source.fence();
+      for (const account of source.accounts) await copyAccount(session, source, account);
+      const count = await compare(source, session);
+      await session.query(
+        state === undefined ? `INSERT INTO migrated VALUES ('done')` : `UPDATE migrated SET state = 'done'`,
+      );
+      return {value: `Migrated ${count} messages of ${source.accounts.length} accounts.`, promises: true};
+    },
+    ANSWER_MS,
+  );
+}
+
+/** Only while PostgreSQL has exactly what SQLite has. Then PostgreSQL is emptied, serves no more, and SQLite may. */
+async function migrateBack(source: Source, session: Session): Promise<Report> {
+  await session.commit(
+    async () => {
+      await session.query(NO_LIMIT);
+      await session.query(LOCK_TABLES);
+      return stateOf(session);
+    },
+    async state => {
+      if (state === 'done') {
+        await compare(source, session);
+        // New sessions wait for this row; those that have read it before are ended.
+        await session.query(`UPDATE migrated SET state = 'undone'`);
+        await session.query(`
+          SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()`);
+        await session.query('TRUNCATE accounts, messages, bodies, idempotency');
+      } else if ((await accountsOf(session)).length > 0) {
+        throw new StoreError('down', 'the PostgreSQL database has messages that were not migrated');
+      }
+      return {value: undefined, promises: true};
+    },
+    ANSWER_MS,
+  );
+  source.unfence();
+  return 'Undone. SQLite may be served again.';
+}
+
+async function stateOf(session: Session): Promise<'done' | 'undone' | undefined> {
+  const [row] = await session.query(STATE);
+  return row?.state as 'done' | 'undone' | undefined;
+}
+
+/** Compares a hash of each account's rows, in order; returns the number of messages. */
+async function compare(source: Source, session: Session): Promise<number> {
+  const [wanted, found] = [source.accounts, await accountsOf(session)];
+  if (wanted.join('\n') !== found.join('\n')) throw different(wanted.length, found.length);
+  let count = 0;
+  for (const account of wanted) {
+    const [ours, theirs] = [new Digest(), new Digest()];
+    for (const row of source.messages(account)) ours.add(row);
+    count += ours.rows;
+    for (const row of source.keys(account)) ours.add(row);
+    for await (const row of messagesOf(session, account)) theirs.add(row);
+    for await (const row of keysOf(session, account)) theirs.add(row);
+    if (ours.hex() !== theirs.hex()) throw different(ours.rows, theirs.rows);
+  }
+  return count;
+}
+
+function different(inSqlite: number, inPostgres: number): StoreError {
+  return new StoreError('down', `PostgreSQL differs from SQLite (${inPostgres} and ${inSqlite} rows)`);
+}
+
+class Digest {
+  readonly #hash = createHash('sha256');
+  rows = 0;
+
+  add(row: readonly (string | null)[]): void {
+    this.rows += 1;
+    this.#hash.update(`${JSON.stringify(row)}\n`);
+  }
+
+  hex(): string {
+    return this.#hash.digest('hex');
+  }
+}

@@ -1,0 +1,116 @@
+/** The SQLite database that is migrated: opened by no other process, and read as rows of PostgreSQL's tables. */
+import {existsSync} from 'node:fs';
+import {DatabaseSync, type SQLOutputValue} from 'node:sqlite';
+import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
+import {StoreError} from '../store.ts';
+
+/** As the columns of messages, and the body. */
+export type MessageRow = readonly (string | null)[];
+/** As the columns of idempotency. */
+export type KeyRow = readonly string[];
+
+export interface Source extends Disposable {
+  readonly accounts: readonly string[];
+  messages(account: string): Iterable<MessageRow>;
+  keys(account: string): Iterable<KeyRow>;
+  /** The greatest id of all messages. */
+  readonly lastId: string | undefined;
+  readonly isFenced: boolean;
+  /** From now on, no program serves this database. */
+  fence(): void;
+  unfence(): void;
+}
+
+const SQLITE_BUSY = 5;
+/** As claim.ts: a lease ends for others a second later. */
+const CLOCK_SKEW_MS = 1000;
+
+/** Undefined while another process has the database open. */
+export function openSource(path: string): Source | undefined {
+  if (!existsSync(path)) throw new StoreError('down', `there is no database ${path}`);
+  const db = new DatabaseSync(path, {timeout: 0});
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL');
+    // Leaving WAL mode needs the only connection; then every write of a process that was killed is in the file.
+    db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; COMMIT');
+    const version = versionOf(db);
+    if (version < FENCE) migrate(db);
+    else if (version !== FENCE + SCHEMA_VERSION) {
+      throw new StoreError('down', 'another version of this program began the migration: continue with that one');
+    }
+  } catch (error) {
+    db.close();
+    const {errcode = 0} = error as {errcode?: number};
+    if ((errcode & 0xff) === SQLITE_BUSY) return undefined;
+    throw error;
+  }
+  return new OpenSource(db);
+}
+
+class OpenSource implements Source {
+  readonly #db: DatabaseSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  get accounts(): readonly string[] {
+    const rows = this.#db.prepare('SELECT account FROM accounts ORDER BY account').all();
+    return rows.map(({account}) => String(account));
+  }
+
+  get lastId(): string | undefined {
+    const id = this.#db.prepare('SELECT max(id) AS id FROM messages').get()?.id;
+    return typeof id === 'string' ? uuidOf(id) : undefined;
+  }
+
+  *messages(account: string): Iterable<MessageRow> {
+    for (const row of this.#db.prepare('SELECT * FROM messages WHERE account = ? ORDER BY id').iterate(account)) {
+      yield toRow(row);
+    }
+  }
+
+  *keys(account: string): Iterable<KeyRow> {
+    for (const row of this.#db.prepare('SELECT * FROM idempotency WHERE account = ? ORDER BY key').iterate(account)) {
+      const {key, fingerprint, id, created_at} = row;
+      yield [account, key, fingerprint, uuidOf(String(id)), created_at].map(String);
+    }
+  }
+
+  get isFenced(): boolean {
+    return versionOf(this.#db) >= FENCE;
+  }
+
+  fence(): void {
+    this.#db.exec(`PRAGMA user_version = ${FENCE + SCHEMA_VERSION}`);
+  }
+
+  unfence(): void {
+    this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
+}
+
+function toRow(row: Readonly<Record<string, SQLOutputValue>>): MessageRow {
+  const {account, id, lease, created_at, available_at, lease_until, finished_at, bytes, attempts, reason} = row;
+  const isDelayed = row.status === 'queued' && Number(available_at) > 0;
+  const status = row.status === 'queued' ? (isDelayed ? 'delayed' : 'waiting') : row.status;
+  const leaseUntil = row.status === 'leased' ? Number(lease_until) : null;
+  const availableAt = leaseUntil === null ? (isDelayed ? available_at : null) : leaseUntil + CLOCK_SKEW_MS;
+  const literal = reason === null ? null : JSON.stringify(reason);
+  const columns = [account, uuidOf(String(id)), lease, created_at, availableAt, leaseUntil, finished_at];
+  return [...columns, bytes, attempts, status, literal, row.message].map(value =>
+    value === null || value === undefined ? null : String(value),
+  );
+}
+
+function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA user_version').get()?.user_version);
+}
+
+function uuidOf(id: string): string {
+  return id.slice('msg_'.length);
+}

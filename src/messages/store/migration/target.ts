@@ -1,0 +1,100 @@
+/** What the migration writes to PostgreSQL, and reads back. */
+import type {Session} from '../postgres/session/session.ts';
+import type {KeyRow, MessageRow, Source} from './source.ts';
+
+const BATCH_ROWS = 500;
+const BATCH_BYTES = 4 << 20;
+const COLUMNS = [
+  ...['account', 'id', 'lease', 'created_at', 'available_at', 'lease_until', 'finished_at', 'bytes', 'attempts'],
+  ...['status', 'reason'],
+];
+const TYPES = ['text', 'uuid', 'uuid', 'bigint', 'bigint', 'bigint', 'bigint', 'int', 'int', 'text', 'text'];
+const arrays = (types: readonly string[]) => types.map((type, index) => `$${index + 1}::${type}[]`).join(', ');
+
+const INSERT_MESSAGES = {
+  name: 'migrate-messages',
+  text: `
+    WITH texts AS (
+      INSERT INTO bodies (account, id, literal)
+      SELECT * FROM unnest($1::text[], $2::uuid[], $${COLUMNS.length + 1}::text[]))
+    INSERT INTO messages (${COLUMNS.join(', ')}) SELECT * FROM unnest(${arrays(TYPES)})`,
+};
+const INSERT_KEYS = {
+  name: 'migrate-keys',
+  text: `INSERT INTO idempotency SELECT * FROM unnest(${arrays(['text', 'text', 'text', 'uuid', 'bigint'])})`,
+};
+// As cost.ts: PostgreSQL stores a reason as JSON, so its charge differs from that of SQLite.
+const INSERT_ACCOUNT = {
+  name: 'migrate-account',
+  text: `
+    INSERT INTO accounts (account, bytes, last_id)
+    SELECT $1,
+      (SELECT coalesce(sum(512 + 4 * octet_length(account) + bytes + coalesce(octet_length(reason), 0)), 0)
+        FROM messages WHERE account = $1) +
+      (SELECT coalesce(sum(256 + 2 * (octet_length(account) + octet_length(key))), 0)
+        FROM idempotency WHERE account = $1),
+      $2`,
+};
+const READ_MESSAGES = {
+  name: 'migrated-messages',
+  text: `
+    SELECT ${COLUMNS.map(column => `m.${column}::text`).join(', ')}, b.literal
+    FROM messages m LEFT JOIN LATERAL (
+      SELECT literal FROM bodies b WHERE b.account = m.account AND b.id = m.id LIMIT 1) b ON true
+    WHERE m.account = $1 AND m.id > $2 ORDER BY m.id LIMIT ${BATCH_ROWS}`,
+};
+const READ_KEYS = {
+  name: 'migrated-keys',
+  text: `
+    SELECT account, key, fingerprint, id::text, created_at::text FROM idempotency
+    WHERE account = $1 AND key > $2 ORDER BY key LIMIT ${BATCH_ROWS}`,
+};
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
+
+/** Copies an account in batches. Its row comes last. */
+export async function copyAccount(session: Session, source: Source, account: string): Promise<void> {
+  for (const batch of batches(source.messages(account))) await session.query(INSERT_MESSAGES, columnsOf(batch));
+  for (const batch of batches(source.keys(account))) await session.query(INSERT_KEYS, columnsOf(batch));
+  await session.query(INSERT_ACCOUNT, [account, source.lastId ?? null]);
+}
+
+export async function accountsOf(session: Session): Promise<readonly string[]> {
+  return (await session.query('SELECT account FROM accounts ORDER BY account')).map(({account}) => String(account));
+}
+
+export async function* messagesOf(session: Session, account: string): AsyncIterable<MessageRow> {
+  for (let after = BEFORE_ALL; ; ) {
+    const rows = await session.query(READ_MESSAGES, [account, after]);
+    for (const row of rows) yield Object.values(row) as MessageRow;
+    if (rows.length < BATCH_ROWS) return;
+    after = String(rows.at(-1)?.id);
+  }
+}
+
+export async function* keysOf(session: Session, account: string): AsyncIterable<KeyRow> {
+  for (let after = ''; ; ) {
+    const rows = await session.query(READ_KEYS, [account, after]);
+    for (const row of rows) yield Object.values(row) as KeyRow;
+    if (rows.length < BATCH_ROWS) return;
+    after = String(rows.at(-1)?.key);
+  }
+}
+
+type AnyRow = readonly (string | null)[];
+
+function* batches(rows: Iterable<AnyRow>): Iterable<readonly AnyRow[]> {
+  let batch: AnyRow[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    batch.push(row);
+    bytes += row.at(-1)?.length ?? 0;
+    if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function columnsOf(rows: readonly AnyRow[]): unknown[] {
+  return (rows[0] ?? []).map((_, column) => rows.map(row => row[column]));
+}

@@ -1,0 +1,40 @@
+import type {Usage, Usages} from '../store.ts';
+import type {Session} from './session/session.ts';
+
+const NOW_MS = 'extract(epoch FROM now())::float8 * 1000';
+const both = (kind: keyof Usage) => `${kind} = greatest(u.${kind}, ${NOW_MS}) + excluded.${kind} - ${NOW_MS}`;
+// Sorted by the program, so that no two pods wait for each other.
+const SPEND = {
+  name: 'spend',
+  text: `
+    INSERT INTO usage AS u (account, requests, bytes, answers)
+    SELECT account, ${NOW_MS} + requests, ${NOW_MS} + bytes, ${NOW_MS} + answers
+    FROM unnest($1::text[], $2::float8[], $3::float8[], $4::float8[]) AS used(account, requests, bytes, answers)
+    ON CONFLICT (account) DO UPDATE SET ${both('requests')}, ${both('bytes')}, ${both('answers')}
+    RETURNING account, requests - ${NOW_MS} AS requests, bytes - ${NOW_MS} AS bytes, answers - ${NOW_MS} AS answers`,
+};
+/** Rows of accounts whose buckets are full again. */
+export const FORGET_USAGE = {
+  name: 'forget-usage',
+  text: `
+    DELETE FROM usage WHERE ctid = ANY(ARRAY(
+      SELECT ctid FROM usage WHERE greatest(requests, bytes, answers) <= ${NOW_MS} LIMIT 1000 FOR UPDATE SKIP LOCKED))`,
+};
+
+/**
+ * Adds what this pod has allowed; returns in how many milliseconds each bucket will be full again. The table is not
+ * logged, so this waits neither for the disk nor for a standby. After a crash or a failover, it is empty.
+ */
+export async function spend(session: Session, used: Usages): Promise<Usages> {
+  const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
+  const rows = await session.query(SPEND, [
+    sorted.map(([account]) => account),
+    ...(['requests', 'bytes', 'answers'] as const).map(kind => sorted.map(([, usage]) => usage[kind])),
+  ]);
+  return new Map(
+    rows.map(({account, requests, bytes, answers}) => [
+      String(account),
+      {requests: Number(requests), bytes: Number(bytes), answers: Number(answers)},
+    ]),
+  );
+}

@@ -1,0 +1,43 @@
+import {expect, test} from 'vitest';
+import {History, type Span} from './history.ts';
+
+const span = (began: number, ended: number): Span => ({began, ended});
+
+const rows = [
+  {case: 'a read during the submission may show the message or not', read: span(1, 3), want: []},
+  {case: 'a read after it must show it', read: span(5, 6), want: ['m was there, and then it was not']},
+] as const;
+
+test.each(rows)('$case', ({read, want}) => {
+  for (const how of ['get', 'page']) {
+    const history = new History();
+    history.submitted('m', 0);
+    history.shown('m', 'id-2', span(0, 4));
+    if (how === 'get') history.missed('m', read);
+    else history.page({...read, after: 'id-1', upTo: 'id-3', ids: new Set()});
+    history.page({...read, after: 'id-2', upTo: undefined, ids: new Set()});
+    expect(history.violations(), how).toEqual(want);
+  }
+});
+
+test('a read that showed an unanswered submission binds later ones', () => {
+  const history = new History();
+  history.submitted('m', 0);
+  history.shown('m', 'id', span(1, 2));
+  history.missed('m', span(3, 4));
+  expect(history.violations()).toEqual(['m was there, and then it was not']);
+});
+
+test('a message has one id, which no other message has, and is seen by nobody before its submission', () => {
+  const history = new History();
+  history.submitted('m', 5);
+  history.shown('m', 'id-1', span(0, 1));
+  history.shown('m', 'id-2', span(6, 7));
+  history.submitted('n', 0);
+  history.shown('n', 'id-1', span(1, 2));
+  expect(history.violations()).toEqual([
+    'm has the ids id-1 and id-2',
+    'm was seen before it was submitted',
+    'n and m have the same id',
+  ]);
+});

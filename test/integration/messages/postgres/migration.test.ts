@@ -1,0 +1,218 @@
+/** From SQLite to PostgreSQL: nothing is lost, changed, or served by both, whenever the migration is killed. */
+import {spawn} from 'node:child_process';
+import {cp, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {text} from 'node:stream/consumers';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {until} from '../../../cluster/wait.ts';
+import {type Client, createClient} from '../client.ts';
+import {listAllMessages} from '../load.ts';
+import {accountOf, PROGRAM, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
+import {type Postgres, startPostgres, uriFile} from './server.ts';
+import {startPod, startReadyPod} from './service.ts';
+
+const [mine, theirs] = [accountOf(0), accountOf(1)];
+const STORAGE = {durability: 'storage', writers: 1};
+let server: Postgres;
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server.remove();
+  await removeFolders();
+});
+
+interface Filled {
+  readonly folder: string;
+  /** Of a message that is leased. */
+  readonly leased: {readonly id: string; readonly lease: string};
+}
+
+/** A store of SQLite with messages in every state, keys, and what only JSON can represent. */
+async function filled(service: Service): Promise<Filled['leased']> {
+  const client = await createClient(service.url);
+  for (let n = 0; n < 40; n++) await client.submit(mine.key, `message ${n} \0\ud800`, {'idempotency-key': `key-${n}`});
+  await client.submit(theirs.key, 'theirs', {'idempotency-key': 'key-1'});
+  const {messages} = (await client.post(mine.key, '/messages/claim', {limit: 4, leaseSeconds: 3600})).body;
+  const [done, delayed, dead, leased] = messages;
+  await client.post(mine.key, `/messages/${done.id}/ack`, {lease: done.lease});
+  await client.post(mine.key, `/messages/${delayed.id}/nack`, {
+    lease: delayed.lease,
+    delaySeconds: 3600,
+    reason: 'later\0',
+  });
+  await client.post(mine.key, `/messages/${dead.id}/nack`, {lease: dead.lease, reason: 'now'});
+  client.close();
+  return leased;
+}
+
+async function filledFolder(): Promise<Filled> {
+  const folder = await temporaryFolder();
+  const service = await startService({folder});
+  const leased = await filled(service);
+  await service.stop();
+  return {folder, leased};
+}
+
+interface Command {
+  readonly done: Promise<{readonly code: number | null; readonly out: string}>;
+  readonly said: () => string;
+  kill(): void;
+}
+
+/** `messages migrate` from a folder into a database. */
+async function migrate(folder: string, database: string, ...args: readonly string[]): Promise<Command> {
+  const file = join(await temporaryFolder(), 'config.json');
+  const postgres = {uriFile: await uriFile(await temporaryFolder(), server.uri(database)), tls: 'disable', ...STORAGE};
+  await writeFile(file, JSON.stringify({store: {kind: 'postgres', folder, postgres}}));
+  const child = spawn(process.execPath, [PROGRAM, 'migrate', '--config', file, ...args]);
+  let said = '';
+  child.stderr.on('data', chunk => {
+    said += chunk;
+  });
+  const out = text(child.stdout);
+  const code = new Promise<number | null>(resolve => child.once('close', resolve));
+  const done = code.then(async each => ({code: each, out: `${await out}${said}`}));
+  return {done, said: () => said, kill: () => child.kill('SIGKILL')};
+}
+
+const run = async (...args: Parameters<typeof migrate>) => (await migrate(...args)).done;
+
+async function contents(client: Client): Promise<object> {
+  const [ours, others] = [await listAllMessages(client, mine.key), await listAllMessages(client, theirs.key)];
+  return {ours, others};
+}
+
+async function contentsOf(folder: string): Promise<object> {
+  const copy = await temporaryFolder();
+  await cp(folder, copy, {recursive: true});
+  const service = await startService({folder: copy});
+  const client = await createClient(service.url);
+  const found = await contents(client);
+  client.close();
+  await service.stop();
+  return found;
+}
+
+async function withPod<T>(database: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const pod = await startReadyPod(server, {database, postgres: STORAGE});
+  const client = await createClient(pod.url);
+  try {
+    return await use(client);
+  } finally {
+    client.close();
+    await pod.stop();
+  }
+}
+
+const CHARGES = `
+  SELECT a.bytes - (SELECT sum(512 + 4 * octet_length(m.account) + m.bytes + coalesce(octet_length(m.reason), 0))
+      FROM nameplate.messages m WHERE m.account = a.account)
+    - (SELECT sum(256 + 2 * (octet_length(k.account) + octet_length(k.key)))
+      FROM nameplate.idempotency k WHERE k.account = a.account) AS difference
+  FROM nameplate.accounts a`;
+
+test('ids, states, leases, keys, and charges are carried over, and new ids are above the old ones', async () => {
+  const {folder, leased} = await filledFolder();
+  const before = await contentsOf(folder);
+  const database = await server.createDatabase();
+  await expect(run(folder, database)).resolves.toEqual({
+    code: 0,
+    out: expect.stringContaining('Migrated 41 messages of 2 accounts.\n'),
+  });
+  await expect(run(folder, database), 'again').resolves.toMatchObject({code: 0});
+  await withPod(database, async client => {
+    expect(await contents(client)).toEqual(before);
+    expect(await server.query(CHARGES, database)).toEqual([{difference: '0'}, {difference: '0'}]);
+    const repeated = await client.submit(mine.key, 'message 7 \0\ud800', {'idempotency-key': 'key-7'});
+    expect(repeated).toMatchObject({status: 202, headers: {'idempotency-replayed': 'true'}});
+    await expect(client.submit(mine.key, 'other', {'idempotency-key': 'key-7'})).resolves.toMatchObject({status: 422});
+    const ack = await client.post(mine.key, `/messages/${leased.id}/ack`, {lease: leased.lease});
+    expect(ack).toMatchObject({status: 200, body: {status: 'done'}});
+    const {id} = (await client.submit(mine.key, 'new')).body;
+    expect((await listAllMessages(client, mine.key)).at(-1)?.id).toBe(id);
+  });
+});
+
+test('it waits for the old pod, whose messages are all there, and no pod serves SQLite afterwards', async () => {
+  const folder = await temporaryFolder();
+  const old = await startService({folder});
+  await filled(old);
+  const database = await server.createDatabase();
+  const migrating = await migrate(folder, database);
+  await until('it waits', () => migrating.said().includes('no other process'));
+  const client = await createClient(old.url);
+  const last = await client.submit(mine.key, 'the last one');
+  expect(last.status, 'the old pod still serves').toBe(202);
+  client.close();
+  await old.kill();
+  await expect(migrating.done).resolves.toMatchObject({code: 0});
+  await withPod(database, async reader => {
+    await expect(reader.get(mine.key, `/messages/${last.body.id}`)).resolves.toMatchObject({status: 200});
+  });
+  await expect(startService({folder})).rejects.toThrow('were migrated to PostgreSQL');
+});
+
+test('a pod that awaits the migration serves only afterwards', async () => {
+  const {folder} = await filledFolder();
+  const database = await server.createDatabase();
+  const pod = await startPod(server, {database, postgres: {...STORAGE, awaitMigration: true}});
+  const readyz = async () => (await pod.operations('/readyz')).body;
+  await until('it waits', async () => (await readyz()).includes('waiting for `messages migrate`'));
+  const client = await createClient(pod.url);
+  await expect(client.submit(mine.key, 'x')).resolves.toMatchObject({status: 503, body: {code: 'unavailable'}});
+  await expect(run(folder, database)).resolves.toMatchObject({code: 0});
+  await until('it is ready', async () => (await pod.operations('/readyz')).status === 200);
+  await expect(client.get(mine.key, '/messages?limit=1')).resolves.toMatchObject({status: 200});
+  client.close();
+  await pod.stop();
+});
+
+test('killed at any time and repeated, it copies everything once', async () => {
+  const {folder} = await filledFolder();
+  const before = await contentsOf(folder);
+  const database = await server.createDatabase();
+  for (let ms = 0; ; ms += 80) {
+    const migrating = await migrate(folder, database);
+    const killer = setTimeout(migrating.kill, ms);
+    const {code} = await migrating.done;
+    clearTimeout(killer);
+    if (code === 0) break;
+    expect(code, 'it was killed').toBe(null);
+  }
+  await withPod(database, async client => expect(await contents(client)).toEqual(before));
+});
+
+test('until the first write, it can be undone; the pods of PostgreSQL then serve no more', async () => {
+  const {folder} = await filledFolder();
+  const before = await contentsOf(folder);
+  const database = await server.createDatabase();
+  await expect(run(folder, database)).resolves.toMatchObject({code: 0});
+  const pod = await startReadyPod(server, {database, postgres: STORAGE});
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
+  const client = await createClient(pod.url);
+  await expect(client.submit(mine.key, 'x')).resolves.toMatchObject({status: 503});
+  await until('it says why', async () => (await pod.operations('/readyz')).body.includes('was undone'));
+  client.close();
+  await pod.stop();
+  expect(await contentsOf(folder)).toEqual(before);
+  await expect(run(folder, database)).resolves.toMatchObject({code: 0});
+  await withPod(database, async writer => {
+    expect(await contents(writer)).toEqual(before);
+    await expect(writer.submit(mine.key, 'new')).resolves.toMatchObject({status: 202});
+  });
+  const refused = await run(folder, database, '--undo');
+  expect(refused).toMatchObject({code: 1, out: expect.stringContaining('PostgreSQL differs from SQLite')});
+});
+
+test('a database that has served other messages is left alone, and so is SQLite', async () => {
+  const {folder} = await filledFolder();
+  const database = await server.createDatabase();
+  await withPod(database, client => client.submit(theirs.key, 'x'));
+  const refused = await run(folder, database);
+  expect(refused).toMatchObject({code: 1, out: expect.stringContaining('the PostgreSQL database is in use')});
+  const service = await startService({folder});
+  await service.stop();
+  expect(await readFile(service.logFile, 'utf8')).toContain('ready');
+});

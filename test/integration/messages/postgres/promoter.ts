@@ -1,0 +1,41 @@
+/**
+ * Failover as CloudNativePG does it with a failover quorum: of N standbys, W acknowledge each COMMIT. Only if R of them
+ * answer and R + W > N, one of these R has every acknowledged message: the one with the most WAL.
+ */
+import {until} from '../../../cluster/wait.ts';
+import type {Postgres} from './server.ts';
+
+const W = 1;
+const FAST = {intervalMs: 20};
+
+/** Promotes one of the standbys of a primary that is gone, and lets the others follow it. Rejects without a quorum. */
+export async function failOver(standbys: readonly Postgres[]): Promise<Postgres> {
+  const answers = await Promise.allSettled(standbys.map(each => each.query('SELECT 1')));
+  const reachable = standbys.filter((_, index) => answers[index]?.status === 'fulfilled');
+  if (reachable.length + W <= standbys.length) {
+    throw new Error(`${reachable.length} of ${standbys.length} standbys answer: no quorum`);
+  }
+  // First, none receives anything anymore. Otherwise, a primary that is only out of sight could collect acknowledgments.
+  const sealed = await Promise.all(reachable.map(async standby => ({standby, wal: await seal(standby)})));
+  const [best, ...others] = sealed.sort((a, b) => (a.wal < b.wal ? 1 : -1));
+  if (best === undefined) throw new Error('there is no standby');
+  await best.standby.query('SELECT pg_promote(true, 30)');
+  await Promise.all(others.map(({standby}) => standby.follow(best.standby)));
+  return best.standby;
+}
+
+/** Cuts it off its primary; resolves with how much WAL it has, once it has replayed all of it. */
+async function seal(standby: Postgres): Promise<bigint> {
+  await standby.follow(undefined);
+  return until(
+    'the standby has replayed what it received',
+    async () => {
+      const [row] = await standby.query(`
+        SELECT (SELECT count(*) FROM pg_stat_wal_receiver) AS receivers,
+          (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::text AS replayed,
+          coalesce(pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn(), true) AS done`);
+      return row?.receivers === '0' && row.done === true ? BigInt(String(row.replayed)) : undefined;
+    },
+    FAST,
+  );
+}
