@@ -141,6 +141,19 @@ describe('a pending name', () => {
     expect(scheduler.get('k')).toBeDefined();
   });
 
+  test('is checked again though the check before it never ends, and a late verdict of that is dropped', async () => {
+    const {clock, asked, told, errors, waiting, scheduler} = setUp(true, {inFlight: 1});
+    scheduler.watch('k', watched());
+    await clock.advance(5 * SECOND);
+    expect(asked).toHaveLength(1);
+    await clock.advance(5 * MINUTE);
+    expect(errors).toContain('k');
+    expect(asked.length).toBeGreaterThan(1);
+    waiting.shift()?.();
+    await clock.advance(0);
+    expect(told).toEqual([]);
+  });
+
   test('is no longer checked when it is not watched', async () => {
     const {clock, asked, scheduler} = setUp();
     scheduler.watch('k', watched());

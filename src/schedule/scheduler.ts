@@ -1,6 +1,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {Alarm} from '../base/alarm.ts';
 import type {Clock} from '../base/clock.ts';
+import {DeadlineError} from '../base/deadline.ts';
 import {DueHeap} from '../base/due-heap.ts';
 import {AccountQueue} from './account-queue.ts';
 import {type CheckSettings, firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
@@ -61,12 +62,14 @@ export interface SchedulerOptions<Question, Verdict extends Judgement> {
   readonly clock: Clock;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** `verify` should not fail. If it does, the key is checked again later. */
+  /** `verify` should neither fail nor take minutes. If it does, the key is checked again later. */
   readonly onError: (key: string, error: unknown) => void;
 }
 
 /** An account's requests beyond this many wait `checks.soonSeconds` each. */
 const REQUEST_BURST = 10;
+/** A check has its own deadlines, all shorter. Without this one, a check that never ends would also hold its slot. */
+const CHECK_LIMIT_MS = 120_000;
 /** A check that takes longer waits for a slow server and does little work, so another check may start... */
 const SLOW_MS = 500;
 /** ...up to this many times `checks.inFlight` in total. */
@@ -196,7 +199,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     entry.count++;
     try {
       const startedAt = clock.now();
-      const verdict = await options.verify(watched.question, signal);
+      const verdict = await verifyInTime(watched.question, signal);
       if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, startedAt, token);
     } catch (error) {
       if (!signal.aborted) options.onError(entry.key, error);
@@ -204,6 +207,20 @@ export function createScheduler<Question, Verdict extends Judgement>(
     entry.running = false;
     if (entries.get(entry.key) !== entry) return;
     schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
+  }
+
+  /** A check that is late is left to itself. */
+  async function verifyInTime(question: Question, signal: AbortSignal): Promise<Verdict> {
+    const ended = new AbortController();
+    const late = clock.sleep(CHECK_LIMIT_MS, ended.signal).then(() => {
+      throw new DeadlineError(CHECK_LIMIT_MS);
+    });
+    late.catch(() => {}); // also if the check ends in time
+    try {
+      return await Promise.race([options.verify(question, signal), late]);
+    } finally {
+      ended.abort();
+    }
   }
 
   function record(entry: Host, verdict: Verdict, startedAt: number, token: string | undefined): void {

@@ -1,7 +1,9 @@
 /** The tests' own access to the API server, through the client that the operator uses. */
+import {setTimeout as delay} from 'node:timers/promises';
 import pino from 'pino';
 import {Registry} from 'prom-client';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
+import {ApiError} from '../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 
@@ -62,8 +64,14 @@ export function follow<T extends KubeObject>(
     try {
       // The server ends each watch after a while; the next one begins with all that exists.
       while (!signal.aborted) {
-        for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
-          if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
+        try {
+          for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
+            if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
+          }
+        } catch (error) {
+          // So the API server answers while it fills the cache of a kind that is new.
+          if (!(error instanceof ApiError) || error.status !== 429) throw error;
+          await delay(error.retryAfterMs ?? 1000, undefined, {signal});
         }
       }
     } catch (error) {
