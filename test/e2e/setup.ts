@@ -26,18 +26,8 @@ const SETTINGS = [
   'messages.certificate.issuerRef.kind=ClusterIssuer',
 ];
 
-/** Envoy Gateway lists no features in the status of its GatewayClass. */
-const ENVOY_FEATURES = [
-  'HTTPRoutePathRedirect',
-  ...[303, 307, 308].map(status => `HTTPRoute${status}RedirectStatusCode`),
-];
-
 /** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
 const GATEWAY_SETTINGS = [
-  'config.routing.provider=gateway',
-  'config.routing.gateway.namespace=gateway',
-  'config.routing.gateway.name=platform',
-  `config.routing.gateway.supportedFeatures={${ENVOY_FEATURES.join(',')}}`,
   // The default pauses: probes must report a fault within a minute.
   'config.probes.steadySeconds=15',
   'config.probes.failAfterSeconds=30',
