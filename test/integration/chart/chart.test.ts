@@ -360,6 +360,8 @@ describe('the messages API', () => {
     const onIngress = await template(...enabled, '--set', `${gateway},messages.ingress.className=nginx`);
     expect(onIngress).toContain('ingressClassName: nginx');
     expect(onIngress).not.toMatch(/^kind: ListenerSet$/m);
+    const onBoth = await template(...enabled, '--set', `${gateway},config.routing.movingFrom=traefik`);
+    for (const kind of ['Ingress', 'ListenerSet']) expect(onBoth).toMatch(new RegExp(`^kind: ${kind}$`, 'm'));
   });
 
   test('is not there unless it is wanted', async () => {
