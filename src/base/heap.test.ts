@@ -8,16 +8,30 @@ test('items come in order, also if others are added meanwhile', () => {
   for (const [index, item] of added.entries()) {
     heap.add(item);
     if (index % 5 !== 4) continue;
-    taken.push(heap.first ?? Number.NaN);
-    heap.removeFirst();
+    const {first} = heap;
+    expect(heap.removeFirst()).toBe(first);
+    taken.push(first ?? Number.NaN);
   }
-  const rest: number[] = [];
-  for (let first = heap.first; first !== undefined; first = heap.first) {
-    rest.push(first);
-    heap.removeFirst();
-  }
+  const rest = drain(heap);
   expect(rest).toEqual(rest.toSorted((a, b) => a - b));
   expect([...taken, ...rest].sort((a, b) => a - b)).toEqual(added.toSorted((a, b) => a - b));
-  heap.removeFirst();
+  expect(heap.removeFirst()).toBeUndefined();
   expect(heap.first).toBeUndefined();
 });
+
+test('the items that are kept still come in order', () => {
+  const heap = new Heap<number>((a, b) => a < b);
+  for (let n = 0; n < 500; n++) heap.add((n * 7919) % 503);
+  const {size} = heap;
+  heap.keep(item => item % 3 === 1);
+  expect(heap.size).toBeLessThan(size / 2);
+  const rest = drain(heap);
+  expect(rest.every(item => item % 3 === 1)).toBe(true);
+  expect(rest).toEqual(rest.toSorted((a, b) => a - b));
+});
+
+function drain(heap: Heap<number>): number[] {
+  const items: number[] = [];
+  for (let item = heap.removeFirst(); item !== undefined; item = heap.removeFirst()) items.push(item);
+  return items;
+}

@@ -1,10 +1,14 @@
 /** A binary heap: finds the first item in an order without sorting the others. */
 export class Heap<T> {
   readonly #isBefore: (a: T, b: T) => boolean;
-  readonly #items: T[] = [];
+  #items: T[] = [];
 
   constructor(isBefore: (a: T, b: T) => boolean) {
     this.#isBefore = isBefore;
+  }
+
+  get size(): number {
+    return this.#items.length;
   }
 
   get first(): T | undefined {
@@ -24,10 +28,11 @@ export class Heap<T> {
     items[at] = item;
   }
 
-  removeFirst(): void {
+  removeFirst(): T | undefined {
     const items = this.#items;
+    const [first] = items;
     const last = items.pop();
-    if (last === undefined || items.length === 0) return;
+    if (last === undefined || items.length === 0) return first;
     let at = 0;
     for (let child = 1; child < items.length; child = 2 * at + 1) {
       const [left, right] = [items[child] as T, items[child + 1]];
@@ -37,5 +42,13 @@ export class Heap<T> {
       at = least;
     }
     items[at] = last;
+    return first;
+  }
+
+  /** Removes all other items. */
+  keep(isKept: (item: T) => boolean): void {
+    const kept = this.#items.filter(isKept);
+    this.#items = [];
+    for (const item of kept) this.add(item);
   }
 }

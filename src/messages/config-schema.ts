@@ -1,17 +1,15 @@
 /** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
+import {choice, DAY_SECONDS, integer, object, section} from '../base/config-schema.ts';
 import type {ConfigProblem} from '../process/config-problem.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
 import {TLS_MODES} from './store/postgres/connection.ts';
 import {DURABILITIES} from './store/postgres/settings.ts';
 
-type Schema = Readonly<Record<string, unknown>>;
-
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const GIB = 1024 * MIB;
-const DAY = 86_400;
-const YEAR = 365 * DAY;
+const YEAR = 365 * DAY_SECONDS;
 
 const server = section('The API.', {
   port: integer(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
@@ -41,13 +39,11 @@ const server = section('The API.', {
 const file = {type: 'string', minLength: 1, title: 'the path of a file'};
 
 const store = section('Where messages are stored.', {
-  kind: {
-    type: 'string',
-    enum: ['sqlite', 'postgres'],
-    default: 'sqlite',
-    description:
-      'sqlite: a database on a volume, for one pod. postgres: a PostgreSQL database, for any number of pods.',
-  },
+  kind: choice(
+    ['sqlite', 'postgres'],
+    'sqlite',
+    'sqlite: a database on a volume, for one pod. postgres: a PostgreSQL database, for any number of pods.',
+  ),
   folder: {
     type: 'string',
     minLength: 1,
@@ -74,20 +70,17 @@ const store = section('Where messages are stored.', {
       description:
         'A file, usually from a Secret, that contains postgresql://USER:PASSWORD@HOST:PORT/DATABASE. The host must be that of the primary, without a pooler.',
     },
-    tls: {
-      type: 'string',
-      enum: TLS_MODES,
-      default: 'verify-full',
-      description: 'verify-full: the certificate of the server must be valid for its host. disable: no TLS.',
-    },
+    tls: choice(
+      TLS_MODES,
+      'verify-full',
+      'verify-full: the certificate of the server must be valid for its host. disable: no TLS.',
+    ),
     caFile: {...file, description: 'Certificates of the authorities to trust, in PEM, instead of the usual ones.'},
-    durability: {
-      type: 'string',
-      enum: DURABILITIES,
-      default: 'synchronous-standby',
-      description:
-        "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
-    },
+    durability: choice(
+      DURABILITIES,
+      'synchronous-standby',
+      "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
+    ),
     writers: integer(
       4,
       1,
@@ -98,9 +91,9 @@ const store = section('Where messages are stored.', {
 });
 
 const retention = section('How long finished messages and idempotency keys are kept.', {
-  doneSeconds: integer(7 * DAY, 0, YEAR, 'Messages that a worker has acknowledged.'),
-  deadSeconds: integer(30 * DAY, 0, 10 * YEAR, 'Messages that are dead.'),
-  idempotencySeconds: integer(DAY, 1, YEAR, 'Idempotency keys.'),
+  doneSeconds: integer(7 * DAY_SECONDS, 0, YEAR, 'Messages that a worker has acknowledged.'),
+  deadSeconds: integer(30 * DAY_SECONDS, 0, 10 * YEAR, 'Messages that are dead.'),
+  idempotencySeconds: integer(DAY_SECONDS, 1, YEAR, 'Idempotency keys.'),
 });
 
 const limits = section('Limits on what clients may use.', {
@@ -154,7 +147,7 @@ export const messagesConfigSchema = {
       graceSeconds: integer(
         300,
         0,
-        DAY,
+        DAY_SECONDS,
         'How long known keys are trusted while the API server is unreachable. A key that is revoked during that time keeps working for as long.',
       ),
     }),
@@ -165,12 +158,11 @@ export const messagesConfigSchema = {
     retention,
     limits,
     log: section('Logs are written to standard output as JSON lines.', {
-      level: {
-        type: 'string',
-        enum: ['trace', 'debug', 'info', 'warn', 'error'],
-        default: 'info',
-        description: 'The lowest level that is logged. Successful requests are logged at debug.',
-      },
+      level: choice(
+        ['trace', 'debug', 'info', 'warn', 'error'],
+        'info',
+        'The lowest level that is logged. Successful requests are logged at debug.',
+      ),
     }),
   }),
 };
@@ -193,18 +185,4 @@ function storeProblems({kind, postgres: {uriFile}}: StoreConfig): readonly Confi
   if (kind === 'postgres' && uriFile === undefined) return [{path, message: 'is missing; needed: the path of a file'}];
   if (kind === 'sqlite' && uriFile !== undefined) return [{path, message: 'is set, but store.kind is sqlite'}];
   return [];
-}
-
-/** An object that rejects unknown keys. */
-function object(description: string, properties: Readonly<Record<string, Schema>>) {
-  return {type: 'object', description, additionalProperties: false, properties};
-}
-
-/** An object that, if absent, takes the defaults of its properties. */
-function section(description: string, properties: Readonly<Record<string, Schema>>) {
-  return {...object(description, properties), default: {}};
-}
-
-function integer(byDefault: number, minimum: number, maximum: number, description: string) {
-  return {type: 'integer', minimum, maximum, default: byDefault, description};
 }

@@ -1,0 +1,30 @@
+/** Builds the JSON schemas of configuration files. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export const DAY_SECONDS = 86_400;
+
+/** An object that rejects unknown keys. */
+export function object(
+  description: string,
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+) {
+  return {type: 'object', description, additionalProperties: false, properties, required};
+}
+
+/** An object that, if absent, consists of the defaults of its properties. */
+export function section(
+  description: string,
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+) {
+  return {...object(description, properties, required), default: {}};
+}
+
+export function choice(values: readonly string[], byDefault: string, description: string) {
+  return {type: 'string', enum: values, default: byDefault, description};
+}
+
+export function integer(byDefault: number, minimum: number, maximum: number, description: string) {
+  return {type: 'integer', minimum, maximum, default: byDefault, description};
+}

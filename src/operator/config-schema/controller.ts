@@ -1,0 +1,37 @@
+import {DAY_SECONDS, integer, section} from '../../base/config-schema.ts';
+import {kubernetesName, seconds} from './formats.ts';
+
+const leaderElection = section('With several replicas, one is the leader and the others are on standby.', {
+  enabled: {type: 'boolean', default: true, description: 'Disable it only for a single, manually started process.'},
+  leaseName: {...kubernetesName, examples: ['nameplate'], default: 'nameplate', description: 'Name of the Lease.'},
+  namespace: {
+    ...kubernetesName,
+    examples: ['nameplate-system'],
+    description: "Namespace of the Lease. If absent, the namespace of the pod's service account.",
+  },
+  leaseDurationSeconds: seconds(15, 2, 'A leader that does not renew its Lease for this long is replaced.'),
+  renewDeadlineSeconds: seconds(
+    10,
+    1,
+    'A leader that cannot renew for this long steps down. Must be less than leaseDurationSeconds.',
+  ),
+  retryPeriodSeconds: seconds(2, 1, 'Pause between attempts. Must be less than renewDeadlineSeconds.'),
+});
+
+export const controller = section('Settings of the controllers.', {
+  workers: integer(4, 1, 64, 'How many reconciles each controller runs at the same time.'),
+  reportFailuresAfterSeconds: seconds(
+    300,
+    1,
+    'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
+  ),
+  ownRemovals: section(
+    'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
+    {
+      perAccount: integer(10, 1, 1_000_000, 'How many the operator may make of one account.'),
+      total: integer(25, 1, 1_000_000, 'How many it may make of all accounts together.'),
+      windowSeconds: seconds(DAY_SECONDS, 1, 'The length of the window.'),
+    },
+  ),
+  leaderElection,
+});
