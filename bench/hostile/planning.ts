@@ -1,5 +1,6 @@
 /** Orders that wait for their turn at the CA, with its budget used up. */
-import {type MadeOrder, planOrders, type WaitingOrder} from '../../src/operator/issuance/order-budget.ts';
+import {planOrders} from '../../src/operator/issuance/order-budget.ts';
+import type {MadeOrder, WaitingOrder} from '../../src/operator/issuance/order-ledger.ts';
 import {type Figure, measure, print} from './table.ts';
 
 const HOUR = 3_600_000;

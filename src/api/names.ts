@@ -1,7 +1,6 @@
 /** The API group, and every label and annotation that Nameplate reads or writes. */
 export const GROUP = 'nameplate.dev';
-export const VERSION = 'v1alpha1';
-export const API_VERSION = `${GROUP}/${VERSION}`;
+export const API_VERSION = `${GROUP}/v1alpha1`;
 
 /** Server-side apply: the one field manager of the operator. */
 export const FIELD_MANAGER = 'nameplate';
@@ -27,9 +26,9 @@ export const LABEL = {
 export const ANNOTATION = {
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
-  /** On the operator's namespace: until when it may remove what nobody requested to remove, however much it is. */
+  /** On the operator's namespace: until this time, it may make any number of removals that nobody requested. */
   allowRemovalsUntil: `${GROUP}/allow-removals-until`,
-  /** On a Domain that no Project lists any more: it is about to be deleted. */
+  /** On a Domain that is about to be deleted because no Project lists it. */
   removingSince: `${GROUP}/removing-since`,
   /** On a Project: when its Service first had a ready endpoint. */
   firstDeployedAt: `${GROUP}/first-deployed-at`,

@@ -15,7 +15,7 @@ export function backoffMs(policy: BackoffPolicy, failures: number, random: () =>
   return grown * (1 - policy.jitter * random());
 }
 
-/** The same, but no sooner than the server asked, plus jitter: other clients were asked the same. */
+/** The same, but at least the delay that the server requested, plus jitter: other clients got the same request. */
 export function retryDelayMs(
   policy: BackoffPolicy,
   failures: number,

@@ -2,7 +2,7 @@ export interface Lanes<T> {
   /** Two items of one lane never run at the same time. */
   readonly laneOf: (item: T) => string;
   readonly workers: number;
-  /** Asked before each item but the first. */
+  /** Called before each item except the first. */
   readonly mayStart: () => boolean;
 }
 

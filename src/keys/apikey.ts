@@ -1,19 +1,13 @@
 import type {APIKeySpec, APIKeyStatus} from '../api/generated/apikey.ts';
-import {GROUP, VERSION} from '../api/names.ts';
-import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {API_VERSION} from '../api/names.ts';
+import {type DeepReadonly, type KubeObject, resourceType} from '../runtime/kube/object.ts';
 
 export interface APIKey extends KubeObject {
   spec: APIKeySpec;
   status?: APIKeyStatus;
 }
 
-export const API_KEY: ResourceType<APIKey> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'apikeys',
-  kind: 'APIKey',
-  namespaced: true,
-};
+export const API_KEY = resourceType<APIKey>(API_VERSION, 'APIKey', 'apikeys');
 
 /** The hashes that an APIKey holds, according to its status. */
 export function hashesOf({status}: DeepReadonly<APIKey>): string[] {

@@ -4,20 +4,14 @@
  * right within a namespace reaches the record.
  */
 import type {KeyClaimSpec} from '../api/generated/keyclaim.ts';
-import {GROUP, VERSION} from '../api/names.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {API_VERSION} from '../api/names.ts';
+import {type KubeObject, resourceType} from '../runtime/kube/object.ts';
 
 export interface KeyClaim extends KubeObject {
   spec: KeyClaimSpec;
 }
 
-export const KEY_CLAIM: ResourceType<KeyClaim> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'keyclaims',
-  kind: 'KeyClaim',
-  namespaced: false,
-};
+export const KEY_CLAIM = resourceType<KeyClaim>(API_VERSION, 'KeyClaim', 'keyclaims', 'cluster');
 
 /**
  * Name of the one record that is not about a key. If it exists, every earlier key is recorded, so a key without a

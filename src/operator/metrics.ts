@@ -140,7 +140,7 @@ const HOUR = 3600;
 function followDomains({domains, registry, clock}: MetricsParts): Follow {
   const seconds = new Histogram({
     name: 'nameplate_domain_activation_duration_seconds',
-    help: 'From the check that found the DNS record of a Domain correct until the Domain was Live.',
+    help: 'Time from the check that found the DNS record of a Domain correct until the Domain was Live.',
     buckets: [
       ...[1, 2.5, 5, 10, 30].map(n => n * SECOND),
       ...[1, 2, 5, 10, 30].map(n => n * MINUTE),

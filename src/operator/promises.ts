@@ -7,7 +7,7 @@ import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {resourceType} from '../runtime/kube/object.ts';
 import type {OperatorConfig} from './model/config.ts';
 import type {Issuer} from './model/kinds.ts';
 
@@ -16,13 +16,7 @@ const OLDEST_CERT_MANAGER = '1.18.0';
 /** Earlier versions put the path of an Ingress into their rules without quotes (traefik/traefik 11d251415a). */
 const OLDEST_TRAEFIK = '3.6.11';
 
-const CRD: ResourceType<KubeObject> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-};
+const CRD = resourceType('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', 'cluster');
 
 export interface PromiseParts {
   readonly config: OperatorConfig;
@@ -69,9 +63,9 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
 /** Solvers with which one tenant can stop everyone's certificates; each text continues after the issuer's name. */
 const SOLVER_PROBLEMS = {
   takesNodePorts:
-    "gives each HTTP-01 solver a node port, and a tenant can use up the cluster's node ports: then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
+    "gives each HTTP-01 solver a node port. A tenant can use up the cluster's node ports, and then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
   followsCnames:
-    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST, and a tenant whose name servers answer with one CNAME after another can occupy all its workers: then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
+    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST. A tenant whose name servers always answer with another CNAME can occupy all its workers, and then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
 } as const;
 
 export function issuerProblems(

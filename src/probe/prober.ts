@@ -1,18 +1,16 @@
-/** Probes the edge for each host that it serves: bounded, in turn between accounts, and more rarely the more hosts there are. */
+/** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
+import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import {judge, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
 import {type Address, type Answer, visit} from './visit.ts';
-
-export type ProbeResult = CheckResult<ProbeVerdict>;
 
 export interface ProbeSettings {
   /** How often a host is probed if there are few. */
   readonly steadySeconds: number;
-  /** With more hosts than this allows, each is probed more rarely. */
+  /** With more hosts than this allows, each is probed less often. */
   readonly perSecond: number;
-  /** How long agreeing failures must last before a live host is reported. */
+  /** How long failures must last before a live host is reported. */
   readonly failAfterSeconds: number;
   readonly timeoutMs: number;
 }

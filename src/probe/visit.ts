@@ -107,7 +107,7 @@ function get(socket: TLSSocket, host: string, path: string): Promise<Response> {
     asked.once('response', ({statusCode = 0, headers: {location}}) =>
       resolve({status: statusCode, ...(location !== undefined && {location})}),
     );
-    // A 101 that nobody asked for destroys the socket without an error.
+    // A 101 response to a request without Upgrade destroys the socket without an error.
     for (const end of ['error', 'close'] as const) asked.once(end, () => resolve({status: 0}));
     asked.end();
   });

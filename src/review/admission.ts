@@ -2,7 +2,7 @@
  * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
  * without Nameplate's trust. The policies themselves decide, so there is no second copy of their rules.
  */
-import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, SERVICE} from '../operator/model/kinds.ts';
+import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, INGRESS, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
 import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
 import {collectionPath} from '../runtime/kube/paths.ts';
@@ -144,7 +144,7 @@ async function dryRun(
 const CANARIES: readonly {readonly rule: Rule; readonly resource: ResourceType; readonly content: object}[] = [
   {
     rule: 'routes',
-    resource: {group: 'networking.k8s.io', version: 'v1', plural: 'ingresses', kind: 'Ingress', namespaced: true},
+    resource: INGRESS,
     content: {spec: {defaultBackend: {service: {name: 'none', port: {number: 80}}}}},
   },
   {

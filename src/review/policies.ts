@@ -4,7 +4,7 @@ import {operatorConfigDefinition} from '../operator/config-schema.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {parseConfig} from '../process/load-config.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, resourceType} from '../runtime/kube/object.ts';
 import {listAll} from './api.ts';
 
 interface ResourceRule {
@@ -22,24 +22,20 @@ interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
 }
 
-const ADMISSION = {group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false} as const;
-const POLICY: ResourceType<PolicyObject> = {
-  ...ADMISSION,
-  plural: 'validatingadmissionpolicies',
-  kind: 'ValidatingAdmissionPolicy',
-};
-const BINDING: ResourceType<BindingObject> = {
-  ...ADMISSION,
-  plural: 'validatingadmissionpolicybindings',
-  kind: 'ValidatingAdmissionPolicyBinding',
-};
-const CONFIG_MAP: ResourceType<ConfigMap> = {
-  group: '',
-  version: 'v1',
-  plural: 'configmaps',
-  kind: 'ConfigMap',
-  namespaced: true,
-};
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+const POLICY = resourceType<PolicyObject>(
+  ADMISSION,
+  'ValidatingAdmissionPolicy',
+  'validatingadmissionpolicies',
+  'cluster',
+);
+const BINDING = resourceType<BindingObject>(
+  ADMISSION,
+  'ValidatingAdmissionPolicyBinding',
+  'validatingadmissionpolicybindings',
+  'cluster',
+);
+const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 
 /** The endings of the chart's policy names. Only these policies check objects that a tenant creates. */
 export const RULES = [

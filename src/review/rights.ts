@@ -6,18 +6,12 @@
  */
 import {randomBytes} from 'node:crypto';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {type KubeObject, type ResourceType, resourceType} from '../runtime/kube/object.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
-const RBAC = {group: GROUP, version: 'v1'} as const;
-const CLUSTER_ROLE: ResourceType = {...RBAC, plural: 'clusterroles', kind: 'ClusterRole', namespaced: false};
-const CLUSTER_BINDING: ResourceType = {
-  ...RBAC,
-  plural: 'clusterrolebindings',
-  kind: 'ClusterRoleBinding',
-  namespaced: false,
-};
-const BINDING: ResourceType = {...RBAC, plural: 'rolebindings', kind: 'RoleBinding', namespaced: true};
+const CLUSTER_ROLE = resourceType(`${GROUP}/v1`, 'ClusterRole', 'clusterroles', 'cluster');
+const CLUSTER_BINDING = resourceType(`${GROUP}/v1`, 'ClusterRoleBinding', 'clusterrolebindings', 'cluster');
+const BINDING = resourceType(`${GROUP}/v1`, 'RoleBinding', 'rolebindings');
 
 /** A label on everything that the review creates. */
 const MARK = {'app.kubernetes.io/managed-by': 'nameplate-review'};

@@ -124,7 +124,7 @@ app.kubernetes.io/component: messages
 {{- end }}
 {{- end }}
 
-{{/* What the messages API does not set is as for the operator. */}}
+{{/* If the messages API does not set a value, the operator's applies. */}}
 {{- define "nameplate.messages.scheduling" -}}
 {{- $scheduling := dict }}
 {{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" }}
@@ -133,12 +133,12 @@ app.kubernetes.io/component: messages
 {{- include "nameplate.scheduling" $scheduling }}
 {{- end }}
 
-{{/* Of pods that are neither the operator's nor the messages API's, so that no selector of theirs matches. */}}
+{{/* Labels of other pods: the selectors of the operator and the messages API must not match them. */}}
 {{- define "nameplate.componentLabels" -}}
 {{- merge (dict "app.kubernetes.io/component" .component) (include "nameplate.selectorLabels" .root | fromYaml) | toYaml }}
 {{- end }}
 
-{{/* `helm test` may read /readyz, whoever else may read metrics. */}}
+{{/* Lets `helm test` read /readyz, regardless of metricsFrom. */}}
 {{- define "nameplate.networkPolicy.test" -}}
 - podSelector:
     matchLabels:

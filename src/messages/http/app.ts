@@ -47,7 +47,7 @@ interface Exchange {
   hasLeft: boolean;
 }
 
-/** Starts to respond. Returns what to call once, when the response was sent or its connection was closed. */
+/** Starts to respond. Returns a function to call once, when the response has been sent or its connection was closed. */
 export type App = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => () => void;
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;

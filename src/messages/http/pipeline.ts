@@ -10,7 +10,7 @@ const WAITING_TOTAL = 2048;
 /** How many of these every connection may have even if the total is used up. */
 const WAITING_SHARE = 4;
 
-/** Starts a request. Returns what to call when its response was sent or its connection was closed. */
+/** Starts a request. Returns a function to call when its response has been sent or its connection was closed. */
 type Start = () => () => void;
 
 /**

@@ -31,7 +31,7 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
       restsUntilMs.delete(namespace);
       return done();
     }
-    const ends = isTerminating(stores, namespace); // no host is added any more, but lost ones must still be removed
+    const ends = isTerminating(stores, namespace); // no host may be added, but lost ones must still be removed
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
     const before = record?.spec.hosts ?? {};
     const wanted = heldHosts(operator, namespace);

@@ -23,14 +23,14 @@ export const controller = section('Settings of the controllers.', {
   reportFailuresAfterSeconds: seconds(
     300,
     1,
-    'What has failed for this long is reported in the log and in a metric. So is an outage of the API server, on hosts that are not served yet.',
+    'Failures that last this long are reported in the log and in a metric. Hosts that are not served yet also report an outage of the API server.',
   ),
   ownRemovals: section(
     'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
     {
-      perAccount: integer(10, 1, 1_000_000, 'How many the operator may make of one account.'),
-      total: integer(25, 1, 1_000_000, 'How many it may make of all accounts together.'),
-      windowSeconds: seconds(DAY_SECONDS, 1, 'The length of the window.'),
+      perAccount: integer(10, 1, 1_000_000, 'How many the operator may make per account.'),
+      total: integer(25, 1, 1_000_000, 'How many it may make in total.'),
+      windowSeconds: seconds(DAY_SECONDS, 1, 'Length of the window.'),
     },
   ),
   leaderElection,

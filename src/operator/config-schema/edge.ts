@@ -5,7 +5,7 @@ export const routing = section('How traffic is routed to projects.', {
   provider: choice(
     ['traefik', 'gateway'],
     'traefik',
-    'For what routes are written. traefik: Ingresses for Traefik. gateway: ListenerSets and HTTPRoutes for any implementation of Gateway API that supports ListenerSets.',
+    'The edge for which routes are written. traefik: Ingresses for Traefik. gateway: ListenerSets and HTTPRoutes for any implementation of Gateway API that supports ListenerSets.',
   ),
   movingFrom: choice(
     ['none', 'traefik'],
@@ -55,7 +55,7 @@ export const routing = section('How traffic is routed to projects.', {
 });
 
 export const probes = section(
-  'Visits to each host at the edge, which must show its certificate and its route before it is Live.',
+  'Probes of each host at the edge. A host becomes Live only once a probe has seen its certificate and its route.',
   {
     enabled: {type: 'boolean', default: true, description: 'Probe the edge, if its address is known.'},
     addresses: {

@@ -278,7 +278,7 @@ export const CaaAllowed = {
 } as const;
 
 const REMOVALS_HELD =
-  'It has concluded too many such removals, so it waits. The platform team must find the cause and can then allow them.';
+  'It holds the removal because there were too many. Ask the platform team to find the cause, and to fix it or allow the removals.';
 
 const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;

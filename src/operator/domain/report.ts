@@ -14,10 +14,10 @@ import {type DomainView, requiredRecords} from './view.ts';
 /** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
-/** What only names the next step is written if the step takes longer than this. */
+/** A status that only names the next step is written only if the step takes longer than this. */
 const PROGRESS_PAUSE_MS = 5_000;
 
-/** Reasons of a Domain that takes its next step by itself, usually within a second. */
+/** Reasons of a Domain whose next step follows automatically, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
 
 /** Reasons of a Domain for which nobody has to act, so no Event reports them. */
@@ -72,7 +72,7 @@ export class Reporter {
   }
 }
 
-/** Whether the status says no more than that a Domain that is not Ready takes its next step. */
+/** Whether the status only says that the Domain is not Ready yet, because its next step will follow. */
 function isProgress(before: DeepReadonly<DomainStatus> | undefined, status: DomainStatus): boolean {
   const [last, ready] = [before, status].map(({conditions} = {}) => findCondition(conditions, 'Ready'));
   if (last?.status === 'True' || !ready || !PROGRESS.has(ready.reason)) return false;

@@ -49,7 +49,8 @@ export function readyOf(steps: Steps): DomainCondition {
 
 export function stateOf(steps: Steps, ready: DomainCondition, published: boolean): DomainState {
   if (ready.status === 'True') return degradationOf(steps) ? 'Degraded' : 'Live';
-  const isPending = ['Routed', 'Probed'].some(type => step(steps, type).reason === 'Pending'); // the edge answers in a moment
+  // The edge usually answers within seconds.
+  const isPending = ['Routed', 'Probed'].some(type => step(steps, type).reason === 'Pending');
   if (published && !isPending) return 'Degraded';
   if (step(steps, 'Accepted').status !== 'True') return 'Blocked';
   const proved = step(steps, 'DNSVerified').status === 'True' && step(steps, 'Claimed').status === 'True';

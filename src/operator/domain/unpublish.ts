@@ -12,7 +12,7 @@ import {type ClaimResult, releaseClaim} from './claim.ts';
 import {before, type DomainView} from './view.ts';
 
 /**
- * For a Domain that is gone, also if it was deleted while the operator was down. False, and nothing is done, if the API
+ * For a Domain that is gone, even if it was deleted while the operator was down. False, and nothing is done, if the API
  * server still has it.
  */
 export async function finalize(context: Context, key: string): Promise<boolean> {

@@ -48,3 +48,16 @@ test.each<{has: string; spec: NonNullable<Service['spec']>}>([
       'Service shop has a selector and ports of more than 4096 characters; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
   });
 });
+
+test.each<{spec: NonNullable<Service['spec']>; says: string}>([
+  {
+    spec: {type: 'ExternalName', selector: labels(1), ports: [{port: 80}]},
+    says: 'is an ExternalName, which points elsewhere',
+  },
+  {spec: {ports: [{port: 80}]}, says: 'has no selector'},
+])('a Service that $says is not routed', ({spec, says}) => {
+  expect(told(spec)).toMatchObject({
+    reason: 'ServiceWithoutSelector',
+    message: expect.stringContaining(`Service shop ${says};`),
+  });
+});

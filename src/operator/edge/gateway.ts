@@ -4,7 +4,7 @@
  * A host has a ListenerSet with an https listener, and two HTTPRoutes: `np-…` on it, and `np-…-http` on the http listener
  * of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared listener.
  */
-import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, keyOf, resourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
 import {
   type EdgeProvider,
@@ -85,34 +85,10 @@ export interface HttpRoute extends KubeObject {
   status?: {parents?: {parentRef: ParentRef; controllerName: string; conditions?: Condition[]}[]};
 }
 
-export const GATEWAY_CLASS: ResourceType<GatewayClass> = {
-  group: GROUP,
-  version: 'v1',
-  plural: 'gatewayclasses',
-  kind: 'GatewayClass',
-  namespaced: false,
-};
-export const GATEWAY: ResourceType<Gateway> = {
-  group: GROUP,
-  version: 'v1',
-  plural: 'gateways',
-  kind: 'Gateway',
-  namespaced: true,
-};
-export const LISTENER_SET: ResourceType<ListenerSet> = {
-  group: GROUP,
-  version: 'v1',
-  plural: 'listenersets',
-  kind: 'ListenerSet',
-  namespaced: true,
-};
-export const HTTP_ROUTE: ResourceType<HttpRoute> = {
-  group: GROUP,
-  version: 'v1',
-  plural: 'httproutes',
-  kind: 'HTTPRoute',
-  namespaced: true,
-};
+export const GATEWAY_CLASS = resourceType<GatewayClass>(`${GROUP}/v1`, 'GatewayClass', 'gatewayclasses', 'cluster');
+export const GATEWAY = resourceType<Gateway>(`${GROUP}/v1`, 'Gateway', 'gateways');
+export const LISTENER_SET = resourceType<ListenerSet>(`${GROUP}/v1`, 'ListenerSet', 'listenersets');
+export const HTTP_ROUTE = resourceType<HttpRoute>(`${GROUP}/v1`, 'HTTPRoute', 'httproutes');
 
 /** Of how many controllers one parent of an HTTPRoute shows the conditions; the API allows 32 entries. */
 const MAX_CONTROLLERS = 4;

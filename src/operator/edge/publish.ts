@@ -15,8 +15,8 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * What became of the objects of a route. `waiting`: nothing more is written before that. `movesAtMs`: when the route may
- * change to its new Service; until then, it stays as it is.
+ * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the route
+ * may change to its new Service; until then, it stays as it is.
  */
 export type Publication = (Verdict & {readonly movesAtMs?: number}) | {readonly kind: 'waiting'; readonly on: string};
 

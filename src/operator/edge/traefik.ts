@@ -5,7 +5,7 @@
  * A router with TLS serves only HTTPS, so each host has two Ingresses: `np-…` on the HTTPS entry point and
  * `np-…-http` on the HTTP one. cert-manager's solver Ingress has a longer rule, so it takes precedence over both.
  */
-import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, resourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
 import type {EdgeProblem, EdgeProvider, HostRoute, RouteObject} from '../model/edge-provider.ts';
 import {INGRESS, INGRESS_CLASS, type Ingress, SERVICE} from '../model/kinds.ts';
@@ -17,13 +17,7 @@ export interface Middleware extends KubeObject {
   spec: {redirectRegex: {regex: string; replacement: string; permanent: boolean}};
 }
 
-export const MIDDLEWARE: ResourceType<Middleware> = {
-  group: 'traefik.io',
-  version: 'v1alpha1',
-  plural: 'middlewares',
-  kind: 'Middleware',
-  namespaced: true,
-};
+export const MIDDLEWARE = resourceType<Middleware>('traefik.io/v1alpha1', 'Middleware', 'middlewares');
 
 const ANNOTATION_PREFIX = 'traefik.ingress.kubernetes.io/router';
 

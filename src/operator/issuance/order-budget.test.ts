@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {type Budgets, type MadeOrder, ordersLeft, planOrders, type WaitingOrder} from './order-budget.ts';
+import {ordersLeft, planOrders} from './order-budget.ts';
+import type {Budgets, MadeOrder, WaitingOrder} from './order-ledger.ts';
 
 const HOUR = 3_600_000;
 const WINDOW = 3 * HOUR;

@@ -3,37 +3,8 @@
  * the time. Windows slide, so the limits hold at every moment. https://letsencrypt.org/docs/rate-limits/
  */
 import {Heap} from '../../base/heap.ts';
-import type {CertificatesConfig} from '../model/config.ts';
 import type {PlannedOrder, Shortage} from '../state/order-schedule.ts';
-import {SlidingWindow} from './sliding-window.ts';
-
-export type Budgets = Pick<CertificatesConfig, 'orderBudget' | 'failureBudget'>;
-
-/** What an order draws on. */
-interface Draw {
-  readonly host: string;
-  readonly account: string;
-  /** The registrable domain of the host. */
-  readonly domain: string;
-  /** It replaces a certificate that is due: it may use the reserve, and its host does not count as new. */
-  readonly renewal: boolean;
-}
-
-export interface MadeOrder extends Draw {
-  readonly atMs: number;
-}
-
-export interface WaitingOrder extends Draw {
-  /** Unique among the waiting orders. */
-  readonly key: string;
-  readonly sinceMs: number;
-}
-
-/**
- * No tenant may have more than this many times what it leaves to others: a single one gets four fifths, and two get four
- * ninths each, so there is something left for the first host of the next one.
- */
-const SHARE = 4;
+import {type Budgets, hasRoom, Ledger, type MadeOrder, type WaitingOrder} from './order-ledger.ts';
 
 /** When each waiting order may be placed, by its key: simulates the future with the rule that decides now. */
 export function planOrders(
@@ -80,7 +51,7 @@ interface Queue {
   readonly account: string;
   /** When the order that has waited longest in this queue began to wait. */
   readonly sinceMs: number;
-  /** Decides between queues that are equal otherwise. */
+  /** Breaks ties between queues. */
   readonly index: number;
   orders: WaitingOrder[];
 }
@@ -137,7 +108,7 @@ function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Bud
   return beyond;
 }
 
-/** A queue as it was when it took its place in the line. */
+/** The state of a queue when it was added to the heap. */
 interface Place {
   readonly queue: Queue;
   readonly had: number;
@@ -203,8 +174,8 @@ class Line {
       const {queue, had, sinceMs} = place;
       const isCurrent = this.#places.get(queue) === place;
       if (isCurrent && !hasRoom(had, room)) return undefined; // the others had as many, or more
-      const found = isCurrent ? this.#ledger.firstOf(queue) : undefined;
-      // Not "equal": a request without a time has NaN, and the line must move on.
+      const found = isCurrent ? this.#ledger.firstOf(queue.orders) : undefined;
+      // Not "equal": a request without a time has NaN, and the other orders must not wait for it.
       if (found?.order && !(found.order.sinceMs > sinceMs)) return {order: found.order, queue};
       heap.removeFirst();
       if (found?.order) this.#add(queue, found.order.sinceMs);
@@ -229,108 +200,4 @@ class Line {
     this.#aside.delete(key);
     for (const queue of queues) if (!this.#places.has(queue)) this.#add(queue);
   }
-}
-
-class Ledger {
-  nowMs = Number.NEGATIVE_INFINITY;
-  readonly #budget: Budgets['orderBudget'];
-  readonly #ordersOfHost: number;
-  readonly #orders: SlidingWindow;
-  readonly #hosts: SlidingWindow;
-  /** One entry for each new host, however often it tried. */
-  readonly #newHosts: SlidingWindow;
-
-  constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {
-    this.#budget = orderBudget;
-    this.#ordersOfHost = failureBudget.failures;
-    this.#orders = new SlidingWindow(orderBudget.windowSeconds * 1000);
-    this.#hosts = new SlidingWindow(failureBudget.windowSeconds * 1000);
-    this.#newHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
-    for (const order of made.toSorted((a, b) => a.atMs - b.atMs)) {
-      this.goTo(order.atMs);
-      this.add(order);
-    }
-    this.goTo(nowMs);
-  }
-
-  add({host, account, domain, renewal, atMs}: MadeOrder): void {
-    this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`, ...(renewal ? ['renewals'] : [])]);
-    this.#hosts.add(atMs, [`host ${host}`]);
-    if (renewal || this.#newHosts.count(`host ${host}`) > 0) return;
-    this.#newHosts.add(atMs, [`host ${host}`, `domain ${domain}`, `domain ${domain} account ${account}`]);
-  }
-
-  hadOf(key: string): number {
-    return this.#orders.count(key);
-  }
-
-  goTo(ms: number, onExit?: (key: string) => void): void {
-    this.nowMs = ms;
-    for (const window of [this.#orders, this.#hosts, this.#newHosts]) window.advance(ms, onExit);
-  }
-
-  nextChangeMs(): number {
-    return Math.min(this.#orders.nextExitMs(), this.#hosts.nextExitMs(), this.#newHosts.nextExitMs());
-  }
-
-  /**
-   * The first order of the queue that may be placed, or what all of them wait for. All orders of a queue belong to one
-   * account: if one new host of a domain finds no room, no other does.
-   */
-  firstOf({orders}: Queue): {readonly order?: WaitingOrder; readonly waitsFor: ReadonlySet<string>} {
-    const waitsFor = new Set<string>();
-    const order = orders.find(candidate => {
-      const domain = `domain ${candidate.domain}`;
-      if (waitsFor.has(domain) && this.isNewHost(candidate)) return false;
-      const shortage = this.shortageOf(candidate);
-      if (shortage !== undefined) waitsFor.add(shortage === 'host' ? `host ${candidate.host}` : domain);
-      return shortage === undefined;
-    });
-    return {...(order && {order}), waitsFor};
-  }
-
-  isNewHost({renewal, host}: WaitingOrder): boolean {
-    return !renewal && this.#newHosts.count(`host ${host}`) === 0;
-  }
-
-  hasTriedEnough({host}: WaitingOrder): boolean {
-    return this.#hosts.count(`host ${host}`) >= this.#ordersOfHost;
-  }
-
-  shortageOf(order: WaitingOrder): Shortage | undefined {
-    const {account, domain} = order;
-    if (this.hasTriedEnough(order)) return 'host';
-    if (!this.#hasAccountRoom(order)) return 'orders';
-    if (!this.isNewHost(order)) return undefined;
-    const free = this.#budget.newHostsPerDomain - this.#newHosts.count(`domain ${domain}`);
-    return hasRoom(this.#newHosts.count(`domain ${domain} account ${account}`), free) ? undefined : 'domain';
-  }
-
-  /** Beyond the horizon: the earliest possible time, as far as it is known without simulating further. */
-  notBeforeMs(order: WaitingOrder): number {
-    switch (this.shortageOf(order)) {
-      case 'host':
-        return this.#hosts.nextExitMs(`host ${order.host}`);
-      case 'domain':
-        return this.#newHosts.nextExitMs(`domain ${order.domain}`);
-      default:
-        return this.nowMs;
-    }
-  }
-
-  #hasAccountRoom({account, renewal}: WaitingOrder): boolean {
-    return hasRoom(this.#orders.count(`account ${account}`), this.free(renewal));
-  }
-
-  /** Renewals use their reserve first. Otherwise, a few that keep failing would leave nothing for new hosts. */
-  free(renewal: boolean): number {
-    const {orders, renewalReserve} = this.#budget;
-    const reserved = renewal ? 0 : Math.max(0, renewalReserve - this.#orders.count('renewals'));
-    return orders - reserved - this.#orders.count('all');
-  }
-}
-
-/** An account that has had nothing yet may take the last one. */
-function hasRoom(had: number, free: number): boolean {
-  return had === 0 ? free > 0 : had < SHARE * (free - 1);
 }

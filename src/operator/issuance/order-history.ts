@@ -12,7 +12,7 @@ import type {OperatorConfig} from '../model/config.ts';
 import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
-import type {MadeOrder} from './order-budget.ts';
+import type {MadeOrder} from './order-ledger.ts';
 
 type Order = NonNullable<DomainClaim['spec']['orders']>[number];
 

@@ -20,8 +20,9 @@ import type {CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
-import {planOrders, type WaitingOrder} from './order-budget.ts';
+import {planOrders} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
+import type {WaitingOrder} from './order-ledger.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
 const PASS_MS = 15_000;

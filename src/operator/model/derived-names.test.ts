@@ -22,7 +22,7 @@ test('a target is the account’s own, and a token is good for one account and o
   expect(other.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'a.test'));
 });
 
-test('default hosts that read alike are told apart', () => {
+test('default hosts that read alike differ', () => {
   expect(names.defaultHost('a-b', 'c')).not.toBe(names.defaultHost('a', 'b-c'));
 });
 

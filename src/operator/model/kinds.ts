@@ -3,8 +3,8 @@ import type {DomainSpec, DomainStatus} from '../../api/generated/domain.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
 import type {HeldHostsSpec} from '../../api/generated/heldhosts.ts';
 import type {ProjectSpec, ProjectStatus} from '../../api/generated/project.ts';
-import {GROUP, VERSION} from '../../api/names.ts';
-import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {API_VERSION} from '../../api/names.ts';
+import {type KubeObject, resourceType} from '../../runtime/kube/object.ts';
 
 export interface Project extends KubeObject {
   spec: ProjectSpec;
@@ -152,112 +152,26 @@ export interface ChallengeSolver {
   };
 }
 
-export const PROJECT: ResourceType<Project> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'projects',
-  kind: 'Project',
-  namespaced: true,
-};
-export const DOMAIN: ResourceType<Domain> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'domains',
-  kind: 'Domain',
-  namespaced: true,
-};
-export const DOMAIN_CLAIM: ResourceType<DomainClaim> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'domainclaims',
-  kind: 'DomainClaim',
-  namespaced: false,
-};
-export const HELD_HOSTS: ResourceType<HeldHosts> = {
-  group: GROUP,
-  version: VERSION,
-  plural: 'heldhosts',
-  kind: 'HeldHosts',
-  namespaced: true,
-};
+export const PROJECT = resourceType<Project>(API_VERSION, 'Project', 'projects');
+export const DOMAIN = resourceType<Domain>(API_VERSION, 'Domain', 'domains');
+export const DOMAIN_CLAIM = resourceType<DomainClaim>(API_VERSION, 'DomainClaim', 'domainclaims', 'cluster');
+export const HELD_HOSTS = resourceType<HeldHosts>(API_VERSION, 'HeldHosts', 'heldhosts');
 /** The one name that the policy reads in every namespace. */
 export const HELD_HOSTS_NAME = 'nameplate';
-export const NAMESPACE: ResourceType = {
-  group: '',
-  version: 'v1',
-  plural: 'namespaces',
-  kind: 'Namespace',
-  namespaced: false,
-};
-export const SECRET: ResourceType = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
-export const SERVICE: ResourceType<Service> = {
-  group: '',
-  version: 'v1',
-  plural: 'services',
-  kind: 'Service',
-  namespaced: true,
-};
-export const ENDPOINT_SLICE: ResourceType<EndpointSlice> = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  plural: 'endpointslices',
-  kind: 'EndpointSlice',
-  namespaced: true,
-};
-export const INGRESS: ResourceType<Ingress> = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  plural: 'ingresses',
-  kind: 'Ingress',
-  namespaced: true,
-};
-export const INGRESS_CLASS: ResourceType = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  plural: 'ingressclasses',
-  kind: 'IngressClass',
-  namespaced: false,
-};
-export const CERTIFICATE: ResourceType<Certificate> = {
-  group: 'cert-manager.io',
-  version: 'v1',
-  plural: 'certificates',
-  kind: 'Certificate',
-  namespaced: true,
-};
-export const CERTIFICATE_REQUEST: ResourceType<CertificateRequest> = {
-  group: 'cert-manager.io',
-  version: 'v1',
-  plural: 'certificaterequests',
-  kind: 'CertificateRequest',
-  namespaced: true,
-};
+export const NAMESPACE = resourceType('v1', 'Namespace', 'namespaces', 'cluster');
+export const SECRET = resourceType('v1', 'Secret', 'secrets');
+export const SERVICE = resourceType<Service>('v1', 'Service', 'services');
+export const ENDPOINT_SLICE = resourceType<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices');
+export const INGRESS = resourceType<Ingress>('networking.k8s.io/v1', 'Ingress', 'ingresses');
+export const INGRESS_CLASS = resourceType('networking.k8s.io/v1', 'IngressClass', 'ingressclasses', 'cluster');
+export const CERTIFICATE = resourceType<Certificate>('cert-manager.io/v1', 'Certificate', 'certificates');
+export const CERTIFICATE_REQUEST = resourceType<CertificateRequest>(
+  'cert-manager.io/v1',
+  'CertificateRequest',
+  'certificaterequests',
+);
 /** https://cert-manager.io/docs/reference/api-docs/#acme.cert-manager.io/v1.Challenge */
-export const CHALLENGE: ResourceType<Challenge> = {
-  group: 'acme.cert-manager.io',
-  version: 'v1',
-  plural: 'challenges',
-  kind: 'Challenge',
-  namespaced: true,
-};
-export const ORDER: ResourceType = {
-  group: 'acme.cert-manager.io',
-  version: 'v1',
-  plural: 'orders',
-  kind: 'Order',
-  namespaced: true,
-};
-export const ISSUER: ResourceType<Issuer> = {
-  group: 'cert-manager.io',
-  version: 'v1',
-  plural: 'issuers',
-  kind: 'Issuer',
-  namespaced: true,
-};
-export const CLUSTER_ISSUER: ResourceType<Issuer> = {
-  group: 'cert-manager.io',
-  version: 'v1',
-  plural: 'clusterissuers',
-  kind: 'ClusterIssuer',
-  namespaced: false,
-};
+export const CHALLENGE = resourceType<Challenge>('acme.cert-manager.io/v1', 'Challenge', 'challenges');
+export const ORDER = resourceType('acme.cert-manager.io/v1', 'Order', 'orders');
+export const ISSUER = resourceType<Issuer>('cert-manager.io/v1', 'Issuer', 'issuers');
+export const CLUSTER_ISSUER = resourceType<Issuer>('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers', 'cluster');

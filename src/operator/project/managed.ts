@@ -1,4 +1,4 @@
-/** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it any more. */
+/** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it. */
 import {isDeepStrictEqual} from 'node:util';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';

@@ -87,7 +87,7 @@ test('what a former leader held is held by the next one', () => {
   expect(admit('b', '1')).toBe(true);
 });
 
-test('a person allows everything until a time, and everything that is held is told of it', () => {
+test('until the time that a person sets, all removals are allowed, and subscribers hear of each held one', () => {
   for (const host of ['1', '2', '3', '4']) admit('a', host);
   told = [];
   allow('tomorrow');
@@ -100,7 +100,7 @@ test('a person allows everything until a time, and everything that is held is to
   expect(['6', '7', '8'].map(host => admit('a', host))).toEqual([true, true, false]);
 });
 
-test('what is no longer concluded is no longer held', () => {
+test('a removal that is no longer needed is no longer held', () => {
   for (const host of ['1', '2', '3']) admit('a', host);
   told = [];
   removals.forget('route', 'a/3');

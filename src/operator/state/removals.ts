@@ -1,8 +1,7 @@
 /**
- * Removals that the operator concludes on its own: nobody requested them, and no host has moved. One of them may be right;
- * many in a short time are more likely a fault, such as a CA that begins to add names to certificates. From a limit on,
- * for each account and in total, they are held until a person allows them. Only what harms nobody while it stays may be
- * held.
+ * Removals that the operator decides on itself: nobody requested them, and no host has moved. One of them may be right;
+ * many in a short time are probably a fault, such as a CA that begins to add names to certificates. Beyond a limit, for
+ * each account and in total, they are held until a person allows them. Only what harms nobody while it stays is held.
  */
 import type {Logger} from 'pino';
 import {Counter, Gauge, type Registry} from 'prom-client';
@@ -55,14 +54,14 @@ export class Removals {
     const {registry, namespaces, namespace} = parts;
     this.#concluded = new Counter({
       name: 'nameplate_own_removals_total',
-      help: 'Removals of routes and Domains that the operator concluded on its own.',
+      help: 'Removals of routes and Domains that nobody requested.',
       labelNames: ['removed'],
       registers: [registry],
     });
     const held = this.#held;
     new Gauge({
       name: 'nameplate_removals_held',
-      help: 'Removals that the operator concluded on its own and holds until a person allows them.',
+      help: 'Removals that nobody requested, which the operator holds until a person allows them.',
       registers: [registry],
       collect() {
         this.set(held.size);
@@ -73,12 +72,12 @@ export class Removals {
     });
   }
 
-  /** Calls `handler` when a removal is held, may no longer be held, or is no longer concluded. */
+  /** Calls `handler` when a removal is held, is allowed, or is no longer needed. */
   subscribe(handler: (removed: Removed, key: string) => void): void {
     this.#handlers.add(handler);
   }
 
-  /** Whether it may happen now. Then it counts. */
+  /** Whether the removal may happen now. If so, it counts. */
   admit({removed, key, account, wasHeld}: Removal): boolean {
     const id = `${removed} ${key}`;
     const nowMs = this.#parts.clock.now();
@@ -101,7 +100,7 @@ export class Removals {
     return true;
   }
 
-  /** It is not, or no longer, concluded. */
+  /** The removal is not needed, or no longer needed. */
   forget(removed: Removed, key: string): void {
     if (this.#held.delete(`${removed} ${key}`)) this.#tell([{removed, key}]);
   }
@@ -139,7 +138,7 @@ export class Removals {
   }
 
   #explain(): string {
-    return `Nameplate holds removals of routes and Domains that nobody requested, because it has concluded too many. Find the cause in the conditions with the reason RemovalHeld. If the removals are right, allow them: kubectl annotate --overwrite namespace ${this.#parts.namespace} ${ANNOTATION.allowRemovalsUntil}=TIME, with a time in RFC 3339.`;
+    return `Nameplate holds removals of routes and Domains because nobody requested them and there are too many. Find the cause in the conditions with the reason RemovalHeld. If the removals are right, allow them: kubectl annotate --overwrite namespace ${this.#parts.namespace} ${ANNOTATION.allowRemovalsUntil}=TIME, with a time in RFC 3339.`;
   }
 
   #hold(id: string, removal: {readonly removed: Removed; readonly key: string}): void {

@@ -2,14 +2,13 @@
 import {applyIfChanged} from '../cache/apply.ts';
 import type {Manager} from '../controller/manager.ts';
 import {done} from '../controller/outcome.ts';
-import type {KubeObject, ResourceType} from '../kube/object.ts';
+import {type KubeObject, resourceType} from '../kube/object.ts';
 
 interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
 }
-const CORE = {group: '', version: 'v1'};
-const CONFIG_MAP: ResourceType<ConfigMap> = {...CORE, plural: 'configmaps', kind: 'ConfigMap', namespaced: true};
-const NAMESPACE: ResourceType = {...CORE, plural: 'namespaces', kind: 'Namespace', namespaced: false};
+const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');
+const NAMESPACE = resourceType('v1', 'Namespace', 'namespaces', 'cluster');
 
 const OURS = {'app.kubernetes.io/managed-by': 'team-controller'};
 

@@ -6,7 +6,7 @@ import {FairQueue} from '../../base/fair-queue.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';
-import {type DeepReadonly, type KubeObject, microTime, type ResourceType} from './object.ts';
+import {type DeepReadonly, type KubeObject, microTime, resourceType} from './object.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
 export interface KubeEvent extends KubeObject {
@@ -28,13 +28,7 @@ export interface KubeEvent extends KubeObject {
   series?: {count: number; lastObservedTime: string};
 }
 
-export const EVENT: ResourceType<KubeEvent> = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-  namespaced: true,
-};
+export const EVENT = resourceType<KubeEvent>('events.k8s.io/v1', 'Event', 'events');
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;

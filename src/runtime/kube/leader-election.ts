@@ -4,7 +4,7 @@ import type {Clock} from '../../base/clock.ts';
 import type {KubeClient, WriteGate} from './client.ts';
 import {isAlreadyExists, isConflict} from './errors.ts';
 import {kubeMetrics} from './metrics.ts';
-import {formatKey, type KubeObject, microTime, type ObjectKey, type ResourceType} from './object.ts';
+import {formatKey, type KubeObject, microTime, type ObjectKey, resourceType} from './object.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/ */
 export interface Lease extends KubeObject {
@@ -17,13 +17,7 @@ export interface Lease extends KubeObject {
   };
 }
 
-export const LEASE: ResourceType<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-};
+export const LEASE = resourceType<Lease>('coordination.k8s.io/v1', 'Lease', 'leases');
 
 export interface LeaderElectionOptions {
   readonly lease: ObjectKey & {readonly namespace: string};

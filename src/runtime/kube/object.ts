@@ -29,16 +29,11 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** Type libraries declare `metadata` and the rest optional, but an object that the server has stored has them. */
-export type Served<T> = T & KubeObject;
-
 declare const objectType: unique symbol;
 
 /**
  * Addresses a kind at the API. `group` is '' for the core group. The type parameter, which exists only in types,
  * connects the descriptor with the shape of its objects:
- *
- * const SECRET: ResourceType<Secret> = {group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true};
  */
 export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly group: string;
@@ -47,6 +42,17 @@ export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly [objectType]?: T;
+}
+
+/** `resourceType<Secret>('v1', 'Secret', 'secrets')` */
+export function resourceType<T extends KubeObject = KubeObject>(
+  apiVersion: string,
+  kind: string,
+  plural: string,
+  scope: 'namespaced' | 'cluster' = 'namespaced',
+): ResourceType<T> {
+  const [version = '', group = ''] = apiVersion.split('/').reverse();
+  return {group, version, plural, kind, namespaced: scope === 'namespaced'};
 }
 
 export interface ObjectKey {

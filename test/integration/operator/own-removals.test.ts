@@ -1,4 +1,4 @@
-/** Removals that the operator concludes on its own stop at a limit; those that somebody requested never do. */
+/** Removals that nobody requested stop at a limit; requested ones never do. */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

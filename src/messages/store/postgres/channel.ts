@@ -129,7 +129,7 @@ export class Channel {
       const {refusal, message} = refused(error);
       this.#full = refusal === 'full';
       const isUsable = !session.isBroken && (refusal === 'busy' || refusal === 'full');
-      if (!isUsable) this.#problem = message; // First, so that whoever gets the answer sees it.
+      if (!isUsable) this.#problem = message; // First, so that the caller sees it together with the answer.
       this.#submissions.answer(batch.map((): OperationResult => ({ok: false, refusal, problem: message})));
       if (!isUsable) throw error;
     }

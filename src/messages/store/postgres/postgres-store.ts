@@ -24,7 +24,7 @@ export interface PostgresStoreOptions extends SubmissionLimits {
 
 const READERS = 2;
 const SWEEP_INTERVAL_MS = 1000;
-/** Counting the backlog reads all of it, so it rests for this long, and for this many times as long as it took. */
+/** Counting the backlog reads all of it. Pause at least this long, and this many times as long as it took. */
 const BACKLOG_INTERVAL_MS = 5000;
 const BACKLOG_REST = 20;
 /** If a commit takes longer, the server or its standby counts as unresponsive. */

@@ -1,7 +1,7 @@
 import type {DatabaseSync, StatementSync} from 'node:sqlite';
 import type {MessageStatus, Backlog as Snapshot} from '../store.ts';
 
-/** The most finished messages that one reading passes over to find the oldest open one. */
+/** The maximum number of finished messages that one read skips to find the oldest open one. */
 const PASSED_ROWS = 2000;
 
 /** Walks indexes that contain only open messages: once, when the database is opened. */
@@ -60,7 +60,7 @@ export class Backlog {
     this.#now = {...this.#committed};
   }
 
-  /** Call it after finished messages were deleted. Passes over each finished message once in its life. */
+  /** Call it after finished messages were deleted. Skips each finished message at most once. */
   read(): Reading {
     const {queued, leased} = this.#now;
     let passed = 0;
@@ -76,7 +76,7 @@ export class Backlog {
     return {backlog: {queued, leased}, more: false};
   }
 
-  /** SQLite uses the seqs of deleted messages again if they were the highest. */
+  /** SQLite reuses the seqs of deleted messages if they were the highest. */
   #nextSeq(): number {
     return Number(this.#last.get()?.seq ?? 0) + 1;
   }

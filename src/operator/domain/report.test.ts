@@ -1,0 +1,76 @@
+import {expect, test} from 'vitest';
+import type {DomainStatus} from '../../api/generated/domain.ts';
+import {ManualClock} from '../../base/manual-clock.ts';
+import type {Context} from '../state/context.ts';
+import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
+import {type Decided, Reporter} from './report.ts';
+import type {DomainView} from './view.ts';
+
+/** What rotating answers show at one check. */
+interface Evidence {
+  readonly value: string;
+  readonly proof?: Decided['proof']['condition'];
+}
+
+const missing = (value: string) => DnsVerified.no('RecordMissing', `The servers answer ${value}.`);
+
+function newReport() {
+  const reporter = new Reporter();
+  const clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
+  const metadata = {name: 'a.test', namespace: 'a', generation: 1};
+  const domain = {metadata, status: undefined as DomainStatus | undefined};
+  let writes = 0;
+  const patch = async (_: unknown, __: unknown, {status}: {status: DomainStatus}) => {
+    writes += 1;
+    domain.status = {...domain.status, ...status, dns: {required: [], ...domain.status?.dns, ...status.dns}};
+    return domain;
+  };
+  const context = {
+    client: {patch},
+    clock,
+    config: {dns: {propagationSeconds: 3600}},
+    events: {event: () => undefined},
+  } as unknown as Context;
+  const report = async ({value, proof = missing(value)}: Evidence) => {
+    const decided: Decided = {
+      accepted: Accepted.yes('shop'),
+      proof: {condition: proof},
+      claim: {condition: Claimed.waiting()},
+      caa: CaaAllowed.yes('No CAA record forbids it.'),
+      certificate: {condition: CertificateReady.waiting('DNS'), usable: false},
+      routed: {condition: Routed.waiting('the certificate')},
+      probed: {condition: Probed.pending()},
+    };
+    const observed = [{type: 'TXT', name: 'a.test', value, server: 'ns1.test'}];
+    const view = {
+      key: 'a/a.test',
+      host: 'a.test',
+      domain,
+      nowMs: clock.now(),
+      question: {target: 'acct.edge.test', apexProof: 'txt', txtName: '_nameplate.a.test', txtValue: 'token'},
+      check: {verdict: {observed, addressesOnly: false}},
+    } as unknown as DomainView;
+    return {wakeAtMs: await reporter.report(context, view, decided), writes};
+  };
+  return {clock, report};
+}
+
+test('answers that rotate are written every 30 seconds at most, and the last one is not forgotten', async () => {
+  const {clock, report} = newReport();
+  const first = clock.now();
+  expect(await report({value: '0'})).toMatchObject({writes: 1});
+  for (let second = 1; second < 30; second++) {
+    await clock.advance(1000);
+    const {writes, wakeAtMs} = await report({value: `${second}`});
+    expect({writes, wakes: wakeAtMs.includes(first + 30_000)}).toEqual({writes: 1, wakes: true});
+  }
+  await clock.advance(1000);
+  expect(await report({value: '30'})).toMatchObject({writes: 2});
+});
+
+test('another outcome is written at once', async () => {
+  const {report} = newReport();
+  await report({value: '0'});
+  const proof = DnsVerified.no('ConflictingRecord', 'Remove the record.');
+  expect(await report({value: '1', proof})).toMatchObject({writes: 2});
+});
