@@ -13,12 +13,12 @@ demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 le
 	@node test/demo/demo.ts
 
 .PHONY: test
-test: $(INSTALLED) ## everything that has a right or wrong answer: static checks, unit, integration, end to end
+test: $(INSTALLED) ## everything that has a right or wrong answer: static checks, unit, integration, end to end on both edges
 	@$(MAKE) --no-print-directory static
 	@node test/run.ts
 
 .PHONY: test-gateway
-test-gateway: $(INSTALLED) ## the life of a Domain on Envoy Gateway instead of Traefik
+test-gateway: $(INSTALLED) ## part of `make test`: the life of a Domain on Envoy Gateway instead of Traefik
 	@node test/run.ts gateway
 
 .PHONY: test-upgrade
@@ -46,7 +46,7 @@ audit: $(INSTALLED) ## known vulnerabilities of what is shipped, according to th
 
 .PHONY: soak
 soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1 and those in *.soak.ts (an hour; ONLY=hostile: one of these)
-	@SOAK=1 node test/run.ts $(if $(ONLY),,integration) e2e
+	@SOAK=1 node test/run.ts $(if $(ONLY),,integration) e2e $(if $(ONLY),,gateway)
 
 .PHONY: bench-loop
 bench-loop: $(INSTALLED) ## the runtime and its peers, and the cost of a steady state of 100 domains (50 minutes)

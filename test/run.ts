@@ -1,5 +1,5 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first three by default. It
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first four by default. It
  * brings a cluster up for e2e, gateway, and upgrade, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
  */
@@ -14,8 +14,8 @@ import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
 const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'release'] as const;
 type Tier = (typeof TIERS)[number];
-/** `gateway` builds Envoy Gateway, which takes minutes the first time; `release` builds the release twice. */
-const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e'];
+/** Without `upgrade`, which builds the last release, and `release`, which builds this one twice. */
+const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e', 'gateway'];
 
 const CLUSTER = 'test';
 const CLI = join(import.meta.dirname, 'cluster/cli.ts');
@@ -90,6 +90,7 @@ async function main(wanted: readonly string[]): Promise<number> {
   let total = NOTHING;
   for (const tier of TIERS.filter(name => (wanted.length === 0 ? BY_DEFAULT : wanted).includes(name))) {
     if (stopped) break;
+    console.log(`\n[test] ${tier}`);
     const isEndToEnd = tier === 'e2e' || tier === 'gateway' || tier === 'upgrade';
     total = add(total, await (isEndToEnd ? runEndToEnd(tier, folder) : runTier(tier, folder, node)));
   }

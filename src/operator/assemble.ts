@@ -10,6 +10,7 @@ import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {gateway} from './edge/gateway.ts';
+import {moving} from './edge/moving.ts';
 import {traefik} from './edge/traefik.ts';
 import {watchOrders} from './issuance/order-metrics.ts';
 import {watchDomains} from './metrics.ts';
@@ -59,7 +60,9 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reportFailuresAfterMs: config.controller.reportFailuresAfterSeconds * 1000,
     ...leaderElection(config, namespace),
   });
-  const edge = edges[config.routing.provider](config.routing);
+  const {routing} = config;
+  const provider = edges[routing.provider](routing);
+  const edge = routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing));
   const {scheduler} = createDns(config.dns, {logger, registry, clock});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);

@@ -56,7 +56,8 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
   ];
 }
 
-function checkRouting({provider, gateway}: RoutingConfig): readonly ConfigProblem[] {
+function checkRouting({provider, movingFrom, gateway}: RoutingConfig): readonly ConfigProblem[] {
+  if (provider === movingFrom) return [{path: ['routing', 'movingFrom'], message: 'must differ from routing.provider'}];
   if (provider !== 'gateway') return [];
   const missing = (['namespace', 'name'] as const).filter(key => gateway[key] === '');
   return missing.map(key => ({

@@ -47,6 +47,7 @@ const complete: OperatorConfig = {
   },
   routing: {
     provider: 'traefik',
+    movingFrom: 'none',
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},

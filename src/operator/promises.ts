@@ -50,7 +50,7 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
     found.push(...reported);
   };
   report(configuredProblems(config));
-  if (config.routing.provider === 'traefik') {
+  if (usesTraefik(config.routing)) {
     info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
   }
   void certManagerVersion(client, logger).then(version => {
@@ -89,8 +89,12 @@ export function configuredProblems({admission, certificates, routing}: OperatorC
     : [
         "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
       ];
-  const version = routing.provider === 'traefik' ? routing.traefik.version || undefined : undefined;
+  const version = usesTraefik(routing) ? routing.traefik.version || undefined : undefined;
   return [...off, ...approval, ...tooOld('Traefik', version, OLDEST_TRAEFIK)];
+}
+
+function usesTraefik({provider, movingFrom}: OperatorConfig['routing']): boolean {
+  return provider === 'traefik' || movingFrom === 'traefik';
 }
 
 function notEnforcedProblem(names: readonly string[]): string {

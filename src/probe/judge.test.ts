@@ -83,6 +83,12 @@ test.each<{case: string; question: ProbeQuestion; answer: Answer; reason: ProbeR
   },
   {case: 'its own route', question: proven, answer: to('/.well-known/nameplate/ours', 302), reason: 'Answering'},
   {
+    case: 'its own route, with a full URL',
+    question: proven,
+    answer: to(`https://${HOST}/.well-known/nameplate/ours`, 302),
+    reason: 'Answering',
+  },
+  {
     case: "another host's route",
     question: proven,
     answer: to('/.well-known/nameplate/theirs', 302),

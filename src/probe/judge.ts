@@ -9,7 +9,7 @@ export interface ProbeQuestion {
   /** The certificate before the last renewal: the edge may present it for a while. */
   readonly previous?: Validity;
   readonly redirect?: {readonly to: string; readonly status: number};
-  /** The route answers a request for `path` with a redirect to `location`, which no other route does. */
+  /** The route answers a request for `path` with a redirect to the path `location`, which no other route does. */
   readonly route?: {readonly path: string; readonly location: string};
 }
 
@@ -61,7 +61,7 @@ export function judge(question: ProbeQuestion, answer: Answer): ProbeVerdict {
           `The edge answers https://${host}/ with ${shownResponse(response)} instead of a redirect to ${to} with ${redirect.status}.`,
         );
       }
-      if (route && response?.location !== route.location) {
+      if (route && pathOf(response?.location, host) !== route.location) {
         return no(
           'WrongRoute',
           `Another route answers requests for ${host} (${route.path}: ${shownResponse(response)}).`,
@@ -76,6 +76,11 @@ const YES: ProbeVerdict = {reason: 'Answering', verified: true, agreed: true, me
 
 function no(reason: ProbeReason, message: string): ProbeVerdict {
   return {reason, verified: false, agreed: true, message};
+}
+
+/** Some edges answer with a full URL. */
+function pathOf(location: string | undefined, host: string): string | undefined {
+  return location === undefined ? undefined : URL.parse(location, `https://${host}`)?.pathname;
 }
 
 function isExpected({host, certificate, previous}: ProbeQuestion, served: ServedCertificate): boolean {

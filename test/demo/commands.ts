@@ -42,8 +42,9 @@ export function untilServed(url: string): string {
   return `until curl -sSf ${url} 2>/dev/null; do :; done`;
 }
 
+/** Traefik answers with 404; a Gateway closes the connection, which curl shows as 000. */
 export function untilNotServed(host: string): string {
-  return `until curl -sk -o /dev/null -w '%{http_code}\\n' https://${host}/ | grep 404; do :; done`;
+  return `until { curl -sk -o /dev/null -w '%{http_code}\\n' https://${host}/ || true; } | grep -E '404|000'; do :; done`;
 }
 
 /** The value in a line of `requiredRecords`, or in a message that names the record. */

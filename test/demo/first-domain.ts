@@ -123,3 +123,45 @@ export async function redirects(terminal: Terminal, target: string): Promise<voi
     );
   }
 }
+
+/** Leaves the project as `redirects` left it. */
+export async function redirectCodes(terminal: Terminal, target: string): Promise<void> {
+  terminal.heading('Every status of a redirect, for every method');
+  const statuses = [301, 302, 303, 307, 308];
+  const hosts = statuses.map(status => `from-${status}.example.com`);
+  const domains = [
+    `primary: ${HOST}`,
+    'aliases: [promo.example.com]',
+    'redirects:',
+    `- {from: www.${HOST}, to: ${HOST}}`,
+  ];
+  const lines = statuses.map((status, at) => `- {from: ${hosts[at]}, status: ${status}}`);
+  await terminal.type(apply(shop(...domains, ...lines)), {shows: 'a redirect with each status'});
+  await terminal.type(
+    hosts.map(host => dns('set', host, 'CNAME', target)),
+    {shows: 'their records'},
+  );
+  await terminal.type('kubectl -n acme wait project/shop --for=condition=DomainsReady --timeout=120s', {
+    shows: 'all of them are live',
+  });
+  for (const host of hosts) {
+    const url = `https://${host}/`;
+    await terminal.type(`until curl -sS -o /dev/null ${url} 2>/dev/null; do :; done`, {shows: `${host} answers`});
+  }
+  const each = (format: string, after = '') =>
+    [
+      `for status in ${statuses.join(' ')}; do`,
+      '  for scheme in http https; do for method in -XGET -I -XPOST -XOPTIONS; do',
+      `    curl -sS -o /dev/null $method -w '${format}' "$scheme://from-$status.example.com/cart?item=7"`,
+      `  done; done${after}`,
+      'done',
+    ].join('\n');
+  await terminal.type(each('%{http_code} ', '; echo'), {
+    shows: 'GET, HEAD, POST, OPTIONS over http, then over https: exactly the status',
+    matching: statuses.map(status => new RegExp(`^(${status} ?){8}$`, 'm')),
+  });
+  await terminal.type(`${each('%{redirect_url}\\n')} | sort | uniq -c`, {
+    shows: 'each in one hop, path and query kept',
+    matching: [/^40 https:\/\/shop\.example\.com\/cart\?item=7$/],
+  });
+}

@@ -1,5 +1,7 @@
 /** The platform team installs Nameplate; a tenant publishes a project and meets the two gates before custom domains. */
-import {RELEASE} from '../support/install.ts';
+
+import type {Edge} from '../cluster/programs.ts';
+import {RELEASE, valuesFor} from '../support/install.ts';
 import {
   apply,
   cnameTarget,
@@ -13,11 +15,12 @@ import {
 import {projectManifest, shop} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
-export async function install(terminal: Terminal): Promise<void> {
+export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   terminal.heading('Install by Helm');
-  const {name, namespace, chart, values} = RELEASE;
+  const {name, namespace, chart} = RELEASE;
+  const values = valuesFor(edge);
   terminal.say(
-    `${values} sets zones, issuer and the CA's CAA identity; and, for the demo, a DNS check every 1 to 3 s.`,
+    `${values[0]} sets zones, issuer and the CA's CAA identity; and, for the demo, a DNS check every 1 to 3 s.`,
   );
   await terminal.type(
     [
@@ -26,11 +29,14 @@ export async function install(terminal: Terminal): Promise<void> {
     ],
     {shows: 'Pod Security refuses whatever is not restricted'},
   );
-  await terminal.type(`helm install ${name} ${chart} --namespace ${namespace} --values ${values} --wait`, {
-    shows: 'installed, its pods are ready',
-    matching: [/STATUS: deployed/],
-    lines: 7,
-  });
+  await terminal.type(
+    `helm install ${name} ${chart} --namespace ${namespace} ${values.map(file => `--values ${file}`).join(' ')} --wait`,
+    {
+      shows: 'installed, its pods are ready',
+      matching: [/STATUS: deployed/],
+      lines: 7,
+    },
+  );
   const columns = 'NAME:.metadata.name,PHASE:.status.phase,ACCOUNT:.spec.serviceAccountName';
   await terminal.type(`kubectl -n ${namespace} get pods -o custom-columns=${columns}`, {
     shows: 'two replicas under a service account of their own',
@@ -61,7 +67,7 @@ export async function defaultHost(terminal: Terminal): Promise<void> {
     matching: [/^https:\/\/shop-acme-[a-z2-7]+\.apps\.nameplate\.test\/$/],
   });
   await terminal.type(`curl -sS ${text}hello`, {
-    shows: 'HTTPS by the ingress controller’s own certificate',
+    shows: 'HTTPS by the edge’s own certificate',
     matching: [/path=\/hello pod=shop-/],
   });
 }

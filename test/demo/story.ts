@@ -5,7 +5,7 @@ import {apiWrites, writesBetween} from './api-writes.ts';
 import {diagnose} from './diagnose.ts';
 import {apex, description, neighbour, removal, removalFromProject} from './ending.ts';
 import {type Figures, formatFigures} from './figures.ts';
-import {addressInTheWay, https, recordRight, redirects, showRecord, wrongValue} from './first-domain.ts';
+import {addressInTheWay, https, recordRight, redirectCodes, redirects, showRecord, wrongValue} from './first-domain.ts';
 import {installMessages, messageProcessed} from './messages.ts';
 import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
 import {print, Terminal} from './terminal.ts';
@@ -18,7 +18,7 @@ async function main(): Promise<void> {
     'What follows runs in a shell in the cluster’s network (make cluster-shell), whose curl trusts the cluster’s CAs.',
   );
 
-  await install(terminal);
+  await install(terminal, cluster.info.edge);
   await defaultHost(terminal);
   await freePlan(terminal);
   await notDeployed(terminal);
@@ -33,9 +33,10 @@ async function main(): Promise<void> {
   const watched = (await createVisitor(cluster.info)).observe('https://blog.example.com/');
 
   await redirects(terminal, target);
+  if (cluster.info.edge === 'gateway') await redirectCodes(terminal, target);
   await forbiddenByCaa(terminal, target);
   await brokenCertificate(terminal);
-  await movedHost(terminal, await heldHost(terminal));
+  await movedHost(terminal, await heldHost(terminal), cluster.info.edge);
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
   const live = await apiWrites(cluster);

@@ -1,4 +1,5 @@
 /** What goes wrong later: CAA, a certificate that failed, a host that two accounts want. */
+import type {Edge} from '../cluster/programs.ts';
 import {
   apply,
   cnameTarget,
@@ -91,7 +92,8 @@ export async function heldHost(terminal: Terminal): Promise<string> {
   return cnameTarget(text);
 }
 
-export async function movedHost(terminal: Terminal, target: string): Promise<void> {
+export async function movedHost(terminal: Terminal, target: string, edge: Edge): Promise<void> {
+  const routes = edge === 'gateway' ? 'listenersets,httproutes' : 'ingresses';
   terminal.heading('The record is changed: the host moves');
   await terminal.type(dns('set', PROMO, 'CNAME', target), {
     shows: 'the owner of the domain changes its record',
@@ -103,7 +105,7 @@ export async function movedHost(terminal: Terminal, target: string): Promise<voi
     shows: 'served by the new holder',
     matching: [/pod=campaign-/],
   });
-  await terminal.type('kubectl -n acme get ingresses,certificates -l nameplate.dev/host=promo.example.com', {
+  await terminal.type(`kubectl -n acme get ${routes},certificates -l nameplate.dev/host=${PROMO}`, {
     shows: 'and by it alone',
     matching: [/No resources found/],
   });

@@ -28,11 +28,9 @@ const SETTINGS = [
 
 /** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
 const GATEWAY_SETTINGS = [
-  'config.routing.provider=gateway',
-  'config.routing.gateway.namespace=gateway',
-  'config.routing.gateway.name=platform',
-  // Envoy Gateway lists no features in the status of its GatewayClass.
-  `config.routing.gateway.supportedFeatures={${[303, 307, 308].map(code => `HTTPRoute${code}RedirectStatusCode`).join(',')}}`,
+  // The default pauses: probes must report a fault within a minute.
+  'config.probes.steadySeconds=15',
+  'config.probes.failAfterSeconds=30',
   'config.dns.checks.steadySeconds=5',
   'config.claims.lingerSeconds=20',
   'config.certificates.orderBudget.windowSeconds=20',

@@ -6,7 +6,9 @@ import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {type Answer, failuresOf} from '../support/http.ts';
-import {installOperator} from '../support/install.ts';
+import {installOperator, RELEASE} from '../support/install.ts';
+import {listAll} from '../support/kube.ts';
+import {POD} from '../support/workload.ts';
 
 const PLATFORM = {namespace: 'gateway', name: 'platform'};
 const CODES = [301, 302, 303, 307, 308] as const;
@@ -87,6 +89,7 @@ test('a Gateway that no longer allows the ListenerSet: the condition says so, an
 });
 
 test('a default host with its own certificate gets a ListenerSet, and its shared route serves until then', async () => {
+  expect(await refusedRequests()).toEqual([]); // the counters end with the pods
   const host = await tenant.defaultHost();
   const observed = visitor.observe(`https://${host}/`);
   await installOperator(cluster, [...(await settings(cluster)), 'config.defaultHost.tls=certificate']);
@@ -96,11 +99,25 @@ test('a default host with its own certificate gets a ListenerSet, and its shared
   await tenant.seesProject('shop', {Ready: 'Published'});
 });
 
+/** Of all replicas, since they started. */
+async function refusedRequests(): Promise<string[]> {
+  const labelSelector = 'app.kubernetes.io/component=operator';
+  const pods = await listAll(admin, POD, {namespace: RELEASE.namespace, labelSelector});
+  const lines = pods.map(async ({metadata: {name}}) => {
+    const path = `/api/v1/namespaces/${RELEASE.namespace}/pods/${name}:8080/proxy/metrics`;
+    return (await cluster.kubectl('get', '--raw', path)).split('\n');
+  });
+  const requests = (await Promise.all(lines)).flat().filter(line => line.startsWith('rest_client_requests_total{'));
+  expect(requests.length).toBeGreaterThan(0);
+  return requests.filter(line => line.includes('code="403"'));
+}
+
 test('a removed host is gone from the Gateway', async () => {
   const host = tenant.host('shop');
   await tenant.applyProject(undefined);
   await tenant.seesNothingOf(host);
   await visitor.untilAnswer(`http://${host}/`, ({status}) => status === 404);
+  expect(await refusedRequests()).toEqual([]);
 });
 
 describe.concurrent('two accounts and one host', racing);

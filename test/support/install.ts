@@ -1,6 +1,7 @@
 /** The release of the chart: its names in every test, and its installation in the test cluster. */
 import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
+import type {Edge} from '../cluster/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -11,6 +12,11 @@ export const RELEASE = {
   chart: 'charts/nameplate',
   values: 'test/support/values.yaml',
 } as const;
+
+/** The files with the values for this edge, relative to the repository. */
+export function valuesFor(edge: Edge): string[] {
+  return [RELEASE.values, ...(edge === 'gateway' ? ['test/support/values-gateway.yaml'] : [])];
+}
 
 /** The operator's service account, as the API server names it. */
 export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEASE.name}`;
@@ -30,10 +36,11 @@ metadata:
  * Installs or upgrades the chart and returns when its pods are ready. The image must be loaded. `settings` are Helm's
  * `--set` arguments, such as `config.certificates.issuerRef.name=selfca`.
  */
-export async function installOperator({apply, helm}: Cluster, settings: readonly string[] = []): Promise<void> {
-  const {name, namespace, chart, values} = RELEASE;
+export async function installOperator({info, apply, helm}: Cluster, settings: readonly string[] = []): Promise<void> {
+  const {name, namespace, chart} = RELEASE;
   await apply(NAMESPACE);
-  const files = [join(ROOT, chart), '--namespace', namespace, '--values', join(ROOT, values)];
+  const values = valuesFor(info.edge).flatMap(file => ['--values', join(ROOT, file)]);
+  const files = [join(ROOT, chart), '--namespace', namespace, ...values];
   const changes = settings.flatMap(setting => ['--set', setting]);
   await helm('upgrade', '--install', name, ...files, ...changes, '--wait', '--timeout', '120s');
 }

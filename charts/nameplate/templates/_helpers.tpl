@@ -153,3 +153,8 @@ app.kubernetes.io/component: messages
     matchLabels:
       {{- include "nameplate.componentLabels" (dict "root" . "component" "test") | nindent 6 }}
 {{- end }}
+
+{{/* Not empty if Nameplate writes routes for Traefik. */}}
+{{- define "nameplate.servesOnTraefik" -}}
+{{- if or (eq .Values.config.routing.provider "traefik") (eq .Values.config.routing.movingFrom "traefik") }}true{{ end }}
+{{- end }}

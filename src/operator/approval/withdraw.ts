@@ -54,17 +54,14 @@ export async function withdrawOrder(api: ApiAccess, order: DeepReadonly<KubeObje
  */
 export async function withdrawChallenge(context: Context, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {namespace = '', uid} = challenge.metadata;
-  const {solverRoutes} = context.edge;
   if (!challenge.metadata.deletionTimestamp) await remove(context, CHALLENGE, challenge);
-  for await (const {items} of context.client.list(solverRoutes, {
-    namespace,
-    signal: context.signal,
-    metadataOnly: true,
-    ...SOLVERS,
-  })) {
-    const own = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
-    for (const route of own) await remove(context, solverRoutes, route);
-    return;
+  const options = {namespace, signal: context.signal, metadataOnly: true, ...SOLVERS} as const;
+  for (const resource of context.edge.solverRoutes) {
+    for await (const {items} of context.client.list(resource, options)) {
+      const own = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
+      for (const route of own) await remove(context, resource, route);
+      break;
+    }
   }
 }
 

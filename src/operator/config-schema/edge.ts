@@ -7,6 +7,11 @@ export const routing = section('How traffic is routed to projects.', {
     'traefik',
     'The edge for which routes are written. traefik: Ingresses for Traefik. gateway: ListenerSets and HTTPRoutes for any implementation of Gateway API that supports ListenerSets.',
   ),
+  movingFrom: choice(
+    ['none', 'traefik'],
+    'none',
+    'With provider gateway, traefik: write the routes for Traefik too, while DNS still points to it. docs/edges.md describes the move.',
+  ),
   ingressClassName: {
     ...kubernetesName,
     examples: ['traefik'],

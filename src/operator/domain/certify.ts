@@ -142,7 +142,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, nowMs, isKept = false}: DomainView,
+  {host, claim, secret, published, nowMs, isKept = false}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {
@@ -170,12 +170,15 @@ function judge(
     }
     case 'issuing': {
       const overdueAtMs = state.sinceMs + overdueAfterSeconds * 1000;
-      return nowMs < overdueAtMs
-        ? {condition: CertificateReady.issuing(state.progress), usable: false, wakeAtMs: overdueAtMs}
-        : {
-            condition: CertificateReady.overdue(host, Math.round(overdueAfterSeconds / 60), state.progress),
-            usable: false,
-          };
+      if (nowMs >= overdueAtMs) {
+        const minutes = Math.round(overdueAfterSeconds / 60);
+        return {condition: CertificateReady.overdue(host, minutes, state.progress), usable: false};
+      }
+      const condition =
+        published && !secret
+          ? CertificateReady.secretLost(certificate.spec.secretName, state.progress)
+          : CertificateReady.issuing(state.progress);
+      return {condition, usable: false, wakeAtMs: overdueAtMs};
     }
   }
 }

@@ -318,6 +318,12 @@ export const CertificateReady = {
       'Issuing',
       `The certificate is being issued. This usually takes a couple of minutes.${progress}`,
     ),
+  secretLost: (secret: string, progress: string) =>
+    certificateReady(
+      'False',
+      'Issuing',
+      `Secret ${secret} was deleted, so the host has no certificate at the edge. cert-manager will issue it again, usually within a couple of minutes. If it does not, ask the platform team to check cert-manager.${progress}`,
+    ),
   overdue: (host: string, minutes: number, progress: string) =>
     certificateReady(
       'False',

@@ -19,6 +19,7 @@ const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'pl
 function edgeWith(supportedFeatures: readonly string[] = []) {
   return gateway({
     provider: 'gateway',
+    movingFrom: 'none',
     ingressClassName: 'unused',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {

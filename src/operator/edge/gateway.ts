@@ -108,7 +108,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}],
     reads: object => object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown,
     exclusive: LISTENER_SET,
-    solverRoutes: HTTP_ROUTE,
+    solverRoutes: [HTTP_ROUTE],
     settleMs: 2000,
     problem,
     unsupportedStatus,

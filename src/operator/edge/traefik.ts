@@ -25,7 +25,7 @@ export function traefik(config: RoutingConfig): EdgeProvider {
   return {
     name: 'traefik',
     resources: [SERVICE, MIDDLEWARE, INGRESS],
-    solverRoutes: INGRESS,
+    solverRoutes: [INGRESS],
     platformKinds: [{resource: INGRESS_CLASS, metadataOnly: true}],
     reads: ({metadata}) => metadata.name === config.ingressClassName,
     settleMs: 5000, // its providers collect changes for 2 s by default (providersThrottleDuration)

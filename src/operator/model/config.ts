@@ -104,6 +104,8 @@ export interface CertificatesConfig {
 
 export interface RoutingConfig {
   readonly provider: 'traefik' | 'gateway';
+  /** The edge that the platform is leaving: it has every route too. */
+  readonly movingFrom: 'none' | 'traefik';
   readonly ingressClassName: string;
   readonly traefik: {
     readonly httpEntryPoint: string;

@@ -75,8 +75,8 @@ export interface EdgeProvider {
   reads(object: DeepReadonly<KubeObject>): boolean;
   /** The kind that conflicts if two namespaces have one for the same host, and breaks the host if its Secret is missing. */
   readonly exclusive?: ResourceType;
-  /** The kind of the routes that cert-manager creates for HTTP-01 on this edge. */
-  readonly solverRoutes: ResourceType<KubeObject>;
+  /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
+  readonly solverRoutes: readonly ResourceType<KubeObject>[];
   /** After this many milliseconds, every replica of the ingress certainly has a new route. */
   readonly settleMs: number;
   /** Why no route can be published in this cluster, and who must do what. */

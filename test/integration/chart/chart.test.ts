@@ -3,12 +3,13 @@ import {cp, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {parse} from 'yaml';
+import {parse, parseAllDocuments} from 'yaml';
 import type {MessagesConfig} from '../../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../../src/messages/config-schema.ts';
 import {operatorConfigDefinition} from '../../../src/operator/config-schema.ts';
 import type {OperatorConfig} from '../../../src/operator/model/config.ts';
 import {parseConfig} from '../../../src/process/load-config.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
@@ -351,6 +352,36 @@ describe('the messages API', () => {
     expect(ingresses[0]).toContain('traefik.ingress.kubernetes.io/router.entrypoints: websecure');
     expect(ingresses[0]).toContain('secretName: nameplate-messages-tls');
     expect(rendered).toMatch(/kind: Certificate\n[\s\S]*dnsNames: \[api.example.test\]/);
+  });
+
+  test('is on the Gateway if the hosts are, unless an IngressClass is named', async () => {
+    const gateway =
+      'config.routing.provider=gateway,config.routing.gateway.namespace=edge,config.routing.gateway.name=g';
+    const onGateway = await template(...enabled, '--set', gateway);
+    expect(onGateway).not.toMatch(/^kind: Ingress$/m);
+    const objects = parseAllDocuments(onGateway).map(document => document.toJS() as KubeObject | null);
+    const named = (kind: string) => objects.find(object => object?.kind === kind);
+    const tls = {certificateRefs: [{name: 'nameplate-messages-tls'}]};
+    expect(named('ListenerSet')).toMatchObject({
+      metadata: {name: 'nameplate-messages'},
+      spec: {
+        parentRef: {kind: 'Gateway', namespace: 'edge', name: 'g'},
+        listeners: [{name: 'https', port: 443, protocol: 'HTTPS', hostname: 'api.example.test', tls}],
+      },
+    });
+    expect(named('HTTPRoute')).toMatchObject({
+      spec: {
+        parentRefs: [{kind: 'ListenerSet', name: 'nameplate-messages', sectionName: 'https'}], // and not on port 80
+        hostnames: ['api.example.test'],
+        rules: [{backendRefs: [{name: 'nameplate-messages', port: 80}]}],
+      },
+    });
+    expect(named('Certificate')).toMatchObject({spec: {secretName: 'nameplate-messages-tls'}});
+    const onIngress = await template(...enabled, '--set', `${gateway},messages.ingress.className=nginx`);
+    expect(onIngress).toContain('ingressClassName: nginx');
+    expect(onIngress).not.toMatch(/^kind: ListenerSet$/m);
+    const onBoth = await template(...enabled, '--set', `${gateway},config.routing.movingFrom=traefik`);
+    for (const kind of ['Ingress', 'ListenerSet']) expect(onBoth).toMatch(new RegExp(`^kind: ${kind}$`, 'm'));
   });
 
   test('is not there unless it is wanted', async () => {

@@ -6,22 +6,27 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {ManualClock} from '../../../src/base/manual-clock.ts';
 import {gateway, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
-import {publishRoute} from '../../../src/operator/edge/publish.ts';
+import {moving} from '../../../src/operator/edge/moving.ts';
+import {deleteRoutes, publishRoute} from '../../../src/operator/edge/publish.ts';
+import {MIDDLEWARE, traefik} from '../../../src/operator/edge/traefik.ts';
+import type {RoutingConfig} from '../../../src/operator/model/config.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
-import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import type {EdgeProvider, HostRoute} from '../../../src/operator/model/edge-provider.ts';
+import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {Context} from '../../../src/operator/state/context.ts';
 import {INDEX} from '../../../src/operator/state/stores.ts';
 import {includes, withHash} from '../../../src/runtime/cache/apply.ts';
 import {Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
-import {type KubeObject, keyOf, objectKey} from '../../../src/runtime/kube/object.ts';
+import {type KubeObject, keyOf, objectKey, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
+import {listAll} from '../../support/kube.ts';
 
-const edge = gateway({
+const routing: RoutingConfig = {
   provider: 'gateway',
+  movingFrom: 'none',
   ingressClassName: 'unused',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {
@@ -31,13 +36,15 @@ const edge = gateway({
     httpsListener: 'https',
     supportedFeatures: [],
   },
-});
+};
+const edge = gateway(routing);
 
 let api: ApiServer;
 let client: KubeClient;
 beforeAll(async () => {
-  const crds = (await ensurePrograms(['gatewayapi'])).asset('gateway-api-crds');
-  api = await startApiServer({crds: [crds, join(import.meta.dirname, '../../../crds')]});
+  const programs = await ensurePrograms(['gatewayapi', 'traefik']);
+  const crds = [programs.asset('gateway-api-crds'), programs.asset('traefik-crds.yml')];
+  api = await startApiServer({crds: [...crds, join(import.meta.dirname, '../../../crds')]});
   client = createKubeClient({
     kubeconfig: api.kubeconfig,
     userAgent: 'nameplate-test',
@@ -99,11 +106,11 @@ test('until its controller has seen it, an object is pending', async () => {
   expect(edge.verdict(stored, {get: () => undefined})).toMatchObject({kind: 'pending'});
 });
 
-/** A cache of each kind, which this test fills, and a Secret for each route in `secrets`. */
-function contextWith(secrets: readonly HostRoute[]) {
-  const routes = edge.resources.map(resource => {
+/** A cache of each kind, which is empty, and a Secret for each route in `secrets`. */
+function contextWith(secrets: readonly HostRoute[], of: EdgeProvider = edge) {
+  const routes = of.resources.map(resource => {
     const store = new Store<KubeObject>({onHandlerError: () => undefined});
-    store.addIndex(INDEX.route, ({metadata: {namespace, name}}) => [`${namespace}/${name.replace(/-http$/, '')}`]);
+    store.addIndex(INDEX.route, ({metadata: {namespace, name}}) => [`${namespace}/${name.replace(/-https?$/, '')}`]);
     return {resource, store};
   });
   const stores = {
@@ -112,7 +119,7 @@ function contextWith(secrets: readonly HostRoute[]) {
     platform: {get: () => undefined, stores: []},
   };
   const clock = new ManualClock(Date.now() + 3_600_000); // the Services have been there for long
-  return {client, edge, stores, clock, signal: AbortSignal.timeout(60_000)} as unknown as Context;
+  return {client, edge: of, stores, clock, signal: AbortSignal.timeout(60_000)} as unknown as Context;
 }
 
 test('a ListenerSet waits for its Secret, and for the former holder to be gone', async () => {
@@ -138,4 +145,45 @@ test('a ListenerSet waits for its Secret, and for the former holder to be gone',
   await client.patch(LISTENER_SET, objectKey(held), edge.emptied(held) ?? {});
   expect((await publish(next, context)).kind).toBe('pending');
   expect(keyOf((await read(next)) ?? held)).toBe(`next/${next.name}`);
+});
+
+/** The same with what the API server has. */
+async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Context> {
+  const context = contextWith([route], of);
+  for (const {resource, store} of context.stores.routes) {
+    const found = await listAll<KubeObject>(client, resource, {namespace: route.namespace});
+    (store as Store<KubeObject>).replace(new Map(found.map(object => [keyOf(object), object])), '1');
+  }
+  return context;
+}
+
+test('a host that moves to this edge stays on the former one, until it is removed', async () => {
+  const former = traefik(routing);
+  const both = moving(edge, former);
+  const route = await routeIn('moving', 'moving.example.com');
+  const routeKey = `${route.namespace}/${route.name}`;
+  const publish = async (of: EdgeProvider) => publishRoute(await syncedContext(route, of), routeKey, of.build(route));
+  const objects = async () => {
+    const kinds = [INGRESS, MIDDLEWARE, LISTENER_SET, HTTP_ROUTE] as ResourceType<KubeObject>[];
+    const found = await Promise.all(kinds.map(kind => listAll(client, kind, {namespace: route.namespace})));
+    return found.flat().map(({kind, metadata}) => `${kind} ${metadata.name} ${metadata.uid}`);
+  };
+
+  expect((await publish(former)).kind).toBe('accepted');
+  const onFormer = await objects();
+  expect(onFormer).toHaveLength(3);
+  // The Gateway decides whether the host is live, and nobody runs it here.
+  expect((await publish(both)).kind).toBe('pending');
+  expect(await objects()).toEqual([
+    ...onFormer,
+    expect.stringContaining('ListenerSet'),
+    ...Array(2).fill(expect.stringContaining('HTTPRoute')),
+  ]);
+  const onBoth = await objects();
+  // Also if the move is called finished too early.
+  expect((await publish(edge)).kind).toBe('pending');
+  expect(await objects()).toEqual(onBoth);
+
+  await deleteRoutes(await syncedContext(route, both), routeKey, async () => true);
+  expect(await objects()).toEqual([]);
 });

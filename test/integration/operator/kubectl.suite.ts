@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
+import {PROJECT} from '../../../src/operator/model/kinds.ts';
 import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -21,6 +22,7 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const mine = tenant.host('shop');
     await tenant.deployedProject({primary: mine, aliases: [host]});
     await tenant.becomes(host, {Claimed: 'HeldByAnotherAccount'});
+    await tenant.until('the Project has its URL', () => tenant.get(PROJECT, 'shop')?.status?.url === `https://${mine}/`);
     const [asTenant, asPlatform] = [await asPersonIn(world(), tenant), world().api.kubeconfig];
     const kubectl = (kubeconfig: string, ...args: readonly string[]) =>
       run(...args, '--kubeconfig', kubeconfig, '--namespace', tenant.namespace);

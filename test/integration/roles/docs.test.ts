@@ -36,6 +36,12 @@ test('the table of the operator on a Gateway', () => {
   expect(new Set(replaced)).toEqual(new Set(['ingressclasses', 'ingresses', 'middlewares']));
 });
 
+test('while a platform moves to a Gateway, the operator has the rights of both', async () => {
+  const moving = ['--set', 'config.routing.provider=gateway,config.routing.movingFrom=traefik'];
+  const both = rightsOf(rolesIn(await renderRoles(helm, ...moving)), 'nameplate');
+  expect(both).toEqual(rightsOf(roles, 'nameplate').union(rightsOf(onGateway, 'nameplate')));
+});
+
 function rolesIn(manifests: string): readonly (Role | null)[] {
   return parseAllDocuments(manifests).map(document => document.toJS() as Role | null);
 }

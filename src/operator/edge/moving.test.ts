@@ -1,0 +1,80 @@
+import {expect, test} from 'vitest';
+import {parseConfig} from '../../process/load-config.ts';
+import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
+import {INGRESS, SERVICE} from '../model/kinds.ts';
+import {gateway, HTTP_ROUTE, LISTENER_SET} from './gateway.ts';
+import {moving} from './moving.ts';
+import {publishedRoute} from './route-objects.ts';
+import {MIDDLEWARE, traefik} from './traefik.ts';
+
+const {routing} = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
+certificates: {issuerRef: {name: letsencrypt}}
+routing:
+  provider: gateway
+  movingFrom: traefik
+  gateway: {namespace: edge, name: platform, supportedFeatures: [HTTPRoute308RedirectStatusCode]}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+const former = traefik(routing);
+const both = moving(gateway(routing), former);
+const route: HostRoute = {
+  namespace: 'acme',
+  name: 'np-a',
+  host: 'a.test',
+  tlsSecret: 'np-a',
+  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
+};
+
+function platformWith(...kinds: string[]): PlatformReader {
+  const object = {spec: {gatewayClassName: 'edge', controllerName: 'example.com/edge'}};
+  return {get: ({kind}: ResourceType<never>) => (kinds.includes(kind) ? object : undefined) as never};
+}
+
+const platform = platformWith('Gateway', 'GatewayClass', 'IngressClass');
+
+test('a route has the objects of both edges, and one Service', () => {
+  const kinds = both.build(route).map(({resource}) => resource);
+  expect(kinds).toEqual([SERVICE, MIDDLEWARE, INGRESS, INGRESS, HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
+  expect(new Set(both.resources)).toEqual(new Set(kinds));
+});
+
+test('a redirect has the Service that only an Ingress needs', () => {
+  const kinds = both.build({...route, redirect: {to: 'b.test', status: 301}}).map(({resource}) => resource);
+  expect(kinds.filter(kind => kind === SERVICE)).toHaveLength(1);
+});
+
+test('a host on the former edge counts as published', () => {
+  const objects = former.build(route).map(({intent}) => intent as KubeObject);
+  expect(publishedRoute(both, objects)).toEqual({kind: 'serve'});
+});
+
+test('the objects of both can be emptied, and both send requests to the Service', () => {
+  const objects = both.build(route).map(({intent}) => intent as KubeObject);
+  const kindsOf = (found: readonly KubeObject[]) => new Set(found.map(({kind}) => kind));
+  expect(kindsOf(objects.filter(both.emptied))).toEqual(new Set(['Ingress', 'HTTPRoute', 'ListenerSet']));
+  expect(kindsOf(objects.filter(object => both.backends(object).length > 0))).toEqual(
+    new Set(['Ingress', 'HTTPRoute']),
+  );
+});
+
+test('only a verdict of the next edge makes a host live', () => {
+  const objects = both.build(route).map(({intent}) => intent as KubeObject);
+  expect(both.verdict(objects, platform).kind).toBe('pending');
+});
+
+test('both edges must be there, and be able to serve a redirect exactly', () => {
+  expect(both.problem(platform)).toBeUndefined();
+  expect(both.problem(platformWith('IngressClass'))?.reason).toBe('GatewayNotFound');
+  expect(both.problem(platformWith('Gateway', 'GatewayClass'))?.reason).toBe('IngressClassNotFound');
+  expect(both.unsupportedStatus(301, platform)).toBeUndefined();
+  expect(both.unsupportedStatus(303, platform)).toContain('Gateway');
+  expect(both.unsupportedStatus(308, platform)).toContain('Traefik');
+});
