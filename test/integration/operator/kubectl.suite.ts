@@ -22,7 +22,10 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const mine = tenant.host('shop');
     await tenant.deployedProject({primary: mine, aliases: [host]});
     await tenant.becomes(host, {Claimed: 'HeldByAnotherAccount'});
-    await tenant.until('the Project has its URL', () => tenant.get(PROJECT, 'shop')?.status?.url === `https://${mine}/`);
+    await tenant.until(
+      'the Project has its URL',
+      () => tenant.get(PROJECT, 'shop')?.status?.url === `https://${mine}/`,
+    );
     const [asTenant, asPlatform] = [await asPersonIn(world(), tenant), world().api.kubeconfig];
     const kubectl = (kubeconfig: string, ...args: readonly string[]) =>
       run(...args, '--kubeconfig', kubeconfig, '--namespace', tenant.namespace);
