@@ -63,12 +63,13 @@ describe.each(DOCUMENTS)('%s', path => {
 
 /**
  * Paths in code style that start with a folder of the repository or next to the document. The changelog may name
- * deleted ones.
+ * deleted ones, and what a build writes is in no clean checkout.
  */
 function pathsIn(path: string): string[] {
   if (path === 'CHANGELOG.md') return [];
   const named = [...withoutCode(read(path)).matchAll(/`([\w.-]+(?:\/[\w.-]+)+)\/?`/g)].map(([, name = '']) => name);
-  return named.filter(name => placesOf(path, name.split('/')[0] ?? '').some(existsSync));
+  const checked = named.filter(name => !IGNORED.test(name));
+  return checked.filter(name => placesOf(path, name.split('/')[0] ?? '').some(existsSync));
 }
 
 function placesOf(path: string, named: string): string[] {
