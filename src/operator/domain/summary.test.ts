@@ -104,7 +104,7 @@ test.each([
     case: 'a change of the route is held back by a pause',
     now: steps(Routed.paused(true)),
     published: true,
-    state: 'Degraded',
+    state: 'Live',
     reason: 'Paused',
     status: 'True',
   },

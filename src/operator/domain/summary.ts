@@ -30,14 +30,14 @@ const BLAME: readonly DomainConditionType[] = [
 const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
 /** What stands stays, but Nameplate cannot renew or change it. */
-const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused', 'Paused']);
+const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused']);
 
 export function readyOf(steps: Steps): DomainCondition {
   const essential = ['Accepted', 'CertificateReady', 'Routed'].map(type => step(steps, type));
   const lost = step(steps, 'Claimed').status === 'False';
   const answers = step(steps, 'Probed').status !== 'False';
   if (!lost && answers && essential.every(condition => condition.status === 'True')) {
-    const trouble = degradationOf(steps);
+    const trouble = degradationOf(steps) ?? steps.find(({status, reason}) => status === 'True' && reason === 'Paused');
     return trouble ? {...Ready.yes(trouble.message), reason: trouble.reason} : Ready.yes(step(steps, 'Routed').message);
   }
   const blamed =

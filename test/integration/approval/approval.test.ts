@@ -273,6 +273,7 @@ test('a pause holds back approvals, but neither denials nor withdrawals', async 
   await annotate('true');
   await tenant.label({[LABEL.account]: 'acquirer'});
   expect(await decisions(tenant, 'before')).toEqual(['Denied HostNotHeld']);
+  await annotate(null); // for later tests
 });
 
 test("another user's approval is withdrawn", async () => {

@@ -35,7 +35,9 @@ local function is(type, value)
   return conditions[type] ~= nil and conditions[type].status == value
 end
 
-if is("Stalled", "True") or status.state == "Degraded" or failed[ready.reason] then
+if ready.reason == "Paused" then
+  hs.status = "Suspended"
+elseif is("Stalled", "True") or status.state == "Degraded" or failed[ready.reason] then
   hs.status = "Degraded"
 elseif is("Ready", "True") then
   hs.status = "Healthy"

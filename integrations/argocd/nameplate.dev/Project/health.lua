@@ -24,7 +24,9 @@ end
 hs.message = ready.message
 
 local stalled = conditions["Stalled"]
-if (stalled ~= nil and stalled.status == "True") or failed[ready.reason] then
+if ready.reason == "Paused" then
+  hs.status = "Suspended"
+elseif (stalled ~= nil and stalled.status == "True") or failed[ready.reason] then
   hs.status = "Degraded"
 elseif ready.status == "True" then
   -- Custom domains wait for their owners' DNS. They do not change the health of the Project.
