@@ -64,7 +64,7 @@ export default defineConfig({
         // The full cluster with a Gateway instead of Traefik; run inside it by test/run.ts.
         test: {
           name: 'gateway',
-          include: ['test/gateway/**/*.test.ts'],
+          include: ['test/gateway/**/*.test.ts', ...(process.env.SOAK ? ['test/gateway/**/*.soak.ts'] : [])],
           globalSetup: 'test/e2e/setup.ts',
           testTimeout: 240_000,
           hookTimeout: 300_000,

@@ -1,10 +1,10 @@
 /**
  * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first four by default. It
  * brings a cluster up for e2e, gateway, and upgrade, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
- * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts and nothing else.
+ * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts in its tier and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
-import {existsSync} from 'node:fs';
+import {existsSync, globSync} from 'node:fs';
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -83,7 +83,15 @@ async function runEndToEnd(tier: 'e2e' | 'gateway' | 'upgrade', folder: string):
   }
 }
 
-async function main(wanted: readonly string[]): Promise<number> {
+/** The tiers of the files that ONLY names: their folders. */
+function tiersOfOnly(name: string): string[] {
+  const files = globSync(`*/**/${name}.soak.ts`, {cwd: import.meta.dirname});
+  if (files.length === 0) throw new Error(`there is no ${name}.soak.ts`);
+  return files.map(file => file.replace(/\/.*/, ''));
+}
+
+async function main(given: readonly string[]): Promise<number> {
+  const wanted = process.env.ONLY ? tiersOfOnly(process.env.ONLY) : given;
   const unknown = wanted.find(name => !TIERS.some(tier => tier === name));
   if (unknown !== undefined) throw new Error(`there is no tier "${unknown}"; there are ${TIERS.join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-test-'));

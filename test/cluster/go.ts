@@ -36,8 +36,8 @@ export async function goBuild(build: GoBuild): Promise<void> {
 }
 
 /** The folder of a module in the module cache, downloaded if need be. */
-export async function goModuleFolder(module: string, cwd: string): Promise<string> {
-  const env = {...process.env, ...GO_FLAGS};
+export async function goModuleFolder(module: string, cwd: string, toolchain: string): Promise<string> {
+  const env = {...process.env, ...GO_FLAGS, GOTOOLCHAIN: toolchain};
   const answer = await run(['go', 'mod', 'download', '-json', module], {cwd, env}).catch(explain);
   return (JSON.parse(answer) as {Dir: string}).Dir;
 }

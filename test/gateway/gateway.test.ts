@@ -1,6 +1,9 @@
 /** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
 import {describe, expect, test} from 'vitest';
-import {GATEWAY} from '../../src/operator/edge/gateway.ts';
+import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway.ts';
+import {CERTIFICATE, SECRET} from '../../src/operator/model/kinds.ts';
+import type {ResourceType} from '../../src/runtime/kube/object.ts';
+import {until} from '../cluster/wait.ts';
 import {racing} from '../e2e/accounts.suite.ts';
 import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
@@ -87,6 +90,60 @@ test('a Gateway that no longer allows the ListenerSet: the condition says so, an
   await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
   await visitor.untilServed(host);
 });
+
+test('a host that the platform served itself moves to Nameplate without a failed request', async () => {
+  const [primary, host] = [tenant.host('shop'), tenant.host('former')];
+  const former = await serveManually(host);
+  const isServed = ({status}: Answer) => status === 200;
+  await visitor.untilAnswer(`https://${host}/`, isServed);
+  const observed = visitor.observe(`https://${host}/`);
+  await tenant.applyProject({primary, aliases: [host]});
+  await tenant.createRecords(host);
+  await tenant.sees(host, {state: 'Degraded', CertificateReady: 'Issued', Routed: 'NotAccepted'});
+  for (const {resource, name} of former) await admin.delete(resource, {namespace: tenant.namespace, name});
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
+  expect((await visitor.request(`https://${host}/`)).certificate?.issuer).toMatch(/^Pebble/);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+});
+
+/** On the Gateway, as docs/edges.md describes; returns what to delete, in that order. */
+async function serveManually(host: string) {
+  const {namespace} = tenant;
+  const tls = await issuedManually(host);
+  await admin.create(SECRET, {apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name: 'former-tls'}, ...tls});
+  const [apiVersion, metadata] = ['gateway.networking.k8s.io/v1', {namespace, name: 'former'}];
+  const https = {name: 'https', port: 443, protocol: 'HTTPS', hostname: host};
+  const listeners = [{...https, tls: {certificateRefs: [{name: 'former-tls'}]}}];
+  const set = {apiVersion, kind: LISTENER_SET.kind, metadata, spec: {parentRef: PLATFORM, listeners}};
+  const parentRefs = [{group: LISTENER_SET.group, kind: LISTENER_SET.kind, name: 'former'}];
+  const rules = [{backendRefs: [{name: 'web', port: 80}]}];
+  const route = {apiVersion, kind: HTTP_ROUTE.kind, metadata, spec: {parentRefs, hostnames: [host], rules}};
+  await admin.create(LISTENER_SET as ResourceType, set);
+  await admin.create(HTTP_ROUTE as ResourceType, route);
+  return [
+    {resource: LISTENER_SET, name: 'former'},
+    {resource: HTTP_ROUTE, name: 'former'},
+    {resource: SECRET, name: 'former-tls'},
+  ] as const;
+}
+
+/** From a CA that the visitor trusts, in a namespace of the platform. */
+async function issuedManually(host: string) {
+  const {namespace} = PLATFORM;
+  const issuerRef = {name: cluster.info.issuers.fast, kind: 'ClusterIssuer'};
+  const spec = {dnsNames: [host], secretName: host, privateKey: {algorithm: 'ECDSA', size: 256}, issuerRef};
+  const certificate = {
+    apiVersion: 'cert-manager.io/v1',
+    kind: CERTIFICATE.kind,
+    metadata: {namespace, name: host},
+    spec,
+  };
+  await admin.create(CERTIFICATE as ResourceType, certificate);
+  return until(`a certificate of ${host}`, async () => {
+    const {type, data} = ((await admin.get(SECRET, {namespace, name: host})) ?? {}) as {type?: string; data?: object};
+    return data && {type, data};
+  });
+}
 
 test('a default host with its own certificate gets a ListenerSet, and its shared route serves until then', async () => {
   expect(await refusedRequests()).toEqual([]); // the counters end with the pods

@@ -1,43 +1,22 @@
 /** What the provider for Gateway API builds, on a real API server with the CRDs of the standard channel. */
 import {join} from 'node:path';
-import {pino} from 'pino';
-import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {ANNOTATION} from '../../../src/api/names.ts';
 import {ManualClock} from '../../../src/base/manual-clock.ts';
-import {gateway, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
+import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
 import {moving} from '../../../src/operator/edge/moving.ts';
 import {deleteRoutes, publishRoute} from '../../../src/operator/edge/publish.ts';
 import {MIDDLEWARE, traefik} from '../../../src/operator/edge/traefik.ts';
-import type {RoutingConfig} from '../../../src/operator/model/config.ts';
-import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import type {EdgeProvider, HostRoute} from '../../../src/operator/model/edge-provider.ts';
-import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {INGRESS} from '../../../src/operator/model/kinds.ts';
 import type {Context} from '../../../src/operator/state/context.ts';
 import {INDEX} from '../../../src/operator/state/stores.ts';
-import {includes, withHash} from '../../../src/runtime/cache/apply.ts';
 import {Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
-import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type KubeObject, keyOf, objectKey, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {listAll} from '../../support/kube.ts';
-
-const routing: RoutingConfig = {
-  provider: 'gateway',
-  movingFrom: 'none',
-  ingressClassName: 'unused',
-  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-  gateway: {
-    namespace: 'edge',
-    name: 'platform',
-    httpListener: 'http',
-    httpsListener: 'https',
-    supportedFeatures: [],
-  },
-};
-const edge = gateway(routing);
+import {clientOf, edge, routeIn, routing, validObjects} from './valid.suite.ts';
 
 let api: ApiServer;
 let client: KubeClient;
@@ -45,62 +24,14 @@ beforeAll(async () => {
   const programs = await ensurePrograms(['gatewayapi', 'traefik']);
   const crds = [programs.asset('gateway-api-crds'), programs.asset('traefik-crds.yml')];
   api = await startApiServer({crds: [...crds, join(import.meta.dirname, '../../../crds')]});
-  client = createKubeClient({
-    kubeconfig: api.kubeconfig,
-    userAgent: 'nameplate-test',
-    fieldManager: 'test',
-    logger: pino({level: 'silent'}),
-    registry: new Registry(),
-  });
+  client = clientOf(api);
 });
 afterAll(() => api?.stop());
 
-async function routeIn(namespace: string, host: string, changes: Partial<HostRoute> = {}): Promise<HostRoute> {
-  const object = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: namespace}};
-  const {uid = ''} = (await client.apply(NAMESPACE, object)).metadata;
-  const name = routeName(namespace, host);
-  return {
-    ...{namespace, name, host, tlsSecret: name},
-    backend: {
-      name: backendName(namespace, 'shop', 80),
-      project: 'shop',
-      selector: {app: 'shop'},
-      port: {name: 'http', port: 80, targetPort: 8080},
-    },
-    owner: {apiVersion: 'v1', kind: 'Namespace', name: namespace, uid},
-    ...changes,
-  };
-}
-
-const longest = `${'a.'.repeat(90)}example.com`;
-
-test.each<{what: string; host: string; changes?: Partial<HostRoute>}>([
-  {what: 'a host that serves', host: 'serves.example.com'},
-  {what: 'the longest host', host: longest},
-  ...([301, 302, 303, 307, 308] as const).map(status => ({
-    what: `a redirect with ${status}`,
-    host: `redirects-${status}.example.com`,
-    changes: {redirect: {to: longest, status}},
-  })),
-])('$what is valid, is not applied again, and can be emptied', async ({host, changes = {}}) => {
-  const route = await routeIn('valid', host, changes);
-  for (const {resource, intent} of edge.build(route)) {
-    const wanted = withHash(resource, intent, ANNOTATION.appliedHash);
-    const stored = await client.apply(resource, wanted);
-    expect(includes(stored, wanted)).toBe(true);
-    const patch = edge.emptied(stored);
-    if (!patch) continue;
-    expect(edge.emptied(await client.patch(resource, objectKey(stored), patch))).toBeUndefined();
-  }
-});
-
-test('a default host on the shared listener is valid', async () => {
-  const {tlsSecret: _, ...route} = await routeIn('shared', 'shop.apps.example.net', {project: 'shop'});
-  for (const {resource, intent} of edge.build(route)) expect(await client.apply(resource, intent)).toBeDefined();
-});
+validObjects(() => client);
 
 test('until its controller has seen it, an object is pending', async () => {
-  const route = await routeIn('unseen', 'unseen.example.com');
+  const route = await routeIn(client, 'unseen', 'unseen.example.com');
   const stored = [];
   for (const {resource, intent} of edge.build(route)) stored.push(await client.apply(resource, intent));
   expect(edge.verdict(stored, {get: () => undefined})).toMatchObject({kind: 'pending'});
@@ -124,7 +55,7 @@ function contextWith(secrets: readonly HostRoute[], of: EdgeProvider = edge) {
 
 test('a ListenerSet waits for its Secret, and for the former holder to be gone', async () => {
   const host = 'moves.example.com';
-  const [former, next] = [await routeIn('former', host), await routeIn('next', host)];
+  const [former, next] = [await routeIn(client, 'former', host), await routeIn(client, 'next', host)];
   const publish = (route: HostRoute, context: Context) =>
     publishRoute(context, `${route.namespace}/${route.name}`, edge.build(route));
   const read = (route: HostRoute) => client.get(LISTENER_SET, {namespace: route.namespace, name: route.name});
@@ -160,7 +91,7 @@ async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Contex
 test('a host that moves to this edge stays on the former one, until it is removed', async () => {
   const former = traefik(routing);
   const both = moving(edge, former);
-  const route = await routeIn('moving', 'moving.example.com');
+  const route = await routeIn(client, 'moving', 'moving.example.com');
   const routeKey = `${route.namespace}/${route.name}`;
   const publish = async (of: EdgeProvider) => publishRoute(await syncedContext(route, of), routeKey, of.build(route));
   const objects = async () => {
