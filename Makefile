@@ -54,6 +54,7 @@ bench-loop: $(INSTALLED) ## the runtime and its peers, and the cost of a steady 
 	node bench/loop/compare.ts 10000
 	node bench/loop/idle.ts
 	node bench/loop/shim.ts
+	node bench/loop/plan.ts
 
 .PHONY: bench-loop-large
 bench-loop-large: $(INSTALLED) ## the same with 50,000 objects, and with 10,000 live domains (45 minutes)

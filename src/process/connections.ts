@@ -13,12 +13,13 @@ export interface ConnectionLimits {
   readonly dropsBusy: boolean;
 }
 
-/** In the order in which its connections were opened, or became idle again. */
+/** Not in the order in which they became idle: a Set that changed with every request would keep requests; see app.ts. */
 type Address = Set<Socket>;
 
 interface Connection {
-  readonly address: Address;
   requests: number;
+  /** When it was opened or became idle, as a position among all connections. */
+  since: number;
 }
 
 /**
@@ -31,6 +32,7 @@ export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #addresses = new Map<string, Address>();
   readonly #connections = new Map<Socket, Connection>();
+  #changes = 0;
 
   constructor(limits: ConnectionLimits) {
     this.#limits = limits;
@@ -58,9 +60,7 @@ export class Connections {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
     connection.requests -= 1;
-    if (connection.requests > 0) return;
-    connection.address.delete(socket);
-    connection.address.add(socket);
+    connection.since = ++this.#changes;
   }
 
   #add(socket: Socket): void {
@@ -68,7 +68,7 @@ export class Connections {
     const address = this.#addresses.get(name) ?? new Set();
     this.#addresses.set(name, address);
     address.add(socket);
-    this.#connections.set(socket, {address, requests: 0});
+    this.#connections.set(socket, {requests: 0, since: ++this.#changes});
     socket.once('close', () => this.#remove(name, address, socket));
     const isOver = address.size > this.#limits.perAddress;
     if (isOver) this.#drop(name, address, socket);
@@ -83,13 +83,18 @@ export class Connections {
 
   /** The connection of an address to close in favor of another; undefined if there is none. */
   #surplus(address: Address, newcomer: Socket): Socket | undefined {
-    let oldest: Socket | undefined;
+    const rank = ({requests, since}: Connection) => (requests === 0 ? since : since + this.#changes);
+    let found: Socket | undefined;
+    let lowest = Number.POSITIVE_INFINITY;
     for (const socket of address) {
-      if (socket === newcomer) continue;
-      if (this.#connections.get(socket)?.requests === 0) return socket;
-      oldest ??= socket;
+      const connection = this.#connections.get(socket);
+      if (socket === newcomer || connection === undefined) continue;
+      if (connection.requests > 0 && !this.#limits.dropsBusy) continue;
+      if (rank(connection) >= lowest) continue;
+      lowest = rank(connection);
+      found = socket;
     }
-    return this.#limits.dropsBusy ? oldest : undefined;
+    return found;
   }
 
   #largest(newcomer: Socket): readonly [string, Address | undefined] {

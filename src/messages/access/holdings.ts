@@ -38,9 +38,14 @@ export interface Hold {
   release(): void;
 }
 
+/** Accounts without requests are dropped once there are more of them than of the others, and more than this. */
+const IDLE_ACCOUNTS = 1024;
+
 export class Holdings {
   readonly #limits: HoldLimits;
+  /** Also those that hold nothing now: a Map that changed with every request would keep the requests; see app.ts. */
   readonly #accounts = new Map<string, Account>();
+  #busyAccounts = 0;
   /** Accounts with requests that wait for room, in the order in which they are served. */
   readonly #queue = new Set<Account>();
   #bytes = 0;
@@ -57,15 +62,16 @@ export class Holdings {
 
   /** The number of accounts that hold anything now. */
   get accounts(): number {
-    return this.#accounts.size;
+    return this.#busyAccounts;
   }
 
   /** The limit that prevents one more request, if any. */
   enter(name: string): Hold | Bound {
-    const account = this.#accounts.get(name) ?? {name, requests: 0, bytes: 0, waiting: []};
-    if (account.requests >= this.#limits.accountRequests) return 'account';
+    const known = this.#accounts.get(name);
+    if ((known?.requests ?? 0) >= this.#limits.accountRequests) return 'account';
     if (this.#requests >= this.#limits.totalRequests) return 'total';
-    if (account.requests === 0) this.#accounts.set(name, account);
+    const account = known ?? this.#add(name);
+    if (account.requests === 0) this.#busyAccounts += 1;
     account.requests += 1;
     this.#requests += 1;
     return new Held(this, account);
@@ -96,7 +102,17 @@ export class Holdings {
   leave(account: Account): void {
     account.requests -= 1;
     this.#requests -= 1;
-    if (account.requests === 0) this.#accounts.delete(account.name);
+    if (account.requests === 0) this.#busyAccounts -= 1;
+  }
+
+  #add(name: string): Account {
+    const idle = this.#accounts.size - this.#busyAccounts;
+    if (idle > Math.max(IDLE_ACCOUNTS, this.#busyAccounts)) {
+      for (const {name, requests} of this.#accounts.values()) if (requests === 0) this.#accounts.delete(name);
+    }
+    const account = {name, requests: 0, bytes: 0, waiting: []};
+    this.#accounts.set(name, account);
+    return account;
   }
 
   #grant(): void {

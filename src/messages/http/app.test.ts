@@ -103,3 +103,28 @@ test('answered requests are not promoted to the old generation', async () => {
   }
   expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(1000);
 });
+
+test('nothing is promoted for requests that are answered one after another', async () => {
+  const {port, waiting, flush} = await start();
+  const clients = Array.from({length: CONNECTIONS}, () => connect(port, '127.0.0.1'));
+  sockets.push(...clients);
+  const one = async (client: Socket, whileWaiting: () => void) => {
+    const response = once(client, 'data');
+    client.write(REQUEST);
+    while (waiting.length < 1) await new Promise(setImmediate);
+    whileWaiting();
+    flush();
+    await response;
+  };
+  const round = async () => {
+    for (const client of clients) await one(client, () => undefined);
+  };
+  await round();
+  await Promise.all(clients.slice(0, 1).map(client => one(client, () => collect())));
+  const before = oldGenerationBytes();
+  for (let i = 0; i < ROUNDS; i++) {
+    await round();
+    collect({type: 'minor'});
+  }
+  expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(40);
+});

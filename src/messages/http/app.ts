@@ -32,8 +32,11 @@ export interface AppOptions extends Limits {
   readonly logger: Logger;
 }
 
-/** One request, from its headers until its response was sent or its connection was closed. */
-interface Exchange {
+/**
+ * One request, from its headers until its response was sent or its connection was closed. A class, because V8 may decide
+ * to create the objects of a literal in the old generation, where each would keep its request until a full collection.
+ */
+class Exchange {
   readonly request: IncomingMessage;
   /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
   readonly sendContinue: () => void;
@@ -43,8 +46,15 @@ interface Exchange {
   principal: Principal | undefined;
   /** The memory that the request holds, from the check of its key until its response was sent. */
   hold: Hold | undefined;
-  isDone: boolean;
-  hasLeft: boolean;
+  isDone = false;
+  hasLeft = false;
+
+  constructor(request: IncomingMessage, sendContinue: () => void, startMs: number) {
+    this.request = request;
+    this.sendContinue = sendContinue;
+    this.requestId = requestIdOf(request);
+    this.startMs = startMs;
+  }
 }
 
 /** Starts to respond. Returns a function to call once, when the response has been sent or its connection was closed. */
@@ -59,17 +69,7 @@ export function createApp(options: AppOptions): App {
   const described: Answer = {...json(200, description), text: JSON.stringify(description)};
   const unreadAnswers = new UnreadAnswers();
   return (request, response, sendContinue) => {
-    const exchange: Exchange = {
-      request,
-      sendContinue,
-      requestId: requestIdOf(request),
-      startMs: options.clock.monotonic(),
-      operation: undefined,
-      principal: undefined,
-      hold: undefined,
-      isDone: false,
-      hasLeft: false,
-    };
+    const exchange = new Exchange(request, sendContinue, options.clock.monotonic());
     void respond(exchange, response, described, unreadAnswers, options);
     // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
     // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in

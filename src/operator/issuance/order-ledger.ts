@@ -36,16 +36,20 @@ export class Ledger {
   readonly #budget: Budgets['orderBudget'];
   readonly #ordersOfHost: number;
   readonly #orders: SlidingWindow;
-  readonly #hosts: SlidingWindow;
+  /** By host. */
+  readonly #tries: SlidingWindow;
   /** One entry for each new host, however often it tried. */
   readonly #newHosts: SlidingWindow;
+  /** The same by host alone: no key has to be put together, and looking up 20,000 of them takes half the time. */
+  readonly #knownHosts: SlidingWindow;
 
   constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {
     this.#budget = orderBudget;
     this.#ordersOfHost = failureBudget.failures;
     this.#orders = new SlidingWindow(orderBudget.windowSeconds * 1000);
-    this.#hosts = new SlidingWindow(failureBudget.windowSeconds * 1000);
+    this.#tries = new SlidingWindow(failureBudget.windowSeconds * 1000);
     this.#newHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
+    this.#knownHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
     for (const order of made.toSorted((a, b) => a.atMs - b.atMs)) {
       this.goTo(order.atMs);
       this.add(order);
@@ -55,9 +59,10 @@ export class Ledger {
 
   add({host, account, domain, renewal, atMs}: MadeOrder): void {
     this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`, ...(renewal ? ['renewals'] : [])]);
-    this.#hosts.add(atMs, [`host ${host}`]);
-    if (renewal || this.#newHosts.count(`host ${host}`) > 0) return;
-    this.#newHosts.add(atMs, [`host ${host}`, `domain ${domain}`, `domain ${domain} account ${account}`]);
+    this.#tries.add(atMs, [host]);
+    if (renewal || this.#knownHosts.count(host) > 0) return;
+    this.#knownHosts.add(atMs, [host]);
+    this.#newHosts.add(atMs, [`domain ${domain}`, `domain ${domain} account ${account}`]);
   }
 
   hadOf(key: string): number {
@@ -66,11 +71,12 @@ export class Ledger {
 
   goTo(ms: number, onExit?: (key: string) => void): void {
     this.nowMs = ms;
-    for (const window of [this.#orders, this.#hosts, this.#newHosts]) window.advance(ms, onExit);
+    for (const window of [this.#orders, this.#newHosts]) window.advance(ms, onExit);
+    for (const window of [this.#tries, this.#knownHosts]) window.advance(ms, host => onExit?.(`host ${host}`));
   }
 
   nextChangeMs(): number {
-    return Math.min(this.#orders.nextExitMs(), this.#hosts.nextExitMs(), this.#newHosts.nextExitMs());
+    return Math.min(this.#orders.nextExitMs(), this.#tries.nextExitMs(), this.#newHosts.nextExitMs());
   }
 
   /**
@@ -90,11 +96,11 @@ export class Ledger {
   }
 
   isNewHost({renewal, host}: WaitingOrder): boolean {
-    return !renewal && this.#newHosts.count(`host ${host}`) === 0;
+    return !renewal && this.#knownHosts.count(host) === 0;
   }
 
   hasTriedEnough({host}: WaitingOrder): boolean {
-    return this.#hosts.count(`host ${host}`) >= this.#ordersOfHost;
+    return this.#tries.count(host) >= this.#ordersOfHost;
   }
 
   shortageOf(order: WaitingOrder): Shortage | undefined {
@@ -110,7 +116,7 @@ export class Ledger {
   notBeforeMs(order: WaitingOrder): number {
     switch (this.shortageOf(order)) {
       case 'host':
-        return this.#hosts.nextExitMs(`host ${order.host}`);
+        return this.#tries.nextExitMs(order.host);
       case 'domain':
         return this.#newHosts.nextExitMs(`domain ${order.domain}`);
       default:
