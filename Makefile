@@ -73,6 +73,10 @@ bench-messages: $(INSTALLED) ## durable messages per second, compared with what 
 bench-admission: $(INSTALLED) ## what the admission policies cost per create, and in an idle minute
 	@node bench/admission/bench.ts
 
+.PHONY: bench-edge
+bench-edge: $(INSTALLED) ## how soon Traefik and Envoy Gateway answer for a new host, with 300 and 1,000 on them (LARGE=1: 10,000)
+	@node bench/edge/bench.ts
+
 .PHONY: bench-hostile
 bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in milliseconds and bytes
 	@node bench/hostile/run.ts

@@ -12,6 +12,7 @@ import {
   parseHost,
   type Verdict,
 } from '../dns/dns.ts';
+import {runTool} from '../process/command-line.ts';
 
 const USAGE = `Usage: nameplate check HOST --target TARGET [options]
 
@@ -30,7 +31,7 @@ Queries the name servers of HOST, checks whether it is set up for TARGET, and sa
 Exit codes: 0 correct, 1 something to change, 2 wrong usage, 3 unknown for now (propagating, servers unreachable).
 `;
 
-const EXIT = {right: 0, wrong: 1, usage: 2, unclear: 3} as const;
+const EXIT = {right: 0, wrong: 1, unclear: 3} as const;
 
 interface Command {
   readonly question: ProofQuestion;
@@ -114,19 +115,7 @@ function printed({host}: ProofQuestion, verdict: Verdict): string {
   ].join('\n');
 }
 
-async function main(argv: readonly string[]): Promise<number> {
-  let command: Command | 'help';
-  try {
-    command = parseCommand(argv);
-  } catch (error) {
-    process.stderr.write(`nameplate check: ${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
-    return EXIT.usage;
-  }
-  if (command === 'help') {
-    process.stdout.write(USAGE);
-    return EXIT.right;
-  }
-  const {question, dns, json} = command;
+async function run({question, dns, json}: Command): Promise<number> {
   const verdict = await dns.verify(question, new AbortController().signal);
   process.stdout.write(
     json ? `${JSON.stringify({host: question.host, ...verdict}, null, 2)}\n` : printed(question, verdict),
@@ -134,4 +123,5 @@ async function main(argv: readonly string[]): Promise<number> {
   return exitCode(verdict);
 }
 
-process.exitCode = await main(process.argv.slice(2));
+const tool = {name: 'nameplate check', usage: USAGE, parse: parseCommand, run};
+process.exitCode = await runTool(tool, process.argv.slice(2));

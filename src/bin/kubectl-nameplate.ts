@@ -6,10 +6,10 @@ import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {printable} from '../base/printable.ts';
 import {type Desk, EXIT, findDomain, records, status, verify, why} from '../kubectl/commands.ts';
 import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
 import {colored} from '../kubectl/tree.ts';
+import {runTool} from '../process/command-line.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 
@@ -169,29 +169,6 @@ async function hosts(): Promise<readonly string[]> {
   return domains.map(({spec}) => spec.host);
 }
 
-function report(error: unknown, more = ''): void {
-  process.stderr.write(`${NAME}: ${printable(error instanceof Error ? error.message : String(error))}\n${more}`);
-}
-
-async function main(argv: readonly string[]): Promise<number> {
-  if (argv[0] === '__complete') return await complete(argv.slice(1));
-  let invocation: Invocation | 'help';
-  try {
-    invocation = parseInvocation(argv);
-  } catch (error) {
-    report(error, `\n${USAGE}`);
-    return EXIT.usage;
-  }
-  if (invocation === 'help') {
-    process.stdout.write(USAGE);
-    return EXIT.done;
-  }
-  try {
-    return await run(invocation);
-  } catch (error) {
-    report(error);
-    return EXIT.failed;
-  }
-}
-
-process.exitCode = await main(process.argv.slice(2));
+const [first, ...others] = process.argv.slice(2);
+const tool = {name: NAME, usage: USAGE, parse: parseInvocation, run};
+process.exitCode = first === '__complete' ? await complete(others) : await runTool(tool, process.argv.slice(2));

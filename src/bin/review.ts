@@ -6,9 +6,10 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../base/clock.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
+import {runTool} from '../process/command-line.ts';
 import {createCall} from '../review/api.ts';
 import {readConfig} from '../review/policies.ts';
-import {asJson, EXIT, exitCode, printed} from '../review/report.ts';
+import {asJson, exitCode, printed} from '../review/report.ts';
 import {review} from '../review/review.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
@@ -83,28 +84,5 @@ async function run({namespace, config, kubeconfig, json}: Command): Promise<numb
   }
 }
 
-function report(error: unknown, more = ''): void {
-  process.stderr.write(`nameplate review: ${error instanceof Error ? error.message : String(error)}\n${more}`);
-}
-
-async function main(argv: readonly string[]): Promise<number> {
-  let command: Command | 'help';
-  try {
-    command = await parseCommand(argv);
-  } catch (error) {
-    report(error, `\n${USAGE}`);
-    return EXIT.usage;
-  }
-  if (command === 'help') {
-    process.stdout.write(USAGE);
-    return EXIT.clean;
-  }
-  try {
-    return await run(command);
-  } catch (error) {
-    report(error);
-    return EXIT.incomplete;
-  }
-}
-
-process.exitCode = await main(process.argv.slice(2));
+const tool = {name: 'nameplate review', usage: USAGE, parse: parseCommand, run};
+process.exitCode = await runTool(tool, process.argv.slice(2));

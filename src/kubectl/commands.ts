@@ -10,7 +10,7 @@ import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/objec
 import {type Format, printRecords, recordsOf} from './records.ts';
 import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts';
 
-export const EXIT = {done: 0, waits: 1, usage: 2, failed: 3} as const;
+export const EXIT = {done: 0, waits: 1, failed: 3} as const;
 
 /** What a command works with. */
 export interface Desk {

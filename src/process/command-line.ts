@@ -1,5 +1,6 @@
 /** Reads a program's command line. */
 import {type ParseArgsConfig, parseArgs} from 'node:util';
+import {printable} from '../base/printable.ts';
 import {ConfigError} from './load-config.ts';
 
 /** As `parseArgs`, but throws a ConfigError that ends in the usage. */
@@ -8,5 +9,42 @@ export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: str
     return parseArgs(config);
   } catch (cause) {
     throw new ConfigError('the command line', [(cause as Error).message, usage], {cause});
+  }
+}
+
+/** A program that a person runs and that ends by itself. */
+interface Tool<Command> {
+  /** Before the colon of each error. */
+  readonly name: string;
+  readonly usage: string;
+  /** Rejects with what is wrong with the command line. */
+  parse(argv: readonly string[]): Command | 'help' | Promise<Command | 'help'>;
+  /** Resolves with the exit code. */
+  run(command: Command): Promise<number>;
+}
+
+/** The exit codes of all tools. A tool itself ends with 1 for what it has found. */
+const CODES = {done: 0, usage: 2, failed: 3} as const;
+
+/** Resolves with the exit code. Prints the usage if it was requested or necessary, and what made the tool fail. */
+export async function runTool<Command>(tool: Tool<Command>, argv: readonly string[]): Promise<number> {
+  const report = (error: unknown, more = '') =>
+    process.stderr.write(`${tool.name}: ${printable(error instanceof Error ? error.message : String(error))}\n${more}`);
+  let command: Command | 'help';
+  try {
+    command = await tool.parse(argv);
+  } catch (error) {
+    report(error, `\n${tool.usage}`);
+    return CODES.usage;
+  }
+  if (command === 'help') {
+    process.stdout.write(tool.usage);
+    return CODES.done;
+  }
+  try {
+    return await tool.run(command);
+  } catch (error) {
+    report(error);
+    return CODES.failed;
   }
 }

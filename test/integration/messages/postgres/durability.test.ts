@@ -140,6 +140,7 @@ test.each(['pg_cancel_backend', 'pg_terminate_backend'])('a wait ended by %s is 
 });
 
 test('a repeated request is answered only once its message is on the standby', async () => {
+  await submit(other, 'before', 'before'); // Otherwise, its next read would commit because the configuration was loaded.
   const submitted = await submitWithoutStandby('same');
   const [waiting] = await primary.waiting();
   await primary.query(`SELECT pg_cancel_backend(${waiting})`);

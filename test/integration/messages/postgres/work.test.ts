@@ -4,11 +4,14 @@ import pg from 'pg';
 import {pino} from 'pino';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {systemClock} from '../../../../src/base/clock.ts';
-import {LAPSE, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
+import {MessageIds} from '../../../../src/messages/store/message-id.ts';
+import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
 import {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
 import {ALL, QUEUED, SOME} from '../../../../src/messages/store/postgres/read.ts';
 import {FINISHED, OLD_KEYS} from '../../../../src/messages/store/postgres/retention.ts';
+import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
+import {writeBatch} from '../../../../src/messages/store/postgres/write.ts';
 import {until} from '../../../cluster/wait.ts';
 import {removeFolders, temporaryFolder} from '../service.ts';
 import {type Postgres, startPostgres, uriFile} from './server.ts';
@@ -25,16 +28,18 @@ afterAll(async () => {
   await removeFolders();
 });
 
+const rules = {maxAttempts: 5, accountBytes: 1e12, retention: {doneMs: DAY, deadMs: DAY, idempotencyMs: DAY}};
+
+async function connectionTo(database: string) {
+  const file = await uriFile(await temporaryFolder(), server.uri(database));
+  return {uriFile: file, tls: 'disable', durability: 'storage', migration: 'none'} as const;
+}
+
 async function withStore<T>(database: string, use: (store: PostgresStore) => Promise<T>): Promise<T> {
   const store = new PostgresStore({
-    connection: {
-      uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
-      tls: 'disable',
-      durability: 'storage',
-      migration: 'none',
-    },
+    connection: await connectionTo(database),
     writers: 2,
-    rules: {maxAttempts: 5, accountBytes: 1e12, retention: {doneMs: DAY, deadMs: DAY, idempotencyMs: DAY}},
+    rules,
     maxWaiting: 100_000,
     maxWaitingBytes: 1e9,
     clock: systemClock,
@@ -115,6 +120,46 @@ test('statements read what they return, with plans from before the table grew an
   await expectBounded(await prepared(database), 'with old statistics');
   await server.query('ANALYZE', database);
   await expectBounded(await prepared(database), 'with new statistics');
+});
+
+test('a sweep ends a limited number of leases in one step, however many have expired', async () => {
+  const database = await server.createDatabase();
+  await withStore(database, async () => {});
+  const expired = `
+    INSERT INTO nameplate.messages (account, id, lease, created_at, lease_until, bytes, status)
+    SELECT 'mine', gen_random_uuid(), gen_random_uuid(), 1, 1, 10, 'leased' FROM generate_series(1, ${5 * LAPSE_ROWS})`;
+  await server.query(expired, database);
+  const client = await prepared(database);
+  const {rows} = await client.query(`EXECUTE s${statements.findIndex(({name}) => name === 'lapse')}(5, ${9e15})`);
+  await client.end();
+  expect(rows).toEqual([{count: `${LAPSE_ROWS}`}]);
+});
+
+test('transactions over the same accounts in different orders wait for each other, and none fails', async () => {
+  const database = await server.createDatabase();
+  const connection = await connectionTo(database);
+  const open = () => Session.open(connection, new AbortController().signal, () => undefined);
+  using first = await open();
+  using second = await open();
+  const submit = (session: Session, accounts: readonly string[]) => {
+    const batch = accounts.map(account => ({kind: 'append', given: {account, message: 'hello'}}) as const);
+    return writeBatch(session, batch, {rules, ids: new MessageIds(undefined)});
+  };
+  await submit(first, ['a', 'b', 'c']);
+  const waiting = async (count: number) => {
+    const locked = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+    await until(`${count} wait`, async () => (await server.query(locked, database)).length === count, {intervalMs: 10});
+  };
+  const holder = new pg.Client({connectionString: server.uri(database)});
+  await holder.connect();
+  await holder.query(`BEGIN; SELECT FROM nameplate.accounts WHERE account = 'c' FOR UPDATE`);
+  const one = submit(first, ['a', 'c', 'b']);
+  await waiting(1);
+  const two = submit(second, ['b', 'c', 'a']);
+  await waiting(2);
+  await holder.query('COMMIT');
+  await holder.end();
+  await expect(Promise.all([one, two])).resolves.toHaveLength(2);
 });
 
 const costs = [
