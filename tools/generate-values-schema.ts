@@ -32,6 +32,7 @@ interface Schema {
 const setByTheChart = {
   operator: [
     'admission',
+    'diagnostics',
     'platform.keyFile',
     'platform.keySecret',
     'controller.leaderElection.leaseName',
@@ -40,6 +41,7 @@ const setByTheChart = {
   messages: [
     'server.port',
     'operations',
+    'diagnostics',
     'keys.file',
     'store.folder',
     'store.postgres.uriFile',

@@ -16,6 +16,7 @@ import {runMigration} from '../messages/store/migration/migrate.ts';
 import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
 import {readCommandLine} from '../process/command-line.ts';
+import {handleDiagnostics} from '../process/diagnostics.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
@@ -85,6 +86,7 @@ async function migrate({store}: MessagesConfig, isBack: boolean): Promise<number
 
 async function serve(config: MessagesConfig, kubeconfig: string | undefined): Promise<number> {
   const logger = createLogger({level: config.log.level, program: 'messages'});
+  handleDiagnostics(config.diagnostics, logger);
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});

@@ -10,6 +10,7 @@ import {operatorConfigDefinition} from '../operator/config-schema.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {loadPlatformKey, PlatformKeyError} from '../operator/platform-key.ts';
 import {readCommandLine} from '../process/command-line.ts';
+import {handleDiagnostics} from '../process/diagnostics.ts';
 import {startOperationsServer} from '../process/http.ts';
 import {readKeyFile} from '../process/key-file.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
@@ -35,6 +36,7 @@ async function main(): Promise<number> {
   const {keyFile, keySecret} = config.platform;
   const keyInFile = keyFile === undefined ? undefined : await readKeyFile(keyFile, 32);
   const logger = createLogger({level: config.log.level, program: 'operator'});
+  handleDiagnostics(config.diagnostics, logger);
   const registry = new Registry();
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
   const client = createKubeClient({

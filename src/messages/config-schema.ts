@@ -1,5 +1,5 @@
 /** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
-import {choice, DAY_SECONDS, integer, object, section} from '../base/config-schema.ts';
+import {choice, DAY_SECONDS, diagnostics, integer, object, section} from '../base/config-schema.ts';
 import type {ConfigProblem} from '../process/config-problem.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
@@ -162,6 +162,7 @@ export const messagesConfigSchema = {
     }),
     retention,
     limits,
+    diagnostics,
     log: section('Logs are written to standard output as JSON lines.', {
       level: choice(
         ['trace', 'debug', 'info', 'warn', 'error'],

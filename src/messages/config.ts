@@ -1,4 +1,5 @@
 /** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
+import type {DiagnosticsConfig} from '../base/config-schema.ts';
 import type {RateLimits} from './access/limiter.ts';
 import type {ServerConfig} from './http/server.ts';
 import type {TlsMode} from './store/postgres/session/connection.ts';
@@ -12,6 +13,7 @@ export interface MessagesConfig {
   readonly queue: QueueConfig;
   readonly retention: RetentionConfig;
   readonly limits: LimitsConfig;
+  readonly diagnostics: DiagnosticsConfig;
   readonly log: {readonly level: string};
 }
 

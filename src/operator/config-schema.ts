@@ -2,7 +2,7 @@
  * JSON schema (draft 7) of the operator's configuration file: the single source of its defaults, limits, and descriptions.
  * Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages use both.
  */
-import {choice, DAY_SECONDS, integer, object, type Schema, section} from '../base/config-schema.ts';
+import {choice, DAY_SECONDS, diagnostics, integer, object, type Schema, section} from '../base/config-schema.ts';
 import {checkOperatorConfig} from './check-config.ts';
 import {certificates} from './config-schema/certificates.ts';
 import {controller} from './config-schema/controller.ts';
@@ -60,6 +60,7 @@ export const operatorConfigSchema: Schema = {
           'State, reason, and expiry of the certificate for each Domain, in addition to totals: two time series per Domain.',
       },
     }),
+    diagnostics,
     log: section('Logs are written to standard output as JSON lines.', {
       level: choice(['trace', 'debug', 'info', 'warn', 'error'], 'info', 'The lowest level that is logged.'),
     }),

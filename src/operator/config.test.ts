@@ -81,6 +81,7 @@ const complete: OperatorConfig = {
   },
   server: {port: 8080},
   metrics: {perDomain: false},
+  diagnostics: {cpuSeconds: 10},
   log: {level: 'info'},
 };
 

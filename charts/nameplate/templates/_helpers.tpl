@@ -53,8 +53,15 @@ app.kubernetes.io/component: messages
 {{- $_ := set $files "awaitMigration" .Values.messages.postgres.migrate }}
 {{- $store = dict "postgres" $files }}
 {{- end }}
-{{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" $store }}
+{{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" $store "diagnostics" (include "nameplate.diagnostics" . | fromYaml) }}
 {{- mergeOverwrite (deepCopy .Values.messages.config) $own | toYaml }}
+{{- end }}
+
+{{/* Values of earlier releases have no diagnostics. */}}
+{{- define "nameplate.diagnostics" -}}
+{{- $values := .Values.diagnostics | default dict }}
+{{- $config := merge (dict "folder" "/var/lib/nameplate-diagnostics") (pick $values "cpuSeconds") }}
+{{- ternary $config dict ($values.enabled | default false) | toYaml }}
 {{- end }}
 
 {{- define "nameplate.serviceAccountName" -}}
@@ -103,6 +110,7 @@ app.kubernetes.io/component: messages
 {{- if .Values.messages.enabled }}
 {{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
 {{- end }}
+{{- $_ := set $config "diagnostics" (include "nameplate.diagnostics" . | fromYaml) }}
 {{- toYaml $config }}
 {{- end }}
 

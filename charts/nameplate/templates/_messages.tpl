@@ -95,6 +95,9 @@ spec:
     - {name: messages, mountPath: /var/lib/nameplate-messages}
     {{- end }}
     - {name: tmp, mountPath: /tmp}
+    {{- if (.Values.diagnostics).enabled }}
+    - {name: diagnostics, mountPath: /var/lib/nameplate-diagnostics}
+    {{- end }}
     {{- with .Values.messages.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -108,6 +111,10 @@ spec:
   # SQLite uses it for sorts that do not fit into memory.
   - name: tmp
     emptyDir: {sizeLimit: 256Mi}
+  {{- if (.Values.diagnostics).enabled }}
+  - name: diagnostics
+    emptyDir: {sizeLimit: {{ .Values.diagnostics.sizeLimit }}}
+  {{- end }}
   {{- with .Values.messages.extraVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -299,7 +299,14 @@ describe('the messages API', () => {
     const newer = [
       ...['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'],
       ...['podSecurityContext', 'securityContext', 'topologySpreadConstraints', 'dnsPolicy', 'dnsConfig'],
-      ...['extraVolumes', 'extraVolumeMounts', 'extraObjects', 'messages.backup', 'messages.nodeSelector'],
+      ...[
+        'extraVolumes',
+        'extraVolumeMounts',
+        'extraObjects',
+        'messages.backup',
+        'messages.nodeSelector',
+        'diagnostics',
+      ],
     ];
     const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
@@ -599,6 +606,30 @@ describe('values', () => {
     expect(given).toEqual([{...zone, labelSelector}]);
   });
 
+  test.each([
+    [[], undefined],
+    [['--set', 'diagnostics=null'], undefined], // an upgrade that reuses the values of an earlier release
+    [['--set', 'diagnostics.enabled=true,diagnostics.sizeLimit=3Gi'], {cpuSeconds: 10, sizeLimit: '3Gi'}],
+    [['--set', 'diagnostics.enabled=true,diagnostics.cpuSeconds=30'], {cpuSeconds: 30, sizeLimit: '2Gi'}],
+  ])('%j: both programs write diagnostics into a volume: %j', async (args, want) => {
+    const rendered = await template(...enabled, ...args);
+    const configs = parseAllDocuments(rendered).flatMap(document => {
+      const {kind, data} = (document.toJS() ?? {}) as {kind?: string; data?: Record<string, string>};
+      const texts = kind === 'ConfigMap' ? [data?.['nameplate.yaml'], data?.['messages.yaml']] : [];
+      return texts.flatMap(text => (text === undefined ? [] : [(parse(text) as OperatorConfig).diagnostics]));
+    });
+    const folder = '/var/lib/nameplate-diagnostics';
+    const config = want ? {folder, cpuSeconds: want.cpuSeconds} : {};
+    expect(configs).toEqual([config, config]);
+    const {Deployment: operator, StatefulSet: messages} = podsIn(rendered);
+    for (const [kind, pod] of Object.entries({operator, messages})) {
+      const volume = pod?.spec.volumes?.find(({name}) => name === 'diagnostics');
+      expect(volume).toEqual(want && {name: 'diagnostics', emptyDir: {sizeLimit: want.sizeLimit}});
+      expect(JSON.stringify(pod).includes(`{"name":"diagnostics","mountPath":"${folder}"}`)).toBe(want !== undefined);
+      if (kind === 'operator') await expectAdmitted(`diagnostics-${kind}`, pod);
+    }
+  });
+
   test('a digest wins over the tag', async () => {
     const rendered = await template('--set', 'image.repository=r/nameplate,image.tag=v1,image.digest=sha256:ab');
     expect(rendered).toContain('image: r/nameplate@sha256:ab\n');
@@ -700,6 +731,7 @@ messages:
   backup: {enabled: true, schedule: '*/5 * * * *', keep: 3, size: 5Gi, storageClassName: slow}
   env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
   config: {log: {level: debug}}
+diagnostics: {enabled: true}
 env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
 podAnnotations: {a: b}
 podLabels: {team: platform}
