@@ -92,6 +92,22 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 40, 52],
   },
   {
+    alert: 'NameplatePaused',
+    metric: 'nameplate_paused',
+    labels: {kind: 'All'},
+    values: '0x30 1x70 0x20',
+    fires: [91, 100],
+    rests: [30, 90, 102],
+  },
+  {
+    alert: 'NameplateObjectsPaused',
+    metric: 'nameplate_paused',
+    labels: {kind: 'Namespace'},
+    values: '0x30 2x1450 0x20',
+    fires: [1471, 1480],
+    rests: [30, 1470, 1483],
+  },
+  {
     alert: 'NameplateMessagesStoreDown',
     metric: 'nameplate_messages_store_state',
     labels: {state: 'down'},
