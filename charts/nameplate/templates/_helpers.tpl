@@ -15,11 +15,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
 
+{{/* commonLabels cannot replace the chart's own. Values of earlier releases have none. */}}
 {{- define "nameplate.labels" -}}
-{{ include "nameplate.selectorLabels" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- $own := include "nameplate.selectorLabels" . | fromYaml }}
+{{- $_ := set $own "app.kubernetes.io/version" .Chart.AppVersion }}
+{{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service }}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
+{{- merge $own (.Values.commonLabels | default dict) | toYaml }}
 {{- end }}
 
 {{/* Base name for the messages API, short enough for valid names of StatefulSet pods and revision labels. */}}
@@ -134,7 +136,7 @@ app.kubernetes.io/component: messages
 
 {{/* Fields of a pod's spec, from a map of values. */}}
 {{- define "nameplate.scheduling" -}}
-{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" }}
+{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" "hostAliases" "runtimeClassName" }}
 {{- with get $ $name }}
 {{ dict $name . | toYaml }}
 {{- end }}
@@ -144,7 +146,7 @@ app.kubernetes.io/component: messages
 {{/* If the messages API does not set a value, the operator's applies. */}}
 {{- define "nameplate.messages.scheduling" -}}
 {{- $scheduling := dict }}
-{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" }}
+{{- range $name := list "priorityClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" "hostAliases" "runtimeClassName" }}
 {{- $_ := set $scheduling $name (get $.Values.messages $name | default (get $.Values $name)) }}
 {{- end }}
 {{- include "nameplate.scheduling" $scheduling }}

@@ -101,6 +101,9 @@ spec:
     {{- with .Values.messages.extraVolumeMounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
+  {{- with .Values.messages.extraContainers }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   volumes:
   - name: config
     configMap:

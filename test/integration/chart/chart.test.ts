@@ -307,6 +307,7 @@ describe('the messages API', () => {
         'messages.nodeSelector',
         'diagnostics',
       ],
+      ...['commonLabels', 'strategy', 'extraContainers', 'hostAliases', 'runtimeClassName', 'messages.extraContainers'],
     ];
     const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
@@ -580,12 +581,12 @@ describe('values', () => {
   });
 
   test('the messages API is scheduled as the operator, except for what is set for it', async () => {
-    const common = 'nodeSelector.pool=platform,priorityClassName=high,dnsPolicy=Default';
+    const common = 'nodeSelector.pool=platform,priorityClassName=high,dnsPolicy=Default,runtimeClassName=gvisor';
     const own = 'messages.nodeSelector.pool=storage,messages.tolerations[0].operator=Exists';
     const {Deployment: operator, StatefulSet: messages} = podsIn(
       await template(...enabled, '--set', `${common},${own}`),
     );
-    const both = {priorityClassName: 'high', dnsPolicy: 'Default'};
+    const both = {priorityClassName: 'high', dnsPolicy: 'Default', runtimeClassName: 'gvisor'};
     expect(operator?.spec).toMatchObject({nodeSelector: {pool: 'platform'}, ...both});
     expect(operator?.spec).not.toHaveProperty('tolerations');
     expect(messages?.spec).toMatchObject({
@@ -593,6 +594,38 @@ describe('values', () => {
       tolerations: [{operator: 'Exists'}],
       ...both,
     });
+  });
+
+  test('every object carries the common labels, and none of them replaces one of the chart', async () => {
+    const labels = ['commonLabels.team=platform', 'commonLabels.app\\.kubernetes\\.io/name=usurped'];
+    const rendered = await template(...enabled, '--set', 'messages.backup.enabled=true', '--set', labels.join(','));
+    type Labelled = {readonly kind: string; readonly metadata: {readonly labels?: object; readonly name: string}};
+    const objects = parseAllDocuments(rendered).flatMap(each => (each.toJS() as Labelled | null) ?? []);
+    const carries = ({metadata}: Labelled) =>
+      Object.entries(metadata.labels ?? {})
+        .join(';')
+        .includes('team,platform');
+    const without = objects.filter(each => !carries(each)).map(({kind, metadata}) => `${kind} ${metadata.name}`);
+    expect(without).toEqual([]);
+    expect(rendered).not.toContain('usurped');
+  });
+
+  test('pods of the operator are replaced one by one, or as the values say', async () => {
+    type Deployment = {readonly kind: string; readonly spec: {readonly strategy: object}};
+    const strategy = async (...args: readonly string[]) => {
+      const objects = parseAllDocuments(await template(...args)).map(each => each.toJS() as Deployment | null);
+      return objects.find(each => each?.kind === 'Deployment')?.spec.strategy;
+    };
+    expect(await strategy()).toEqual({rollingUpdate: {maxUnavailable: 0, maxSurge: 1}});
+    expect(await strategy('--set', 'strategy.type=Recreate')).toEqual({type: 'Recreate'});
+  });
+
+  test('containers of the platform run beside those of the chart', async () => {
+    const one = (name: string) => JSON.stringify([{name, image: 'sidecar'}]);
+    const both = ['--set-json', `extraContainers=${one('a')}`, '--set-json', `messages.extraContainers=${one('b')}`];
+    const {Deployment: operator, StatefulSet: messages} = podsIn(await template(...enabled, ...both));
+    expect(operator?.spec.containers?.map(({name}) => name)).toEqual(['operator', 'a']);
+    expect(messages?.spec.containers?.map(({name}) => name)).toEqual(['messages', 'b']);
   });
 
   test('the operator is spread across nodes, or as the values say', async () => {
@@ -662,6 +695,7 @@ describe('values', () => {
 interface PodTemplate {
   readonly metadata: {readonly name?: string; readonly labels?: Readonly<Record<string, string>>};
   readonly spec: {
+    readonly containers?: readonly {readonly name: string}[];
     readonly volumes?: readonly {
       readonly name: string;
       readonly persistentVolumeClaim?: {readonly claimName: string};
@@ -724,6 +758,7 @@ messages:
   networkPolicy: {from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: traefik}}}]}
   extraVolumes: [{name: extra, emptyDir: {}}]
   extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  extraContainers: [{name: extra, image: extra}]
   nodeSelector: {pool: storage}
   tolerations: [{key: storage, operator: Exists}]
   affinity: {podAntiAffinity: {}}
@@ -735,6 +770,10 @@ diagnostics: {enabled: true}
 env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
 podAnnotations: {a: b}
 podLabels: {team: platform}
+commonLabels: {cost-center: platform}
+strategy: {type: Recreate}
+extraContainers: [{name: extra, image: extra}]
+hostAliases: [{ip: 192.0.2.1, hostnames: [registry.example.test]}]
 nodeSelector: {kubernetes.io/os: linux}
 tolerations: [{key: infra, operator: Exists}]
 affinity: {nodeAffinity: {}}
