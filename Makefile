@@ -68,6 +68,7 @@ bench-dns: $(INSTALLED) ## DNS verdicts, compared with node:dns and cert-manager
 .PHONY: bench-messages
 bench-messages: $(INSTALLED) ## durable messages per second, compared with what bounds them; needs wrk
 	@node bench/messages/bench.ts
+	@node bench/messages/stores.ts
 
 .PHONY: bench-admission
 bench-admission: $(INSTALLED) ## what the admission policies cost per create, and in an idle minute

@@ -26,7 +26,11 @@ const TOOLS = [...SHIPPED, 'CC-BY-3.0', 'MPL-2.0'];
 /** What the registry that the lock file was made from does not have: Biome for other machines than ours. */
 const UNKNOWN = /^node_modules\/@biomejs\/cli-(android|darwin|win32|linux-\w+-musl)/;
 
-const LOCK_FILES = ['package-lock.json', 'bench/loop/peers/package-lock.json'];
+const LOCK_FILES = [
+  'package-lock.json',
+  'bench/loop/peers/package-lock.json',
+  'bench/messages/peers/package-lock.json',
+];
 
 /** Of lock file version 3. https://docs.npmjs.com/cli/configuring-npm/package-lock-json */
 export interface LockedPackage {

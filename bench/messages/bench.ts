@@ -7,75 +7,20 @@
  *
  * Prints medians over the rounds, and what the goals of the project are met by. Needs wrk.
  */
-import {type ChildProcess, execFile, spawn} from 'node:child_process';
-import {once} from 'node:events';
-import {closeSync, fdatasyncSync, openSync, readFileSync, writeSync} from 'node:fs';
+import {closeSync, fdatasyncSync, openSync, writeSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
-import {promisify} from 'node:util';
 import {which} from '../../test/cluster/children.ts';
 import {KINDS, type Kind, LAYERS} from './kinds.ts';
+import {measure, median, type Sample, type Server, startServer} from './servers.ts';
 
 const onlyLayers = process.argv[4] === 'layers';
 const CONNECTIONS = onlyLayers ? [64] : [1, 16, 64, 256];
 const kinds: readonly Kind[] = onlyLayers ? LAYERS : KINDS;
-const CLOCK_TICKS = 100; // of /proc/PID/stat, on every Linux of today
 
-const run = promisify(execFile);
 const rounds = Number(process.argv[2] ?? 3);
 const seconds = Number(process.argv[3] ?? 2);
-
-interface Sample {
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly cpuMicros: number;
-}
-
-interface Server {
-  readonly process: ChildProcess;
-  readonly port: number;
-}
-
-async function startServer(kind: Kind, folder: string): Promise<Server> {
-  const process_ = spawn(process.execPath, [join(import.meta.dirname, 'server.ts'), kind, folder], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const [line] = await Promise.race([
-    once(process_.stdout, 'data'),
-    once(process_, 'exit').then(() => Promise.reject(new Error(`the server '${kind}' does not start`))),
-  ]);
-  return {process: process_, port: Number(line)};
-}
-
-/** Of all threads of the process, user and system, in microseconds. */
-function cpuMicros({process: {pid}}: Server): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS) * 1e6;
-}
-
-async function measure(server: Server, connections: number): Promise<Sample> {
-  const before = cpuMicros(server);
-  const script = join(import.meta.dirname, 'post.lua');
-  const options = ['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--latency'];
-  const {stdout} = await run('wrk', [...options, '--script', script, `http://127.0.0.1:${server.port}/messages`]);
-  const failures = /Non-2xx.*|Socket errors.*/.exec(stdout);
-  if (failures) throw new Error(failures[0]);
-  const requests = Number(/(\d+) requests in/.exec(stdout)?.[1]);
-  return {
-    perSecond: Number(/Requests\/sec: +([\d.]+)/.exec(stdout)?.[1]),
-    p50Ms: milliseconds(/ 50% +(\S+)/.exec(stdout)?.[1]),
-    p99Ms: milliseconds(/ 99% +(\S+)/.exec(stdout)?.[1]),
-    cpuMicros: (cpuMicros(server) - before) / requests,
-  };
-}
-
-function milliseconds(text = ''): number {
-  const [, number, unit = ''] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? [];
-  return Number(number) * ({us: 0.001, ms: 1, s: 1000}[unit] ?? Number.NaN);
-}
 
 /** Appends of one page, each synced, as many as there are in a second. */
 function syncsPerSecond(folder: string): number {
@@ -89,12 +34,6 @@ function syncsPerSecond(folder: string): number {
   }
   closeSync(file);
   return (1000 * count) / (performance.now() - start);
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const [low = Number.NaN, high = low] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-  return (low + high) / 2;
 }
 
 class Results {
@@ -191,12 +130,13 @@ async function main(): Promise<void> {
   const results = new Results();
   try {
     for (const kind of kinds) servers.set(kind, await startServer(kind, folder));
-    for (const server of servers.values()) await measure(server, 64); // warm
+    for (const server of servers.values()) await measure(server, {connections: 64, seconds}); // warm
     for (let round = 0; round < rounds; round++) {
       if (!onlyLayers) results.syncs.push(syncsPerSecond(folder));
       for (const connections of CONNECTIONS) {
         const turns = round % 2 === 0 ? [...servers] : [...servers].reverse();
-        for (const [kind, server] of turns) results.add(kind, connections, await measure(server, connections));
+        for (const [kind, server] of turns)
+          results.add(kind, connections, await measure(server, {connections, seconds}));
       }
     }
   } finally {

@@ -8,7 +8,22 @@ export const LAYERS = [
   'fastify no-op, batched',
   'fastify no-op, checks, batched',
 ] as const;
-export const KINDS = ['group commit', 'group commit, no thread', 'commit per request', ...LAYERS] as const;
-export type Kind = (typeof KINDS)[number];
+export const SQLITE = ['group commit', 'group commit, no thread', 'commit per request'] as const;
+/** Each with our HTTP layer, on a database of its own. The standby acknowledges each commit. */
+export const POSTGRES = [
+  'PostgreSQL',
+  'PostgreSQL, standby',
+  'PostgreSQL, commit per request',
+  'graphile-worker',
+] as const;
+export const KINDS = [...SQLITE, ...LAYERS] as const;
+export type PostgresKind = (typeof POSTGRES)[number];
+export type Kind = (typeof KINDS)[number] | PostgresKind;
 
-export const KEY = 'a-key-for-the-benchmark';
+/** How many accounts have a key. */
+export const ACCOUNTS = 64;
+
+/** As post.lua has them. */
+export function keyOf(account: number): string {
+  return `a-key-for-the-benchmark-${account}`;
+}

@@ -1,5 +1,19 @@
--- For wrk: the one request of the benchmark.
+-- For wrk: the one request of the benchmark, from as many accounts in turn as the environment says.
+local accounts = tonumber(os.getenv("ACCOUNTS") or "1")
+local requests, turn = {}, 0
+
 wrk.method = "POST"
-wrk.headers["authorization"] = "Bearer a-key-for-the-benchmark"
 wrk.headers["content-type"] = "application/json"
 wrk.body = '{"message":"Order 4711 was paid; please send the receipt to the customer."}'
+
+function init()
+  for account = 0, accounts - 1 do
+    wrk.headers["authorization"] = "Bearer a-key-for-the-benchmark-" .. account
+    requests[account] = wrk.format(nil, "/messages")
+  end
+end
+
+function request()
+  turn = (turn + 1) % accounts
+  return requests[turn]
+end

@@ -1,9 +1,10 @@
 /**
- * One of the servers that are compared: `node server.ts KIND FOLDER`. It prints the port it listens on. All answer the
- * same request with the same body; they differ in what is done before, and in when it is answered.
+ * One of the servers that are compared: `node server.ts KIND WHERE`, where WHERE is the folder of the database, or the file
+ * with its URI. It prints the port it listens on. All answer the same request with the same body; they differ in what is done before, and in when it is answered.
  */
 import {isUtf8} from 'node:buffer';
 import {randomUUID} from 'node:crypto';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import Fastify, {type FastifyInstance} from 'fastify';
 import {pino} from 'pino';
@@ -13,6 +14,7 @@ import {bearerKey} from '../../src/messages/access/auth.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
 import {createKeyTable, keyHash} from '../../src/messages/access/key-table.ts';
 import {AccountLimiter} from '../../src/messages/access/limiter.ts';
+import {shareLimits} from '../../src/messages/access/shared-limits.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
 import {createApp} from '../../src/messages/http/app.ts';
@@ -23,13 +25,15 @@ import {holdLimits} from '../../src/messages/service.ts';
 import type {EngineThread} from '../../src/messages/store/dispatch/engine-thread.ts';
 import {openSqliteStore, SqliteStore, type SqliteStoreOptions} from '../../src/messages/store/dispatch/sqlite-store.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
+import type {SessionOptions} from '../../src/messages/store/postgres/session/session.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
 import type {BatchResult} from '../../src/messages/store/sqlite/operations.ts';
-import type {AppendOutcome, MessageStore} from '../../src/messages/store/store.ts';
+import type {AppendOutcome, MessageStore, StoreRules} from '../../src/messages/store/store.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
-import {KEY, type Kind} from './kinds.ts';
+import {ACCOUNTS, type Kind, keyOf, POSTGRES, type PostgresKind} from './kinds.ts';
+import {postgresStores} from './postgres-stores.ts';
 
-const [kind, folder] = process.argv.slice(2) as [Kind, string];
+const [kind, where] = process.argv.slice(2) as [Kind, string];
 const logger = pino({level: 'silent'});
 const registry = new Registry();
 const config = parseConfig<MessagesConfig>('server: {port: 0}', 'the benchmark', messagesConfigDefinition);
@@ -43,19 +47,20 @@ const unlimited = {
 const ids = new MessageIds(undefined);
 const SINGLE_COMMITS = new URL('./single-commits.ts', import.meta.url);
 
+const forever = 1e12;
+const rules: StoreRules = {
+  maxAttempts: 5,
+  accountBytes: unlimited.storedBytes,
+  retention: {doneMs: forever, deadMs: forever, idempotencyMs: forever},
+};
+const {maxWaiting, maxWaitingBytes} = config.store;
+
 function storeOptions(): SqliteStoreOptions {
-  const forever = 1e12;
   return {
-    engine: {
-      path: join(folder, `${kind}.db`),
-      maxAttempts: 5,
-      accountBytes: unlimited.storedBytes,
-      reserveBytes: 0,
-      retention: {doneMs: forever, deadMs: forever, idempotencyMs: forever},
-    },
+    engine: {...rules, path: join(where, `${kind}.db`), reserveBytes: 0},
     worker: new URL('../../src/messages/store/sqlite/worker.ts', import.meta.url),
-    maxWaiting: config.store.maxWaiting,
-    maxWaitingBytes: config.store.maxWaitingBytes,
+    maxWaiting,
+    maxWaitingBytes,
     clock: systemClock,
     logger,
     observe: storeMetrics(registry, () => undefined, systemClock).observe,
@@ -63,6 +68,14 @@ function storeOptions(): SqliteStoreOptions {
       throw error;
     },
   };
+}
+
+function openPostgres(of: PostgresKind): Promise<MessageStore> {
+  const durability = of === 'PostgreSQL, standby' ? 'synchronous-standby' : 'storage';
+  const connection: SessionOptions = {uriFile: where, tls: 'disable', durability, migration: 'none'};
+  const {writers} = config.store.postgres;
+  const uri = readFileSync(where, 'utf8');
+  return postgresStores[of]({uri, connection, rules, writers, maxWaiting, maxWaitingBytes, logger});
 }
 
 /** The engine on the service's own thread: for asking whether a thread of its own pays. */
@@ -107,18 +120,28 @@ function noStore(wait: () => Promise<void>): MessageStore {
 }
 
 /** What both layers do for each request beyond HTTP. */
-function checks() {
-  const entry = {account: 'bench', keyId: 'bench', sha256: keyHash(KEY), scopes: ['messages:write']} as const;
-  const limiter = new AccountLimiter(unlimited);
+function checks({isShared = false} = {}) {
+  const keys = Array.from({length: ACCOUNTS}, (_, account) => {
+    const [name, sha256] = [`bench-${account}`, keyHash(keyOf(account))];
+    return {account: name, keyId: name, sha256, scopes: ['messages:write']} as const;
+  });
+  const limiter = new AccountLimiter(unlimited, {isShared});
   const holdings = new Holdings(holdLimits(config.limits));
-  const authenticator = createKeyTable({keys: [entry]});
+  const authenticator = createKeyTable({keys});
   return {authenticator, limiter, holdings, metrics: requestMetrics(registry, holdings), clock: systemClock, logger};
+}
+
+function fail(error: unknown): never {
+  throw error;
 }
 
 async function serveStore(store: MessageStore): Promise<number> {
   const {bodyBytes} = config.limits;
   const handlers = createHandlers({store, bodyBytes, onAccepted: () => {}});
-  const app = createApp({...checks(), handlers, bodyBytes, description: {}});
+  const common = checks({isShared: store.spend !== undefined});
+  const {limiter, clock} = common;
+  if (store.spend) shareLimits({limiter, exchange: store.spend, clock}, new AbortController().signal).catch(fail);
+  const app = createApp({...common, handlers, bodyBytes, description: {}});
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 
@@ -133,7 +156,7 @@ const SCHEMA = {
 /** The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
-  const known = keyHash(KEY);
+  const known = keyHash(keyOf(0));
   app.addHook('onRequest', async (request, reply) => {
     const key = request.headers.authorization?.slice('Bearer '.length) ?? '';
     if (keyHash(key) !== known) await reply.code(401).send();
@@ -195,7 +218,7 @@ async function listen(app: FastifyInstance): Promise<number> {
 }
 
 const atOnce = () => Promise.resolve();
-const servers: Readonly<Record<Kind, () => Promise<number>>> = {
+const own: Readonly<Record<Exclude<Kind, PostgresKind>, () => Promise<number>>> = {
   'group commit': async () => serveStore(await openSqliteStore(storeOptions())),
   'group commit, no thread': () => serveStore(onThisThread(storeOptions())),
   'commit per request': async () => serveStore(await openSqliteStore({...storeOptions(), worker: SINGLE_COMMITS})),
@@ -206,4 +229,5 @@ const servers: Readonly<Record<Kind, () => Promise<number>>> = {
   'fastify no-op, checks': () => serveFastifyWithChecks(atOnce),
   'fastify no-op, checks, batched': () => serveFastifyWithChecks(atEndOfTurn()),
 };
-process.stdout.write(`${await servers[kind]()}\n`);
+const isPostgres = (each: Kind): each is PostgresKind => POSTGRES.some(name => name === each);
+process.stdout.write(`${await (isPostgres(kind) ? serveStore(await openPostgres(kind)) : own[kind]())}\n`);
