@@ -86,7 +86,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     logger,
     clock,
   };
-  addControllers(manager, operator);
+  addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));

@@ -30,6 +30,7 @@ const complete: OperatorConfig = {
     tenantIssuers: {servers: []},
     approval: {
       enabled: true,
+      dryRun: false,
       exemptNamespaces: ['cert-manager', 'kube-system'],
       tenantCertificates: {hosts: [], services: []},
     },

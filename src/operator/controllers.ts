@@ -1,5 +1,6 @@
 /** The controllers, and which keys each change triggers. */
 import {isDeepStrictEqual} from 'node:util';
+import type {Registry} from 'prom-client';
 import {LABEL} from '../api/names.ts';
 import {type APIKey, hashesOf} from '../keys/apikey.ts';
 import {COMPLETE, type KeyClaim} from '../keys/keyclaim.ts';
@@ -11,6 +12,7 @@ import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
 import {reconcileChallenge} from './approval/challenge.ts';
+import {reconcileDryRun} from './approval/dry-run.ts';
 import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
@@ -31,15 +33,20 @@ import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Store
 import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
 import {reconcileUnusedService} from './sweep-services.ts';
 
-export function addControllers(manager: Manager, operator: Operator): void {
+export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
   addProjectController(manager, operator);
   addManagedDomainController(manager, operator);
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
   addHeldHostsControllers(manager, operator);
-  const {certificateRequests} = operator.stores;
+  const {certificateRequests, dryRunRequests} = operator.stores;
   if (certificateRequests) addApprovalControllers(manager, operator, certificateRequests);
+  if (dryRunRequests) {
+    manager
+      .controller({name: 'dry-run', reconcile: reconcileDryRun(operator, dryRunRequests, registry), workers: 1})
+      .watch(dryRunRequests, self);
+  }
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {

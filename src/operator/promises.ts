@@ -84,13 +84,21 @@ export function issuerProblems(
 export function configuredProblems({admission, certificates, routing}: OperatorConfig): string[] {
   const {notEnforced} = admission;
   const off = notEnforced.length > 0 ? [notEnforcedProblem(notEnforced)] : [];
-  const approval = certificates.approval.enabled
-    ? []
-    : [
-        "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
-      ];
+  const approval = approvalProblems(certificates.approval);
   const version = usesTraefik(routing) ? routing.traefik.version || undefined : undefined;
   return [...off, ...approval, ...tooOld('Traefik', version, OLDEST_TRAEFIK)];
+}
+
+function approvalProblems({enabled, dryRun}: OperatorConfig['certificates']['approval']): string[] {
+  if (!enabled) {
+    return [
+      "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
+    ];
+  }
+  if (!dryRun) return [];
+  return [
+    "Nameplate denies no certificate requests, because config.certificates.approval.dryRun is true: tenants can get certificates for other tenants' hosts. When nameplate_dry_run_requests shows no Denied request that you need, disable cert-manager's built-in approver and set dryRun to false.",
+  ];
 }
 
 function usesTraefik({provider, movingFrom}: OperatorConfig['routing']): boolean {

@@ -26,7 +26,7 @@ import {accountOfObject, Slots} from './slots.ts';
 import {failRequest, withdrawRequest} from './withdraw.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
-const GRACE_MS = 10_000;
+export const GRACE_MS = 10_000;
 
 /** How often to look whether a pause that holds back an approval has ended. */
 export const PAUSED_MS = 5_000;

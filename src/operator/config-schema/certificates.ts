@@ -76,6 +76,12 @@ export const certificates = section('Certificates of custom domains, issued by c
         description:
           "Approve the operator's own requests, each for one host that its namespace holds, and deny all others. If false, another approver must decide, and must deny tenants certificates for other tenants' hosts.",
       },
+      dryRun: {
+        type: 'boolean',
+        default: false,
+        description:
+          "Decide nothing, and report what would be denied. cert-manager's built-in approver stays enabled meanwhile. docs/multi-tenancy.md describes how to use it before you disable that approver.",
+      },
       exemptNamespaces: {
         type: 'array',
         items: kubernetesName,

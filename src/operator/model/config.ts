@@ -78,6 +78,8 @@ export interface CertificatesConfig {
   readonly caaIdentities: readonly string[];
   readonly approval: {
     readonly enabled: boolean;
+    /** Only reports what it would decide. */
+    readonly dryRun: boolean;
     readonly exemptNamespaces: readonly string[];
     /** Issuers from which tenants may request certificates with their own Certificates. */
     readonly tenantCertificates: {readonly hosts: readonly IssuerRef[]; readonly services: readonly IssuerRef[]};

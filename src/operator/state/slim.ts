@@ -227,14 +227,19 @@ export function slimEndpointSlice(slice: EndpointSlice): EndpointSlice {
 
 /** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
 export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
+  const slim = slimCertificateRequest(request);
+  if (isOurs(config, request) && (!isDecided(request) || isInProgress(request))) return slim;
+  const {spec, status} = slim;
+  return {...identityOf(request), spec: {request: '', issuerRef: spec.issuerRef}, ...(status && {status})};
+}
+
+/** What a decision depends on. */
+export function slimCertificateRequest(request: CertificateRequest): CertificateRequest {
   const {request: text, isCA, usages, username} = request.spec;
   const {name, kind, group} = request.spec.issuerRef;
   const issuerRef = {name: cut(name), ...(kind && {kind: cut(kind)}), ...(group && {group: cut(group)})};
   const conditions = conditionsOf(request, ['Approved', 'Denied', 'Ready']);
   const status = conditions.length > 0 && {status: {conditions}};
-  if (!isOurs(config, request) || (isDecided(request) && !isInProgress(request))) {
-    return {...identityOf(request), spec: {request: '', issuerRef}, ...status};
-  }
   return {
     apiVersion: request.apiVersion,
     kind: request.kind,

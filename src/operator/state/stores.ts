@@ -18,6 +18,7 @@ import {type Ages, agesOf} from './ages.ts';
 import {
   judgedIssuer,
   slimCertificate,
+  slimCertificateRequest,
   slimChallenge,
   slimClusterIssuer,
   slimEndpointSlice,
@@ -51,8 +52,10 @@ export interface Stores {
   readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
-  /** Undefined if approval is disabled. */
+  /** Undefined if approval is disabled, or only a dry run. */
   readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
+  /** Those that a dry run judges; undefined otherwise. */
+  readonly dryRunRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
   /** In all namespaces; cert-manager deletes a challenge when its order ends. */
   readonly challenges: ReadonlyStore<kinds.Challenge>;
   readonly issuers: ReadonlyStore<kinds.Issuer>;
@@ -136,7 +139,7 @@ export function createStores(
   names: Pick<DerivedNames, 'defaultHost'>,
   edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends'>,
 ): Stores {
-  const approves = config.certificates.approval.enabled;
+  const {enabled, dryRun} = config.certificates.approval;
   const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
     transform: project => withDefaultHost(slimMetadata(project), names),
   });
@@ -155,9 +158,12 @@ export function createStores(
     endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
     platform: platformStores(manager, edge.platformKinds),
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
-    certificateRequests: approves
-      ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: request => undecidedPart(request, config)})
-      : undefined,
+    certificateRequests:
+      enabled && !dryRun
+        ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: request => undecidedPart(request, config)})
+        : undefined,
+    dryRunRequests:
+      enabled && dryRun ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: slimCertificateRequest}) : undefined,
     challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),

@@ -83,21 +83,28 @@ export interface OperatorWorld {
 export interface OperatorWorldOptions {
   /** The operator approves certificate requests; else the tests do, by `Approvals`. */
   readonly operatorApproves?: boolean;
+  /** The operator only reports what it would approve; something else approves. */
+  readonly dryRun?: boolean;
   /** For thousands of domains: the history keeps the newest version only. */
   readonly atScale?: boolean;
   /** The operator's flags of Node and its file; default: the source. */
   readonly program?: readonly string[];
 }
 
+interface Approval {
+  readonly enabled: boolean;
+  readonly dryRun: boolean;
+}
+
 export async function startOperatorWorld(options: OperatorWorldOptions = {}): Promise<OperatorWorld> {
-  const {operatorApproves = false, atScale = false, program} = options;
+  const {operatorApproves = false, dryRun = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
   await api.kubectl('create', 'namespace', RELEASE.namespace);
-  await api.apply(await renderRbac(programs.path('helm'), operatorApproves));
+  await api.apply(await renderRbac(programs.path('helm'), {enabled: operatorApproves || dryRun, dryRun}));
   const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);
   const client = createKubeClient({
     kubeconfig: api.kubeconfig,
@@ -123,7 +130,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   await history.follow(kinds.SECRET, {metadataOnly: true});
   await dns.addZone(TARGET_DOMAIN);
   await dns.set(`*.${TARGET_DOMAIN}`, 'A', [INGRESS_ADDRESS]);
-  const config = configOf(dns.addresses, operatorApproves);
+  const config = configOf(dns.addresses, {enabled: operatorApproves || dryRun, dryRun});
   const certManager = certManagerOf(api, client, history, folder, operatorApproves);
   const operators: OperatorProcess[] = [];
   return {
@@ -171,12 +178,13 @@ export async function installIngressClass(client: KubeClient): Promise<void> {
 }
 
 /** What the chart grants, and nothing else of it. */
-async function renderRbac(helm: string, operatorApproves: boolean): Promise<string> {
+async function renderRbac(helm: string, {enabled, dryRun}: Approval): Promise<string> {
   const values = {
     'platform.baseDomain': BASE_DOMAIN,
     'platform.targetDomain': TARGET_DOMAIN,
     'certificates.issuerRef.name': CLUSTER_ISSUER_NAME,
-    'certificates.approval.enabled': operatorApproves,
+    'certificates.approval.enabled': enabled,
+    'certificates.approval.dryRun': dryRun,
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `config.${path}=${value}`]);
   const shown = ['rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
@@ -211,7 +219,7 @@ async function certManagerAccount(api: ApiServer): Promise<string> {
   return api.kubeconfigFor('cert-manager', 'cert-manager');
 }
 
-function configOf(recursives: readonly string[], operatorApproves: boolean) {
+function configOf(recursives: readonly string[], {enabled, dryRun}: Approval) {
   return {
     platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, reservedHosts: ['reserved.test']},
     plans: {
@@ -224,8 +232,9 @@ function configOf(recursives: readonly string[], operatorApproves: boolean) {
       formerIssuerRefs: [LIAR],
       caaIdentities: [CA_IDENTITY],
       approval: {
-        enabled: operatorApproves,
-        ...(operatorApproves && {tenantCertificates: {hosts: [LISTED, UNHURRIED]}}),
+        enabled,
+        dryRun,
+        ...(enabled && {tenantCertificates: {hosts: [LISTED, UNHURRIED]}}),
       },
     },
     routing: {ingressClassName: INGRESS_CLASS_NAME},

@@ -1,0 +1,57 @@
+/**
+ * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate would
+ * decide on each certificate request, also on those that are already decided, and writes no decision.
+ */
+import {Gauge, type Registry} from 'prom-client';
+import type {ReadonlyStore} from '../../runtime/cache/store.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import {isOurs} from '../model/certificate-request.ts';
+import type {CertificateRequest} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {type Decision, decide} from './decide.ts';
+import {GRACE_MS} from './reconcile.ts';
+
+/** A claim or an Issuer may change what a request would get. */
+const AGAIN_MS = 60_000;
+
+/** Keys are "namespace/name". Only the leader judges, so only its metric counts. */
+export function reconcileDryRun(
+  operator: Operator,
+  requests: ReadonlyStore<CertificateRequest>,
+  registry: Registry,
+): Reconcile {
+  const {stores, config, clock, events, logger} = operator;
+  const judged = new Map<string, Decision>();
+  new Gauge({
+    name: 'nameplate_dry_run_requests',
+    help: 'Existing certificate requests by what Nameplate would decide on them, if the dry run is enabled.',
+    labelNames: ['decision', 'reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const {type: decision, reason} of judged.values()) this.inc({decision, reason});
+    },
+  });
+  return async key => {
+    const request = requests.get(key);
+    if (!request || !isOurs(config, request)) {
+      judged.delete(key);
+      return done();
+    }
+    if ([stores.claims, stores.namespaces, stores.certificates].some(({state}) => state !== 'synced'))
+      return after(1000);
+    const decision = decide(operator, request);
+    const isDenied = decision.type === 'Denied';
+    const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
+    if (isDenied && ageMs < GRACE_MS) return after(1000); // a cache may lag behind
+    const before = judged.get(key);
+    judged.set(key, decision);
+    if (isDenied && before?.reason !== decision.reason) {
+      const note = `Nameplate would deny this request, but is in a dry run. ${decision.message}`;
+      events.event(request, 'Warning', 'WouldBeDenied', 'Judge', note);
+      logger.info({request: key, reason: decision.reason}, note);
+    }
+    return after(AGAIN_MS);
+  };
+}

@@ -1,0 +1,104 @@
+/** The operator in a cluster that adopts it: another approver decides, and the operator says what it would deny. */
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SECRET} from '../../../src/operator/model/kinds.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
+import type {Child} from '../../cluster/children.ts';
+import {until} from '../../cluster/wait.ts';
+import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
+import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {startWebhook} from './webhook.ts';
+
+let world: OperatorWorld;
+let webhook: Child;
+let victim: DomainTenant;
+let mallory: DomainTenant;
+
+beforeAll(async () => {
+  world = await startOperatorWorld({dryRun: true});
+  await world.certManager.installCrds();
+  webhook = await startWebhook(world.api, world.folder); // records who created a request
+  await world.certManager.start();
+  await world.certManager.installIssuer();
+  await installIngressClass(world.client);
+  await world.startOperator('dry-run');
+  [victim, mallory] = await Promise.all([newDomainTenant(world, 'victim'), newDomainTenant(world, 'mallory')]);
+});
+afterAll(async () => {
+  await webhook?.kill();
+  await world?.stop();
+});
+
+function requestOf(namespace: string, prefix: string): CertificateRequest | undefined {
+  const requests = world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[];
+  return requests.find(({metadata}) => metadata.namespace === namespace && metadata.name.startsWith(prefix));
+}
+
+/** What the operator says of the requests in a namespace. */
+function warnings(namespace: string): string[] {
+  const events = world.history.list(EVENT).filter(({regarding}) => regarding?.namespace === namespace);
+  return events.flatMap(({reason, note}) => (reason === 'WouldBeDenied' ? [String(note)] : []));
+}
+
+const counted = (decision: string, reason: string) =>
+  world.operator().metric('nameplate_dry_run_requests', {decision, reason});
+
+test('a host goes live as before, and its request would be approved', async () => {
+  const host = victim.host('shop');
+  await victim.deployedProject({primary: host});
+  await victim.live(host);
+  expect(requestOf(victim.namespace, routeName(victim.namespace, host))).toBeDefined();
+  await until('it is counted', async () => (await counted('Approved', 'HostHeld')) === 1);
+  expect(warnings(victim.namespace)).toEqual([]);
+});
+
+test('a certificate that Nameplate would deny is issued, and reported', async () => {
+  const host = victim.host('shop');
+  const metadata = {namespace: mallory.namespace, name: 'steal'};
+  const issuerRef = {name: CLUSTER_ISSUER_NAME, kind: 'ClusterIssuer'};
+  const spec = {secretName: 'steal', issuerRef, dnsNames: [host]};
+  await world.client.apply(CERTIFICATE, {
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'Certificate',
+    metadata,
+    spec,
+  } as never);
+  await until('it is issued', () => world.history.get(SECRET, `${mallory.namespace}/steal`));
+  await until('it is reported', () => warnings(mallory.namespace).length > 0);
+  expect(warnings(mallory.namespace)).toEqual([
+    expect.stringContaining(
+      `Nameplate would deny this request, but is in a dry run. This namespace does not hold ${host}.`,
+    ),
+  ]);
+  expect(await counted('Denied', 'HostNotHeld')).toBe(1);
+  const decisions = requestOf(mallory.namespace, 'steal')?.status?.conditions?.map(({type}) => type);
+  expect(decisions).toContain('Approved');
+  expect(decisions).not.toContain('Denied');
+});
+
+test('after a restart, it judges what was decided long ago', async () => {
+  await world.operator().stop();
+  await world.startOperator('after-restart');
+  for (const [decision, reason] of [
+    ['Denied', 'HostNotHeld'],
+    ['Approved', 'HostHeld'],
+  ] as const) {
+    await until(`${reason} is counted`, async () => (await counted(decision, reason)) === 1);
+  }
+});
+
+test('the platform team is told what is not promised meanwhile, and no approver is called foreign', async () => {
+  expect(await world.operator().readiness()).toContain('config.certificates.approval.dryRun is true');
+  expect(world.history.list(EVENT).filter(({reason}) => reason === 'ApproverIsOn')).toEqual([]);
+});
+
+test('the operator wrote to no request, and was refused nothing', async () => {
+  const events = await world.audit.events();
+  const touched = events.filter(
+    ({verb, objectRef}) => objectRef?.resource === 'certificaterequests' && !['list', 'watch'].includes(verb),
+  );
+  expect(touched.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
+  const refused = events.filter(({responseStatus}) => responseStatus?.code === 403);
+  expect(refused.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
+});
