@@ -92,7 +92,7 @@ export function configuredProblems({admission, certificates, routing}: OperatorC
 function approvalProblems({enabled, dryRun}: OperatorConfig['certificates']['approval']): string[] {
   if (!enabled) {
     return [
-      "Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies tenants certificates for other tenants' hosts.",
+      'Nameplate does not approve certificate requests, because config.certificates.approval.enabled is false. Set it to true, or make sure that another approver denies every request of a tenant for a host of another tenant.',
     ];
   }
   if (!dryRun) return [];

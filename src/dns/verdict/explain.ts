@@ -118,7 +118,7 @@ export function mismatch(given: Case, {answer, cname, end}: Extract<Classificati
 function describeEnd(end: ChainEnd): string {
   switch (end.kind) {
     case 'nothing':
-      return `, which points to ${quoteName(end.at)}, which has no address`;
+      return `, which leads to ${quoteName(end.at)}, a name without an address`;
     case 'loop':
       return ', which is part of a CNAME loop';
     case 'too-long':
@@ -153,7 +153,7 @@ export function conflict(given: Case, classification: Classification): string {
   switch (classification.kind) {
     case 'many-cnames': {
       const values = cnamesIn(answer.records).map(quoteName);
-      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. Delete all but ${question.target}.`;
+      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. A name may have only one. Keep or create ${wantedCname(question)}, and delete the others.`;
     }
     case 'mixed':
       return (
@@ -200,13 +200,14 @@ function describeAnswers(answers: readonly ServerRecords[]): string {
 export function unsettled({question}: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
   return (
     `${quoteName(answer.server)} returns ${question.host}. CNAME ${quoteName(cname)}., but the name servers of ` +
-    `${quoteName(at)} disagree about where that points. ${WAIT} Or change it to ${wantedCname(question)}.`
+    `${quoteName(at)} disagree about where that points. ${WAIT} If you do not want to wait, change it to ${wantedCname(question)}.`
   );
 }
 
 export function unknown({question}: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
   const found = `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}`;
-  const change = cnamesIn(answer.records).length > 0 ? ` Or change it to ${wantedCname(question)}.` : '';
+  const change =
+    cnamesIn(answer.records).length > 0 ? ` If you do not want to wait, change it to ${wantedCname(question)}.` : '';
   return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
 }
 
@@ -244,8 +245,10 @@ export function txtUnreachable({question}: Case): string {
 }
 
 export function unreachable(zone: string, silent: readonly SilentServer[]): string {
-  const whose = zone === '.' ? 'No resolver' : `No name server of ${quoteName(zone)}`;
-  return `${whose} answered (${silentList(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
+  if (zone === '.') {
+    return `No resolver of the platform answered (${silentList(silent)}). ${WAIT} If this lasts, ask the platform team to check these resolvers.`;
+  }
+  return `No name server of ${quoteName(zone)} answered (${silentList(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
 }
 
 export function delegationBroken(zone: string, silent: readonly SilentServer[]): string {
@@ -258,7 +261,7 @@ export function delegationBroken(zone: string, silent: readonly SilentServer[]):
 export function noEgress(host: string): string {
   return (
     `${host} could not be checked: no name server answers the platform, not even the root servers. ` +
-    `${WAIT} Platform team: allow egress to port 53, or set dns.mode to recursive.`
+    `${WAIT} Platform team: allow egress to port 53, or set config.dns.mode to recursive.`
   );
 }
 

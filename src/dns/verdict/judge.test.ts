@@ -84,7 +84,7 @@ const rows: readonly Row[] = [
     case: 'two CNAME records',
     answers: [says('ns1', RIGHT, cname('other.test'))],
     want: {reason: 'ConflictingRecord'},
-    says: ['Delete all but acct.edge.example.net'],
+    says: ['A name may have only one. Keep or create'],
   },
   {
     case: 'some of the addresses of a target that rotates',

@@ -203,7 +203,7 @@ export const Accepted = {
     accepted(
       'False',
       'RedirectLoop',
-      `These redirects form a loop: ${listChain(path)}. Let one of these hosts serve the project.`,
+      `These redirects form a loop: ${listChain(path)}. Remove the redirect of one of these hosts, so that it serves the project.`,
     ),
   redirectChainTooLong: (path: readonly string[], limit: number) =>
     accepted(
@@ -281,7 +281,7 @@ export const CaaAllowed = {
 } as const;
 
 const REMOVALS_HELD =
-  'It holds the removal because there were too many. Ask the platform team to find the cause, and to fix it or allow the removals.';
+  'Nameplate holds this removal because it has already made too many. Ask the platform team to fix the cause or to allow the removals.';
 
 const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
@@ -292,13 +292,13 @@ export const CertificateReady = {
     certificateReady(
       'Unknown',
       'Waiting',
-      'Waiting for at most a minute until the certificate request of the former holder is withdrawn. No action needed.',
+      "Nameplate is withdrawing the former holder's certificate request, which usually takes less than a minute. No action needed.",
     ),
   waitingForRecord: () =>
     certificateReady(
       'Unknown',
       'Waiting',
-      'Waiting until Nameplate has recorded the host for its namespace. No action needed.',
+      'Nameplate is recording that this namespace holds the host. No action needed.',
     ),
   issued: (notAfter: string | undefined) =>
     certificateReady(
@@ -357,7 +357,7 @@ export const CertificateReady = {
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, so the host ${isKept ? 'should not be' : 'is not'} routed. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate would remove the route of this host, but holds the removal' : 'so the host is not routed'}. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(
@@ -455,7 +455,7 @@ export const Probed = {
     probed(
       'Unknown',
       'NotProbed',
-      'Hosts are not probed, because config.probes is disabled or the address of the edge is not known.',
+      'Hosts are not probed, because config.probes.enabled is false or the address of the edge is unknown. No action needed. Platform team: to probe hosts, set config.probes.enabled and config.probes.addresses.',
     ),
   no: (reason: ProbeReason, message: string) =>
     probed(

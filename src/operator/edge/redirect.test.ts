@@ -69,6 +69,6 @@ test('the message about the longest followed loop is short too', () => {
   const end = followRedirects(start, hop);
   if (end.kind !== 'loop') throw new Error(end.kind);
   expect(Accepted.redirectLoop(end.path).message).toBe(
-    'These redirects form a loop: h0 -> h1 -> h2 -> h3 -> ... (29 more) -> h0. Let one of these hosts serve the project.',
+    'These redirects form a loop: h0 -> h1 -> h2 -> h3 -> ... (29 more) -> h0. Remove the redirect of one of these hosts, so that it serves the project.',
   );
 });

@@ -57,7 +57,7 @@ export function lastCondition<Type extends string>(
 
 /** A quota, a policy, a webhook that is down, or a kind that is not installed. */
 export function explainRefusal(what: string, message: string): string {
-  return `The API server refused ${what}: ${trimmed(message)}. Nameplate will retry. Ask the platform team to fix the cause named above.`;
+  return `The API server rejected ${what}: ${trimmed(message)}. Nameplate will retry. Ask the platform team to fix the cause.`;
 }
 
 export function explainRetrying(what: string, message: string): string {
@@ -65,7 +65,7 @@ export function explainRetrying(what: string, message: string): string {
 }
 
 export function explainPause(what: string): string {
-  return `Nameplate does not write ${what}, because it is paused here: by the annotation ${ANNOTATION.paused} on the Domain, the Project, or the namespace, or by the platform for all. Remove the annotation, or ask the platform team. Nameplate will then continue automatically.`;
+  return `Nameplate is paused and does not write ${what}. To continue, remove the annotation ${ANNOTATION.paused} from the Domain, the Project, and the namespace. If none of them has it, ask the platform team: the whole cluster is paused.`;
 }
 
 function trimmed(message: string): string {

@@ -50,7 +50,7 @@ export const ProjectReady = {
     ready(
       'False',
       'CertificateNotReady',
-      `The certificate of ${host} is being issued. Nameplate will then publish the project.`,
+      `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`,
     ),
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
     ready(

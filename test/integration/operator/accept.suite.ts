@@ -142,7 +142,7 @@ const rows: readonly Row[] = [
       });
       return a;
     },
-    says: ['These redirects form a loop: a.', 'Let one of these hosts serve the project'],
+    says: ['These redirects form a loop: a.', 'Remove the redirect of one of these hosts'],
     stalled: true,
     fix: tenant => tenant.project({primary: tenant.host('b'), redirects: [{from: tenant.host('a')}]}),
   },

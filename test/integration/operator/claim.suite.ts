@@ -39,7 +39,9 @@ export function claimSuite(world: () => OperatorWorld): void {
     await client.create(CHALLENGE, openChallenge(former.namespace, host));
     await next.deployedProject({primary: host});
     await next.createRecords(host);
-    await next.becomes(host, {Claimed: 'Claimed', CertificateReady: 'Waiting'}, ['of the former holder is withdrawn']);
+    await next.becomes(host, {Claimed: 'Claimed', CertificateReady: 'Waiting'}, [
+      "the former holder's certificate request",
+    ]);
     expect(next.certificate(host)).toBeUndefined();
     const key = {namespace: former.namespace, name: 'open'};
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;

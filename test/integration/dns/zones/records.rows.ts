@@ -103,13 +103,13 @@ export const recordRows: readonly ZoneRow[] = [
     case: 'a chain to nowhere',
     zone: {at: ALL, records: 'shop CNAME nowhere'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['CNAME nowhere.ZONE.', 'no address'],
+    says: ['CNAME nowhere.ZONE.', 'a name without an address'],
   },
   {
     case: 'a chain to a zone that nobody answers for',
     zone: {at: ALL, records: 'shop CNAME x.dead.com.'},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['x.dead.com', 'do not answer', 'Or change it to HOST. CNAME acct.edge-np.net.'],
+    says: ['x.dead.com', 'do not answer', 'If you do not want to wait, change it to HOST. CNAME acct.edge-np.net.'],
   },
   {
     case: 'a chain whose servers disagree',

@@ -113,6 +113,6 @@ export const resolverRows: readonly ZoneRow[] = [
     zone: {at: ALL, records: CNAME},
     config: {rootServers: [SERVERS.closed[0]], recursives: [SERVERS.closed[0]]},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['No resolver answered', '20.10.0.1'],
+    says: ['No resolver of the platform answered', '20.10.0.1'],
   },
 ];
