@@ -196,7 +196,7 @@ export function issueSuite(world: () => KeyWorld): void {
     });
     await tenant.apply();
     await tenant.becomes({Active: 'NotIssued', Ready: 'Refused'}, [
-      'refused Secret shop-apikey',
+      'rejected Secret shop-apikey',
       'not here: [the key]',
     ]);
   });

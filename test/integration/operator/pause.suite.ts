@@ -33,7 +33,7 @@ export function pauseSuite(world: () => OperatorWorld): void {
     const {name = ''} = tenant.ingress(host)?.metadata ?? {};
     await tenant.annotate(INGRESS, name, {[ENTRY_POINT]: 'by-hand'});
     const want = {state: 'Live', Routed: 'Paused', Ready: 'Paused', Reconciling: 'Paused'} as const;
-    const {status} = await tenant.becomes(host, want, ['Nameplate does not write the route']);
+    const {status} = await tenant.becomes(host, want, ['paused and does not write the route']);
     expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
     expect(tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT]).toBe('by-hand');
 

@@ -86,21 +86,6 @@ function rightsLeft(): Promise<string> {
   return world.api.kubectl('get', kinds, '-A', '-l', 'app.kubernetes.io/managed-by=nameplate-review', '-o', 'name');
 }
 
-/** Reinstalls the policies, and waits until the API server applies them. */
-async function install(...values: readonly string[]): Promise<void> {
-  await world.install(...LISTED, ...values);
-  const isAudit = values.includes(AUDIT[1]);
-  const [attack] = objectAttacks;
-  await until('the mode is in force', () =>
-    world
-      .act('tenant', 'create', {...attack?.object, metadata: {name: 'probe', namespace: TENANT}}, '--dry-run=server')
-      .then(
-        () => isAudit,
-        () => !isAudit,
-      ),
-  );
-}
-
 beforeAll(async () => {
   world = await startAdmissionWorld();
   const {api, act} = world;
@@ -126,7 +111,7 @@ describe.each([
 ])('with policies that $mode', ({values}) => {
   let review: Review & {readonly code: number};
   beforeAll(async () => {
-    await install(...values);
+    await world.install(...LISTED, ...values);
     review = await reviewed();
   });
 
