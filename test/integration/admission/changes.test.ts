@@ -4,7 +4,6 @@
  */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {until} from '../../cluster/wait.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import {type AdmissionWorld, startAdmissionWorld, type Who} from './admission-world.ts';
 import {allowedChanges, type ObjectChange, refusedChanges} from './changes.rows.ts';
@@ -166,17 +165,6 @@ describe('where classes and annotations are configured', () => {
     const classes = 'config.routing.ingressClassName=edge,admission.edgeClasses={second}';
     const annotations = 'admission.edgeAddresses.annotations=["lb\\\\.example/address"]';
     await world.install('--set', classes, '--set-json', annotations);
-    for (const object of [
-      manifest('Ingress', 'canary-class', {spec: ingressSpec('victim.example', 'second')}),
-      annotated('Service', 'lb.example/address', '192.0.2.80'),
-    ]) {
-      await until(`the policies apply to it: ${object.kind}`, () =>
-        tryOut(object).then(
-          () => false,
-          () => true,
-        ),
-      );
-    }
   });
 
   test.each(['traefik', 'edge', 'Edge', 'second'])('an Ingress whose annotation says %s is refused', async value => {
@@ -194,12 +182,7 @@ describe('where classes and annotations are configured', () => {
 test('in audit mode, everything passes, with a warning to the writer', async () => {
   await world.install('--set', 'admission.mode=audit');
   const steal = manifest('Ingress', 'audited', {});
-  await until('an Ingress of the edge passes', () =>
-    world.act('tenant', 'create', steal).then(
-      () => true,
-      () => false,
-    ),
-  );
+  await world.act('tenant', 'create', steal);
   // kubectl writes warnings to stderr; this flag makes it treat them as errors.
   const warned = world.kubectl('tenant', ['label', 'ingress', 'audited', 'team=mine', '--warnings-as-errors']);
   await expect(warned).rejects.toThrow('list it in spec.domains of a Project');
