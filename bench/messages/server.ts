@@ -22,12 +22,16 @@ import {createHandlers} from '../../src/messages/http/handlers.ts';
 import {startApiServer} from '../../src/messages/http/server.ts';
 import {requestMetrics, storeMetrics} from '../../src/messages/metrics.ts';
 import {holdLimits} from '../../src/messages/service.ts';
-import type {EngineThread} from '../../src/messages/store/dispatch/engine-thread.ts';
-import {openSqliteStore, SqliteStore, type SqliteStoreOptions} from '../../src/messages/store/dispatch/sqlite-store.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
 import type {SessionOptions} from '../../src/messages/store/postgres/session/session.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
-import type {BatchResult} from '../../src/messages/store/sqlite/operations.ts';
+import type {BatchResult} from '../../src/messages/store/sqlite/thread-messages.ts';
+import type {EngineThread} from '../../src/messages/store/sqlite-thread/engine-thread.ts';
+import {
+  openSqliteStore,
+  SqliteStore,
+  type SqliteStoreOptions,
+} from '../../src/messages/store/sqlite-thread/sqlite-store.ts';
 import type {AppendOutcome, MessageStore, StoreRules} from '../../src/messages/store/store.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
 import {ACCOUNTS, type Kind, keyOf, POSTGRES, type PostgresKind} from './kinds.ts';

@@ -2,7 +2,7 @@
 import {parentPort, workerData} from 'node:worker_threads';
 import type {Chunk} from '../../src/messages/store/queue/operations.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
-import type {EngineOptions} from '../../src/messages/store/sqlite/operations.ts';
+import type {EngineOptions} from '../../src/messages/store/sqlite/thread-messages.ts';
 
 const engine = new Engine(workerData as EngineOptions);
 parentPort?.on('message', ({operations, now}: Chunk) => {

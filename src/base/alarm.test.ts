@@ -1,6 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
+import {ManualClock} from '../../test/support/manual-clock.ts';
 import {Alarm} from './alarm.ts';
-import {ManualClock} from './manual-clock.ts';
 
 let clock: ManualClock;
 let rings: number[];

@@ -17,9 +17,9 @@ import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
 import {readCommandLine} from '../process/command-line.ts';
 import {handleDiagnostics} from '../process/diagnostics.ts';
-import {startOperationsServer} from '../process/http.ts';
 import {ConfigError, loadConfig} from '../process/load-config.ts';
 import {createLogger} from '../process/log.ts';
+import {startOperationsServer} from '../process/operations-server.ts';
 import {handleShutdown} from '../process/shutdown.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
+import {ManualClock} from '../../test/support/manual-clock.ts';
 import {API_VERSION} from '../api/names.ts';
-import {ManualClock} from '../base/manual-clock.ts';
 import {Store} from '../runtime/cache/store.ts';
 import {KeyAuthenticator} from './authenticator.ts';
 import {digestOf, mintKey} from './format.ts';

@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import type {HealthCheck} from '../process/http.ts';
+import type {HealthCheck} from '../process/operations-server.ts';
 import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
@@ -15,10 +15,10 @@ import {describeApi} from './http/openapi.ts';
 import {LIST_MAX} from './http/schemas.ts';
 import {startApiServer} from './http/server.ts';
 import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
-import {openSqliteStore} from './store/dispatch/sqlite-store.ts';
 import {PostgresStore} from './store/postgres/postgres-store.ts';
 import type {SessionOptions} from './store/postgres/session/session.ts';
 import {PROMISES} from './store/postgres/session/settings.ts';
+import {openSqliteStore} from './store/sqlite-thread/sqlite-store.ts';
 import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {

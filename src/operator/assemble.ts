@@ -17,14 +17,14 @@ import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
-import {checkPromises} from './promises.ts';
 import type {Operator} from './state/context.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {Removals} from './state/removals.ts';
-import {Reservations} from './state/reservations.ts';
+import {Reservations} from './state/slot-reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
+import {checkPromises} from './threat-model-checks.ts';
 
 const edges = {traefik, gateway} as const;
 

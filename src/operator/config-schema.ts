@@ -3,8 +3,8 @@
  * Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages use both.
  */
 import {choice, DAY_SECONDS, diagnostics, integer, object, type Schema, section} from '../base/config-schema.ts';
-import {checkOperatorConfig} from './check-config.ts';
 import {certificates} from './config-schema/certificates.ts';
+import {checkOperatorConfig} from './config-schema/contradictions.ts';
 import {controller} from './config-schema/controller.ts';
 import {dns} from './config-schema/dns.ts';
 import {probes, routing} from './config-schema/edge.ts';

@@ -11,12 +11,12 @@ import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.
 import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
-import {reconcileChallenge} from './approval/challenge.ts';
 import {reconcileDryRun} from './approval/dry-run.ts';
 import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
+import {reconcileChallenge} from './approval/stale-challenges.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
-import {reconcileOrders} from './issuance/reconcile.ts';
+import {reconcileOrders} from './issuance/place-orders.ts';
 import {accountId, hasPause, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
@@ -25,13 +25,13 @@ import {type CertificateRequest, type DomainClaim, type HeldHosts, type Project,
 import {listedHosts} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
-import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
 import type {Operator} from './state/context.ts';
-import {domainsOfProject, domainsOfService, projectsOfService} from './state/dependents.ts';
-import {planQueue} from './state/plan-queue.ts';
 import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
-import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep-released.ts';
-import {reconcileUnusedService} from './sweep-services.ts';
+import {reconcileReleasedClaim, reconcileRetainedSecret} from './sweep/released.ts';
+import {reconcileUnusedService} from './sweep/unused-service.ts';
+import {domainsOfProject, domainsOfService, projectsOfService} from './triggers/dependents.ts';
+import {planQueue} from './triggers/plan-queue.ts';
+import {mattersToRedirects, withRedirectsTo} from './triggers/redirects-to.ts';
 
 export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
   addProjectController(manager, operator);

@@ -1,6 +1,6 @@
 import {Registry} from 'prom-client';
 import {beforeEach, expect, test} from 'vitest';
-import {ManualClock} from '../base/manual-clock.ts';
+import {ManualClock} from '../../test/support/manual-clock.ts';
 import {Store} from '../runtime/cache/store.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {watchDomains} from './metrics.ts';

@@ -10,9 +10,9 @@ import {policyReason} from './advice.ts';
 import {type ApiAnswer, listAll} from './api.ts';
 import {type Desk, type Finding, type Judged, lastWriter, subjectOf, type Unjudged} from './finding.ts';
 import {METADATA_ONLY} from './kinds.ts';
-import {isByNameplate, isTrusted, type TrustedObjects} from './own.ts';
 import type {Policy, Rule} from './policies.ts';
 import {type DryRunVerdict, type PolicyRefusal, resendable, verdictOf} from './resend.ts';
+import {isByNameplate, isTrusted, type TrustedObjects} from './trusted-objects.ts';
 
 /** The user to impersonate, and the policies to check. */
 export interface DryRun {

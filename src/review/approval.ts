@@ -24,8 +24,8 @@ import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../r
 import {approvalReason, issuerAdvice, OTHER_GROUPS} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
 import {type Desk, type Finding, type Judged, lastWriter, type Reason, subjectOf, type Unjudged} from './finding.ts';
-import {isFromCertificate} from './own.ts';
 import {type CertificateSpec, nextRequest} from './signing-request.ts';
+import {isFromCertificate} from './trusted-objects.ts';
 
 export async function judgeByApprover(
   desk: Desk,

@@ -2,8 +2,8 @@
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {resourceName} from '../runtime/kube/object.ts';
 import type {ApiAnswer, Call} from './api.ts';
-import {SOLVER_LABEL} from './own.ts';
 import type {Policy} from './policies.ts';
+import {SOLVER_LABEL} from './trusted-objects.ts';
 
 interface GroupList {
   readonly groups: readonly {readonly name: string; readonly versions: readonly {readonly version: string}[]}[];

@@ -36,6 +36,9 @@ test.each([
   ['kube', 'cache'],
   ['kube', 'controller'],
   ['cache', 'controller'],
+  ['cache', 'apply'],
+  ['kube', 'apply'],
+  ['apply', 'controller'],
 ])('%s/ knows nothing of %s/', (lower, upper) => {
   expect(imports.filter(({from, to}) => from.startsWith(`${lower}/`) && to.startsWith(`${upper}/`))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {ManualClock} from '../base/manual-clock.ts';
+import {ManualClock} from '../../test/support/manual-clock.ts';
 import {firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
 
 const checks = {soonSeconds: 5, pendingMaxSeconds: 300, steadySeconds: 3600, inFlight: 8};

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {ManualClock} from '../../base/manual-clock.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {hedged} from './hedge.ts';
 
 describe('hedged', () => {

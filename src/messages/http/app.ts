@@ -4,7 +4,6 @@ import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
-import {UnreadAnswers} from '../access/unread-answers.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
 import {discardBody, readJsonBody} from './body.ts';
@@ -12,6 +11,7 @@ import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit} from './limits.ts';
 import {type KeyedOperation, OPERATIONS, type Operation} from './operations.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
+import {UnreadAnswers} from './unread-answers.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
 
 export interface RequestMetrics {

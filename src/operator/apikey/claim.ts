@@ -15,7 +15,7 @@ import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {SECRET} from '../model/kinds.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
-import {comesBefore, type Holder} from './holder.ts';
+import {comesBefore, type Holder} from './first-holder.ts';
 import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 export interface ClaimContext {

@@ -14,7 +14,7 @@ import {accountId} from '../model/account.ts';
 import {SECRET} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {claimUnrecorded, ignoreAlreadyExists} from './claim.ts';
-import type {Holder} from './holder.ts';
+import type {Holder} from './first-holder.ts';
 import {createdMs, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 /** How many APIKeys are recorded in parallel; each costs two requests. */

@@ -6,8 +6,8 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {conditionAfter} from '../model/failed-write.ts';
 import {SECRET} from '../model/kinds.ts';
+import {conditionAfter} from '../model/write-conditions.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import {
   buildSecret,

@@ -4,7 +4,7 @@ import type {APIKeyStatus} from '../../api/generated/apikey.ts';
 import {API_KEY, type APIKey} from '../../keys/apikey.ts';
 import {COMPLETE} from '../../keys/keyclaim.ts';
 import {endOf} from '../../keys/validity.ts';
-import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
+import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';

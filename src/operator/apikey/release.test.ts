@@ -1,8 +1,8 @@
 /** When the record of a key ends and is deleted, with caches that may lag behind the API server. */
 import {beforeEach, expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {COMPLETE, type KeyClaim} from '../../keys/keyclaim.ts';
 import {Store} from '../../runtime/cache/store.ts';

@@ -3,7 +3,7 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {digestOf, mintKey} from '../../keys/format.ts';
-import {comesBefore} from './holder.ts';
+import {comesBefore} from './first-holder.ts';
 import {buildSecret, type KeySecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
 import {keptMs} from './sweep.ts';
 

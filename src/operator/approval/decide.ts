@@ -9,7 +9,7 @@ import {issuerOf} from '../model/ca-account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../model/certificate-request.ts';
 import type {IssuerRef} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
-import {holderOf} from '../model/holder.ts';
+import {holderOf} from '../model/host-holder.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {Places} from '../state/places.ts';

@@ -1,6 +1,6 @@
 /** The writes to a namespace's record, by clients without an API server. */
 import {expect, test} from 'vitest';
-import {ManualClock} from '../../base/manual-clock.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DomainClaim, HeldHosts} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';

@@ -10,7 +10,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
-import {holderOf} from '../model/holder.ts';
+import {holderOf} from '../model/host-holder.ts';
 import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHosts} from '../model/kinds.ts';
 import type {ApiAccess, Context, Operator} from '../state/context.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';

@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import {Reservations} from '../state/reservations.ts';
+import {Reservations} from '../state/slot-reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {Slots} from './slots.ts';
 

@@ -2,12 +2,12 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {MAX_REDIRECTS, redirectEnd} from '../edge/redirect.ts';
 import {plansWithDomains} from '../model/account.ts';
 import type {Project} from '../model/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
-import {isOlder} from '../state/ages.ts';
+import {isOlder} from '../state/age-ranks.ts';
 import type {Operator} from '../state/context.ts';
+import {MAX_REDIRECTS, redirectEnd} from '../state/redirect-chain.ts';
 import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
 import type {DomainView} from './view.ts';

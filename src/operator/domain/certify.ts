@@ -1,7 +1,7 @@
 /** The certificate step: requests a certificate once everything before it is in place, and reports its progress. */
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {applyIfChanged} from '../../runtime/cache/apply.ts';
+import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import {
   assessCertificate,

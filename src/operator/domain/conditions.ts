@@ -7,7 +7,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/failed-write.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
 export type DomainConditionType =
   | 'Accepted'

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
 import type {Context} from '../state/context.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
 import {type Decided, Reporter} from './report.ts';

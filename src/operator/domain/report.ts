@@ -2,7 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {type Condition, findCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
-import {applyStatusIfChanged} from '../../runtime/cache/apply.ts';
+import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {DOMAIN} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';

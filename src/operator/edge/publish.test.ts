@@ -1,7 +1,7 @@
 /** One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API server. */
 import {beforeEach, expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
@@ -13,7 +13,7 @@ import {backendName, routeName} from '../model/derived-names.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {createStores} from '../state/stores.ts';
-import {reconcileUnusedService} from '../sweep-services.ts';
+import {reconcileUnusedService} from '../sweep/unused-service.ts';
 import {publishRoute} from './publish.ts';
 import {traefik} from './traefik.ts';
 

@@ -1,6 +1,6 @@
 /** Applies the route objects that the edge provider builds for one host, without interrupting traffic. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {applyIfChanged} from '../../runtime/cache/apply.ts';
+import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject, Verdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';

@@ -1,7 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/failed-write.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 

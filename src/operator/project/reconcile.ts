@@ -2,7 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {applyIfChanged, applyStatusIfChanged} from '../../runtime/cache/apply.ts';
+import {applyIfChanged, applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
@@ -19,9 +19,9 @@ import {
 import {accountOf} from '../model/account.ts';
 import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import {conditionAfter, lastCondition, PausedError} from '../model/failed-write.ts';
 import {type CachedProject, CERTIFICATE, PROJECT, type Project, SECRET} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
+import {conditionAfter, lastCondition, PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BEHIND_MS, isGone, readFresh} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';

@@ -6,7 +6,7 @@ import {Gauge, type Registry} from 'prom-client';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../model/account.ts';
-import {PausedError} from '../model/failed-write.ts';
+import {PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from './context.ts';
 import {INDEX, type Stores} from './stores.ts';
 

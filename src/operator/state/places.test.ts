@@ -1,6 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {nextRequest} from '../../review/signing-request.ts';
 import {Store} from '../../runtime/cache/store.ts';

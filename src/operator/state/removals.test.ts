@@ -1,8 +1,8 @@
 import pino from 'pino';
 import {Registry} from 'prom-client';
 import {beforeEach, expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {Removals} from './removals.ts';

@@ -3,7 +3,7 @@ import {runInNewContext} from 'node:vm';
 import {describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
-import {includes, withHash} from '../../runtime/cache/apply.ts';
+import {includes, withHash} from '../../runtime/apply/apply.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';

@@ -14,7 +14,7 @@ import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
-import {type Ages, agesOf} from './ages.ts';
+import {type Ages, agesOf} from './age-ranks.ts';
 import {
   judgedIssuer,
   slimCertificate,

@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {ManualClock} from '../../base/manual-clock.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {WorkQueue} from './queue.ts';
 
 let clock: ManualClock;

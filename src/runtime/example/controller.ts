@@ -1,5 +1,5 @@
 /** Keeps a ConfigMap `team` in each namespace that has the label `example.dev/team`. */
-import {applyIfChanged} from '../cache/apply.ts';
+import {applyIfChanged} from '../apply/apply.ts';
 import type {Manager} from '../controller/manager.ts';
 import {done} from '../controller/outcome.ts';
 import {type KubeObject, resourceType} from '../kube/object.ts';

@@ -1,7 +1,6 @@
 /** What the provider for Gateway API builds, on a real API server with the CRDs of the standard channel. */
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {ManualClock} from '../../../src/base/manual-clock.ts';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
 import {moving} from '../../../src/operator/edge/moving.ts';
 import {deleteRoutes, publishRoute} from '../../../src/operator/edge/publish.ts';
@@ -16,6 +15,7 @@ import {type KubeObject, keyOf, objectKey, type ResourceType} from '../../../src
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {listAll} from '../../support/kube.ts';
+import {ManualClock} from '../../support/manual-clock.ts';
 import {clientOf, edge, routeIn, routing, validObjects} from './valid.suite.ts';
 
 let api: ApiServer;

@@ -8,7 +8,7 @@ import type {RoutingConfig} from '../../../src/operator/model/config.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
 import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
-import {includes, withHash} from '../../../src/runtime/cache/apply.ts';
+import {includes, withHash} from '../../../src/runtime/apply/apply.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {objectKey} from '../../../src/runtime/kube/object.ts';

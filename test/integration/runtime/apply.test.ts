@@ -1,6 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
 import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
-import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/cache/apply.ts';
+import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/apply/apply.ts';
 import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';

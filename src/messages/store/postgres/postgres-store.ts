@@ -6,12 +6,12 @@ import {MessageIds} from '../message-id.ts';
 import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
-import {Channel, type ChannelOptions} from './channel.ts';
+import {spend} from './rate-usage.ts';
 import {get, list, readBacklog} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
-import {spend} from './usage.ts';
 import {writeBatch} from './write.ts';
+import {Channel, type ChannelOptions} from './write-connection.ts';
 
 export interface PostgresStoreOptions extends SubmissionLimits {
   readonly connection: SessionOptions;

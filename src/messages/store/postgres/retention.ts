@@ -3,9 +3,9 @@ import type {SweepOutcome} from '../queue/operations.ts';
 import type {RetentionOptions, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {LAPSE_ROWS, lapse} from './claim.ts';
+import {FORGET_USAGE} from './rate-usage.ts';
 import {LOCKS} from './session/schema.ts';
 import type {Row, Session} from './session/session.ts';
-import {FORGET_USAGE} from './usage.ts';
 import {NOW} from './write.ts';
 
 /** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */

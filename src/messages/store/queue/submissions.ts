@@ -1,6 +1,6 @@
 import {StoreError} from '../store.ts';
-import {Lanes} from './lanes.ts';
 import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
+import {Lanes} from './turns.ts';
 
 export interface SubmissionLimits {
   /** How many operations and bytes may be unanswered. */

@@ -7,10 +7,10 @@ import {type Append, prepareAppend} from './append.ts';
 import {Backlog} from './backlog.ts';
 import {failureOf} from './failure.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
-import type {BatchResult, EngineOptions, Failure} from './operations.ts';
 import {prepareReads, type Reads} from './read.ts';
 import {type Expired, prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';
+import type {BatchResult, EngineOptions, Failure} from './thread-messages.ts';
 import {Work} from './work.ts';
 
 interface Statements {

@@ -1,4 +1,4 @@
-import type {Failure} from './operations.ts';
+import type {Failure} from './thread-messages.ts';
 
 /** SQLite's primary result codes, the low byte of an extended one. https://sqlite.org/rescode.html */
 const SQLITE_FULL = 13;

@@ -3,7 +3,7 @@ import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads'
 import type {Chunk} from '../queue/operations.ts';
 import {Engine} from './engine.ts';
 import {gather} from './group-commit.ts';
-import type {EngineOptions, ThreadAnswer, ThreadRequest} from './operations.ts';
+import type {EngineOptions, ThreadAnswer, ThreadRequest} from './thread-messages.ts';
 
 if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;

@@ -1,14 +1,14 @@
 /** Deletes our own Services that no route uses: those of Projects that are gone, of former ports, and of hosts before 0.2. */
 
-import {LABEL} from '../api/names.ts';
-import type {Reconcile} from '../runtime/controller/controller.ts';
-import {after, done} from '../runtime/controller/outcome.ts';
-import {objectKey} from '../runtime/kube/object.ts';
-import {routeNameIn} from './model/derived-names.ts';
-import {SERVICE} from './model/kinds.ts';
-import type {Context, Operator} from './state/context.ts';
-import {BEHIND_MS} from './state/fresh.ts';
-import {INDEX} from './state/stores.ts';
+import {LABEL} from '../../api/names.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import {objectKey} from '../../runtime/kube/object.ts';
+import {routeNameIn} from '../model/derived-names.ts';
+import {SERVICE} from '../model/kinds.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {BEHIND_MS} from '../state/fresh.ts';
+import {INDEX} from '../state/stores.ts';
 
 /** In this time, every replica of the edge has the routes that no longer use a Service. */
 const UNUSED_MS = 60_000;

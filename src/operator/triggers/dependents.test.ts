@@ -6,8 +6,8 @@ import type {Manager} from '../../runtime/controller/manager.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
+import {createStores, type Stores} from '../state/stores.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
-import {createStores, type Stores} from './stores.ts';
 
 const config = parseConfig<OperatorConfig>(
   `

@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import type {OperatorConfig} from './model/config.ts';
 import type {Issuer} from './model/kinds.ts';
-import {configuredProblems, issuerProblems, tooOld} from './promises.ts';
 import {slimClusterIssuer} from './state/slim.ts';
+import {configuredProblems, issuerProblems, tooOld} from './threat-model-checks.ts';
 
 test.each([
   {version: 'v1.17.9', old: true},

@@ -4,7 +4,7 @@ import {connect, type Socket} from 'node:net';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterEach, describe, expect, test} from 'vitest';
-import {type OperationsServer, type OperationsServerOptions, startOperationsServer} from './http.ts';
+import {type OperationsServer, type OperationsServerOptions, startOperationsServer} from './operations-server.ts';
 
 const servers: OperationsServer[] = [];
 const held: Socket[] = [];

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {ApiError, TransportError} from '../../runtime/kube/errors.ts';
-import {conditionAfter, PausedError} from './failed-write.ts';
+import {conditionAfter, PausedError} from './write-conditions.ts';
 
 const error = (status: number) => new ApiError('PATCH /x', status, {message: 'no'});
 const timeout = new TransportError('PATCH /x', new Error('no answer within 15000 ms'));

@@ -1,7 +1,7 @@
 import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
 import type {Chunk} from '../queue/operations.ts';
-import type {BatchResult, EngineOptions, ThreadRequest} from '../sqlite/operations.ts';
+import type {BatchResult, EngineOptions, ThreadRequest} from '../sqlite/thread-messages.ts';
 
 /** An engine on another thread, so that a slow commit does not block the service. */
 export interface EngineThread {

@@ -3,8 +3,8 @@ import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../model/account.ts';
 import type {Domain, Project} from '../model/kinds.ts';
-import {agesOf} from './ages.ts';
-import {accountIn, INDEX, type Stores} from './stores.ts';
+import {agesOf} from '../state/age-ranks.ts';
+import {accountIn, INDEX, type Stores} from '../state/stores.ts';
 
 type Limited = Domain | Project;
 

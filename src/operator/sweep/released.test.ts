@@ -1,13 +1,13 @@
 /** When the claim of a released host is deleted. */
 import {expect, test} from 'vitest';
-import {timestamp} from '../api/conditions.ts';
-import {API_VERSION} from '../api/names.ts';
-import {ManualClock} from '../base/manual-clock.ts';
-import {Store} from '../runtime/cache/store.ts';
-import {after, done} from '../runtime/controller/outcome.ts';
-import type {DomainClaim} from './model/kinds.ts';
-import type {Operator} from './state/context.ts';
-import {reconcileReleasedClaim} from './sweep-released.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {timestamp} from '../../api/conditions.ts';
+import {API_VERSION} from '../../api/names.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import type {DomainClaim} from '../model/kinds.ts';
+import type {Operator} from '../state/context.ts';
+import {reconcileReleasedClaim} from './released.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const MINUTE_MS = 60_000;

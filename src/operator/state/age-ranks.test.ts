@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
-import {Ages, isOlder} from './ages.ts';
+import {Ages, isOlder} from './age-ranks.ts';
 
 function object(name: string, second: number, namespace = 'ns') {
   const creationTimestamp = new Date(Date.UTC(2026, 10, 21) + second * 1000).toISOString();

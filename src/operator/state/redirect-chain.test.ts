@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {Accepted} from '../domain/conditions.ts';
-import {followRedirects, type Hop, MAX_REDIRECTS} from './redirect.ts';
+import {followRedirects, type Hop, MAX_REDIRECTS} from './redirect-chain.ts';
 
 /** "a>b c": a redirects to b, c serves. */
 function chain(text: string): {start: Hop; hop: (host: string) => Hop | undefined} {

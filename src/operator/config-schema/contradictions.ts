@@ -6,7 +6,7 @@ import type {
   OperatorDnsConfig,
   PlatformConfig,
   RoutingConfig,
-} from './model/config.ts';
+} from '../model/config.ts';
 
 /** A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file. */
 interface ConfigProblem {

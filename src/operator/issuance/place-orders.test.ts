@@ -2,7 +2,7 @@
 import {pino} from 'pino';
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
-import {ManualClock} from '../../base/manual-clock.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -11,9 +11,9 @@ import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderSchedule} from '../state/order-schedule.ts';
-import {Reservations} from '../state/reservations.ts';
+import {Reservations} from '../state/slot-reservations.ts';
 import {INDEX} from '../state/stores.ts';
-import {reconcileOrders} from './reconcile.ts';
+import {reconcileOrders} from './place-orders.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 const ACCOUNT = 'ClusterIssuer/ca';

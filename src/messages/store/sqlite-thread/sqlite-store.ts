@@ -6,7 +6,7 @@ import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
 import type {OperationKind, Operations} from '../queue/operations.ts';
 import {type SubmissionLimits, Submissions} from '../queue/submissions.ts';
-import type {BatchResult, EngineOptions, Failure} from '../sqlite/operations.ts';
+import type {BatchResult, EngineOptions, Failure} from '../sqlite/thread-messages.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation} from '../store.ts';
 import {type EngineThread, startEngineThread} from './engine-thread.ts';
 

@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../api/names.ts';
 import {routeName} from '../operator/model/derived-names.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {isTrusted, SOLVER_LABEL} from './own.ts';
+import {isTrusted, SOLVER_LABEL} from './trusted-objects.ts';
 
 const HOST = 'shop.example.com';
 const NAME = routeName('a', HOST);

@@ -1,14 +1,14 @@
 /** Deletes what outlives a Domain: its TLS Secret (re-adding the host needs no new certificate) and its released claim. */
-import {timestamp} from '../api/conditions.ts';
-import {ANNOTATION, LABEL} from '../api/names.ts';
-import type {Reconcile} from '../runtime/controller/controller.ts';
-import {after, done} from '../runtime/controller/outcome.ts';
-import {type DeepReadonly, type KubeObject, objectKey} from '../runtime/kube/object.ts';
-import {lastOrderMs, rememberMs} from './issuance/order-history.ts';
-import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './model/kinds.ts';
-import type {ApiAccess, Operator} from './state/context.ts';
-import {BEHIND_MS, isGone} from './state/fresh.ts';
-import {domainKeyOf, inNamespace, type Stores} from './state/stores.ts';
+import {timestamp} from '../../api/conditions.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
+import {lastOrderMs, rememberMs} from '../issuance/order-history.ts';
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from '../model/kinds.ts';
+import type {ApiAccess, Operator} from '../state/context.ts';
+import {BEHIND_MS, isGone} from '../state/fresh.ts';
+import {domainKeyOf, inNamespace, type Stores} from '../state/stores.ts';
 
 /** Keys are those of the TLS Secrets with our label. */
 export function reconcileRetainedSecret({stores, config, clock}: Operator): Reconcile {

@@ -4,7 +4,7 @@
  * that are refused for another reason are requeued when that reason changes.
  */
 import {keyOf} from '../../runtime/kube/object.ts';
-import {INDEX, type Stores} from './stores.ts';
+import {INDEX, type Stores} from '../state/stores.ts';
 
 type Sources = Pick<Stores, 'projects' | 'domains'>;
 

@@ -1,13 +1,13 @@
 /** Which Domains a change to a host affects, because their redirects pass through it. */
 import {isDeepStrictEqual} from 'node:util';
-import {findCondition} from '../api/conditions.ts';
-import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
-import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
-import {REDIRECT_REASONS} from './domain/conditions.ts';
-import {MAX_REDIRECTS} from './edge/redirect.ts';
-import type {Domain} from './model/kinds.ts';
-import {isManaged} from './model/project-hosts.ts';
-import {INDEX} from './state/stores.ts';
+import {findCondition} from '../../api/conditions.ts';
+import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {REDIRECT_REASONS} from '../domain/conditions.ts';
+import type {Domain} from '../model/kinds.ts';
+import {isManaged} from '../model/project-hosts.ts';
+import {MAX_REDIRECTS} from '../state/redirect-chain.ts';
+import {INDEX} from '../state/stores.ts';
 
 /**
  * The hosts, and those whose redirects point to them through at most as many hosts as a chain may have. A Domain that

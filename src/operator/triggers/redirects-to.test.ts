@@ -1,9 +1,9 @@
 import {describe, expect, test} from 'vitest';
-import type {Condition} from '../api/conditions.ts';
-import {Store} from '../runtime/cache/store.ts';
-import type {Domain} from './model/kinds.ts';
+import type {Condition} from '../../api/conditions.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {Domain} from '../model/kinds.ts';
+import {INDEX} from '../state/stores.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
-import {INDEX} from './state/stores.ts';
 
 interface Made {
   readonly host: string;

@@ -2,7 +2,7 @@
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from './context.ts';
 
 /** A host as the chain sees it; `to` is set when it redirects in turn. */
 export interface Hop {

@@ -4,8 +4,8 @@ import {Store} from '../../runtime/cache/store.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
 import type {Domain} from '../model/kinds.ts';
+import {INDEX} from '../state/stores.ts';
 import {planQueue} from './plan-queue.ts';
-import {INDEX} from './stores.ts';
 
 const onHandlerError = (error: unknown) => {
   throw error;

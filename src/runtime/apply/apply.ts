@@ -1,5 +1,6 @@
 import {createHash} from 'node:crypto';
 import {isDeepStrictEqual} from 'node:util';
+import type {ReadonlyStore} from '../cache/store.ts';
 import type {CallOptions, KubeClient} from '../kube/client.ts';
 import {isAlreadyExists} from '../kube/errors.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type ResourceType,
 } from '../kube/object.ts';
 import {mergePatch, withoutNulls} from './merge-patch.ts';
-import type {ReadonlyStore} from './store.ts';
 
 export interface ApplyOptions extends CallOptions {
   /** The annotation for the hash of what was last applied. */

@@ -3,7 +3,7 @@
  * stands without the write. Others than refusals, outages, and pauses are thrown.
  */
 import {assessCertificate, certifiedBy} from '../issuance/certificate.ts';
-import {conditionAfter, lastCondition} from '../model/failed-write.ts';
+import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
 import type {CertificateResult} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
