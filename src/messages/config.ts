@@ -1,5 +1,5 @@
 /** Configuration of the messages API, with every default applied. Schema and defaults: config-schema.ts. */
-import type {DiagnosticsConfig} from '../base/config-schema.ts';
+import type {DiagnosticsConfig} from '../base/diagnostics-config.ts';
 import type {RateLimits} from './access/limiter.ts';
 import type {ServerConfig} from './http/server.ts';
 import type {TlsMode} from './store/postgres/session/connection.ts';

@@ -22,7 +22,7 @@ import {OrderSchedule} from './state/order-schedule.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {Removals} from './state/removals.ts';
-import {Reservations} from './state/slot-reservations.ts';
+import {SlotReservations} from './state/slot-reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
 import {checkPromises} from './threat-model-checks.ts';
 
@@ -79,7 +79,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     scheduler,
     prober,
     orderSchedule: new OrderSchedule(),
-    reservations: new Reservations(),
+    reservations: new SlotReservations(),
     removals,
     edge,
     events: manager.events,

@@ -4,11 +4,12 @@ import {isPublicSuffix} from '../names/hosts.ts';
 import {isWithin, parentOf, selfAndAncestors} from '../names/wire-names.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport} from '../wire/transport.ts';
+import type {Authority, NameServer} from './authority.ts';
 import {type Directory, type SilentServer, serverLabel, type ZoneFinding} from './directory.ts';
 import {hedged} from './hedge.ts';
 import {candidatesOf, HEDGE_MS, queryAny} from './query-any.ts';
 import {interpretReply, isMisdelegation, type NoAnswer, noAnswerWithoutAddress} from './reply.ts';
-import type {Authority, NameServer, Session} from './session.ts';
+import type {Session} from './session.ts';
 
 /** Bounds of what a stranger's zone can make us do. */
 const MAX_SERVERS = 8;

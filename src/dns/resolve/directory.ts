@@ -1,8 +1,9 @@
 import type {Endpoint} from '../wire/addresses.ts';
 import {formatEndpoint} from '../wire/addresses.ts';
 import type {DnsTransport} from '../wire/transport.ts';
+import type {Authority} from './authority.ts';
 import type {NoAnswer} from './reply.ts';
-import type {Authority, Session} from './session.ts';
+import type {Session} from './session.ts';
 
 export interface SilentServer {
   /** Name and address. */

@@ -1,9 +1,10 @@
 import {isWithin} from '../names/wire-names.ts';
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType, ResourceRecord} from '../wire/codec.ts';
+import type {Authority, NameServer} from './authority.ts';
 import {serverLabel} from './directory.ts';
 import {type InterpretedReply, interpretReply, type NoAnswer, negativeTtl, noAnswerWithoutAddress} from './reply.ts';
-import type {Authority, NameServer, Session} from './session.ts';
+import type {Session} from './session.ts';
 
 /** The most names in a chain of CNAME records. */
 export const MAX_HOPS = 8;

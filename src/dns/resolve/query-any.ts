@@ -1,9 +1,10 @@
 import type {Clock} from '../../base/clock.ts';
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType} from '../wire/codec.ts';
+import type {Authority, NameServer} from './authority.ts';
 import {hedged} from './hedge.ts';
 import {type InterpretedReply, interpretReply} from './reply.ts';
-import type {Authority, NameServer, Session} from './session.ts';
+import type {Session} from './session.ts';
 
 const MAX_ATTEMPTS = 6;
 /** If a server does not answer within this time, it may be dead, and we query the next one too. */

@@ -1,6 +1,6 @@
 import type {Message} from '../wire/codec.ts';
 import type {QueryFailure, Reply} from '../wire/transport.ts';
-import type {Authority, NameServer} from './session.ts';
+import type {Authority, NameServer} from './authority.ts';
 
 /**
  * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `bogus`: a validating

@@ -1,5 +1,5 @@
 import {parseEndpoint} from '../wire/addresses.ts';
-import type {NameServer} from './session.ts';
+import type {NameServer} from './authority.ts';
 
 /** IANA root hints, https://www.internic.net/domain/named.root */
 const HINTS = `

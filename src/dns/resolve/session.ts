@@ -1,21 +1,8 @@
+/** What one verdict may query, and what its queries have shown so far. */
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType} from '../wire/codec.ts';
 import type {DnsTransport, Reply} from '../wire/transport.ts';
-
-/** A set of servers that answer for a name: those of its zone, or recursives, which answer for all names. */
-export interface Authority {
-  /** The zone's own name; `.` for recursives. */
-  readonly zone: string;
-  readonly servers: readonly NameServer[];
-  readonly recursive: boolean;
-}
-
-export interface NameServer {
-  readonly name: string;
-  readonly endpoints: readonly Endpoint[];
-  /** It has no endpoints because no server answered for its name: it may have addresses. */
-  readonly unresolved?: true;
-}
+import type {Authority} from './authority.ts';
 
 export interface SessionOptions {
   readonly transport: DnsTransport;

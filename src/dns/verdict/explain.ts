@@ -141,8 +141,8 @@ export function mismatchAtApex(given: Case, {answer, foreign}: Extract<Classific
       ? ` (The target itself has no address: inform the platform team.)`
       : '';
   return (
-    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, which is not an address of ${question.target}.${nowhere} ` +
-    `Replace it with ${wanted(given)}.`
+    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, but ${question.target} has other addresses.${nowhere} ` +
+    `Delete these records and create ${wanted(given)}.`
   );
 }
 
@@ -186,7 +186,7 @@ function deletion(classification: Classification): string {
 export function propagating(given: Case, right: readonly Classification[], wrong: readonly Classification[]): string {
   const answers = wrong.map(({answer}) => answer);
   return (
-    `The correct record is at ${serversOf(right.map(({answer}) => answer))}, but the answer at ` +
+    `The correct record is at ${serversOf(right.map(({answer}) => answer))}, but not yet everywhere: the answer from ` +
     `${serversOf(answers)} is still ${describeAnswers(answers)}. ` +
     `${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
   );
@@ -194,7 +194,7 @@ export function propagating(given: Case, right: readonly Classification[], wrong
 
 function describeAnswers(answers: readonly ServerRecords[]): string {
   const records = answers.flatMap(answer => answer.records.map(formatRecord));
-  return records.length > 0 ? list(records) : 'that there is no record';
+  return records.length > 0 ? list(records) : 'no record';
 }
 
 export function unsettled({question}: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {

@@ -6,7 +6,7 @@ export type Scope = (typeof SCOPES)[number];
 /** The holder of a valid key. Everything that is stored or looked up is scoped to `account`. */
 export interface Principal {
   /**
-   * * The account of the key's namespace: the platform's label, or else the namespace's UID, so that a recreated
+   * The account of the key's namespace: the platform's label, or else the namespace's UID, so that a recreated
    * namespace inherits nothing.
    */
   readonly account: string;

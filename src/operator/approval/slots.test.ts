@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import {Reservations} from '../state/slot-reservations.ts';
+import {SlotReservations} from '../state/slot-reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {Slots} from './slots.ts';
 
@@ -21,7 +21,7 @@ interface World {
   readonly approved?: readonly string[];
 }
 
-function slots({challenges = [], approved = []}: World = {}, reservations = new Reservations()): Slots {
+function slots({challenges = [], approved = []}: World = {}, reservations = new SlotReservations()): Slots {
   const requests = approved.map(reason => ({
     metadata: {namespace: 'a'},
     spec: {request: ''},
@@ -77,7 +77,7 @@ test('a request for a host takes a slot; one for Services or from the platform t
 });
 
 test('a request that is being approved has its slot, until it is known that it was not approved', async () => {
-  const reservations = new Reservations();
+  const reservations = new SlotReservations();
   for (const request of waiting) reservations.add('a', request);
   expect(taken(slots({}, reservations), 'a', 100)).toBe(8);
   const [one, two] = waiting as [CertificateRequest, CertificateRequest];

@@ -9,7 +9,7 @@ import {publishedRoute} from '../edge/route-objects.ts';
 import {type Account, accountOf} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
-import {type Holder, holderOf} from '../model/host-holder.ts';
+import {type HostHolder, holderOf} from '../model/host-holder.ts';
 import type {Certificate, Domain, DomainClaim, Project} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {DomainConditionType} from './conditions.ts';
@@ -26,7 +26,7 @@ export interface DomainView {
   /** The last DNS check; undefined before the first. */
   readonly check: DnsCheck | undefined;
   readonly claim: DeepReadonly<DomainClaim> | undefined;
-  readonly holder: Holder;
+  readonly holder: HostHolder;
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;

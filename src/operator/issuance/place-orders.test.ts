@@ -11,7 +11,7 @@ import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderSchedule} from '../state/order-schedule.ts';
-import {Reservations} from '../state/slot-reservations.ts';
+import {SlotReservations} from '../state/slot-reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {reconcileOrders} from './place-orders.ts';
 
@@ -81,7 +81,7 @@ beforeEach(() => {
   };
   const logger = pino({level: 'silent'});
   const orderSchedule = new OrderSchedule();
-  const reservations = new Reservations();
+  const reservations = new SlotReservations();
   const run = reconcileOrders({
     stores,
     clock,

@@ -4,7 +4,7 @@
  * The file is YAML; `config-schema.ts` holds its JSON schema with the defaults and the description of every option,
  * and the chart's values are generated from that schema. Names end in their unit (`Seconds`, `Ms`).
  */
-import type {DiagnosticsConfig} from '../../base/config-schema.ts';
+import type {DiagnosticsConfig} from '../../base/diagnostics-config.ts';
 import type {DnsConfig} from '../../dns/dns.ts';
 
 export interface OperatorConfig {

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
-import {Ages, isOlder} from './age-ranks.ts';
+import {AgeRanks, isOlder} from './age-ranks.ts';
 
 function object(name: string, second: number, namespace = 'ns') {
   const creationTimestamp = new Date(Date.UTC(2026, 10, 21) + second * 1000).toISOString();
@@ -13,7 +13,7 @@ function shuffled(count: number) {
 }
 
 test('counts older objects, and the name decides between objects of the same second', () => {
-  const ages = new Ages();
+  const ages = new AgeRanks();
   const all = shuffled(1000);
   for (const each of all) ages.add(each);
   for (const each of all.slice(0, 50)) {
@@ -22,7 +22,7 @@ test('counts older objects, and the name decides between objects of the same sec
 });
 
 test('forgets removed objects, and separates namespaces', () => {
-  const ages = new Ages();
+  const ages = new AgeRanks();
   const all = shuffled(100);
   for (const each of all) ages.add(each);
   const newest = object('z', 1000, 'other');
@@ -35,7 +35,7 @@ test('forgets removed objects, and separates namespaces', () => {
 });
 
 test('finds the oldest of several namespaces together', () => {
-  const ages = new Ages();
+  const ages = new AgeRanks();
   const all = [...shuffled(100), object('z', 5, 'other'), object('y', 1000, 'third')];
   for (const each of all) ages.add(each);
   expect(ages.count(['ns', 'other', 'none'])).toBe(101);

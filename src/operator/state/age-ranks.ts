@@ -5,7 +5,7 @@
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 
-export class Ages {
+export class AgeRanks {
   readonly #byNamespace = new Map<string, SortedAges>();
 
   add(object: DeepReadonly<KubeObject>): void {
@@ -45,8 +45,8 @@ export class Ages {
 export function agesOf<T extends KubeObject>(
   store: ReadonlyStore<T>,
   isMeant: (object: DeepReadonly<T>) => boolean = () => true,
-): Ages {
-  const ages = new Ages();
+): AgeRanks {
+  const ages = new AgeRanks();
   store.subscribe(({type, object, old}) => {
     const was = type === 'deleted' || (old !== undefined && isMeant(old));
     const is = type !== 'deleted' && isMeant(object);

@@ -10,7 +10,7 @@ import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Places} from './places.ts';
 import type {Removals} from './removals.ts';
-import type {Reservations} from './slot-reservations.ts';
+import type {SlotReservations} from './slot-reservations.ts';
 import type {Stores} from './stores.ts';
 
 /** What every reconcile of the operator needs. */
@@ -22,7 +22,7 @@ export interface Operator {
   readonly scheduler: DnsScheduler;
   readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
-  readonly reservations: Reservations;
+  readonly reservations: SlotReservations;
   readonly removals: Removals;
   readonly edge: EdgeProvider;
   readonly events: EventRecorder;

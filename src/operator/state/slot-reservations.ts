@@ -1,10 +1,11 @@
+/** The places in an account's limit of open requests that no cache shows yet. */
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {isDecided} from '../model/certificate-request.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 
 /** Slots of requests that are being approved: the cache shows an approval only a moment after the write. */
-export class Reservations {
+export class SlotReservations {
   /** By "namespace/name". */
   readonly #held = new Map<string, {readonly uid: string | undefined; readonly account: string}>();
 

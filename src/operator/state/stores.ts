@@ -14,7 +14,7 @@ import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
-import {type Ages, agesOf} from './age-ranks.ts';
+import {type AgeRanks, agesOf} from './age-ranks.ts';
 import {
   judgedIssuer,
   slimCertificate,
@@ -33,10 +33,10 @@ import {
 export interface Stores {
   readonly projects: ReadonlyStore<kinds.CachedProject>;
   /** The Projects of each namespace by age. */
-  readonly projectAges: Pick<Ages, 'count' | 'oldest'>;
+  readonly projectAges: Pick<AgeRanks, 'count' | 'oldest'>;
   readonly domains: ReadonlyStore<kinds.Domain>;
   /** The Domains of each namespace by age. */
-  readonly domainAges: Pick<Ages, 'countOlder'>;
+  readonly domainAges: Pick<AgeRanks, 'countOlder'>;
   /** Keyed by host. */
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
   /** One per namespace, for the admission policy on challenges. */

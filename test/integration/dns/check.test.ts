@@ -40,7 +40,7 @@ describe('nameplate check', () => {
   test('cannot tell while servers disagree', async () => {
     const {code, stdout} = await ask('shop.half.com');
     expect(stdout).toContain('d.ns-np.net (20.4.0.1)');
-    expect(stdout).toContain('is still that there is no record');
+    expect(stdout).toContain('is still no record');
     expect(code).toBe(3);
   });
 

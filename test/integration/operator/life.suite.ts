@@ -40,7 +40,7 @@ const dnsRows: readonly DnsRow[] = [
       const target = domain.status?.dns?.required?.[0]?.value ?? '';
       await tenant.world.dns.set(host, 'CNAME', [target], 'one');
     },
-    says: ['is still that there is no record'],
+    says: ['is still no record'],
   },
   {
     reason: 'ProofMissing',

@@ -6,12 +6,12 @@ import {MessageIds} from '../message-id.ts';
 import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
+import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
 import {get, list, readBacklog} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
 import {writeBatch} from './write.ts';
-import {Channel, type ChannelOptions} from './write-connection.ts';
 
 export interface PostgresStoreOptions extends SubmissionLimits {
   readonly connection: SessionOptions;
@@ -34,9 +34,9 @@ const STALLED_MS = 5000;
 /** Connects in the background, and again whenever that is necessary: `state` says whether it can be used. */
 export class PostgresStore implements MessageStore {
   readonly #options: PostgresStoreOptions;
-  readonly #writers: readonly Channel[];
-  readonly #readers: readonly Channel[];
-  readonly #keeper: Channel;
+  readonly #writers: readonly BatchingConnection[];
+  readonly #readers: readonly BatchingConnection[];
+  readonly #keeper: BatchingConnection;
   readonly #closing = new AbortController();
   readonly #sweeping: Promise<void>;
   #countsBacklogAtMs = 0;
@@ -44,8 +44,8 @@ export class PostgresStore implements MessageStore {
   constructor(options: PostgresStoreOptions) {
     const {rules, writers, maxWaiting, maxWaitingBytes} = options;
     this.#options = options;
-    const channel = (perform: ChannelOptions['perform'], writes: boolean) =>
-      new Channel({
+    const channel = (perform: BatchingConnectionOptions['perform'], writes: boolean) =>
+      new BatchingConnection({
         ...options,
         maxWaiting: Math.ceil(maxWaiting / writers),
         maxWaitingBytes: Math.ceil(maxWaitingBytes / writers),
@@ -79,14 +79,14 @@ export class PostgresStore implements MessageStore {
 
   /** Operations that wait for the server. */
   get waiting(): number {
-    return this.#channels.reduce((sum, {waiting}) => sum + waiting, 0);
+    return this.#connections.reduce((sum, {waiting}) => sum + waiting, 0);
   }
 
   state(): StoreHealth {
     if (this.#closing.signal.aborted) return {kind: 'down', problem: 'the store is closed'};
-    const problem = this.#channels.map(channel => channel.problem).find(each => each !== undefined);
+    const problem = this.#connections.map(channel => channel.problem).find(each => each !== undefined);
     if (problem !== undefined) return {kind: 'down', problem};
-    const silentMs = Math.max(...this.#channels.map(channel => channel.silentMs));
+    const silentMs = Math.max(...this.#connections.map(channel => channel.silentMs));
     if (silentMs > STALLED_MS) {
       return {kind: 'down', problem: `no answer to a commit for ${Math.round(silentMs / 1000)} s`};
     }
@@ -98,22 +98,22 @@ export class PostgresStore implements MessageStore {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     await this.#sweeping;
-    await Promise.all(this.#channels.map(channel => channel.close()));
+    await Promise.all(this.#connections.map(channel => channel.close()));
   }
 
-  get #channels(): readonly Channel[] {
+  get #connections(): readonly BatchingConnection[] {
     return [...this.#writers, ...this.#readers, this.#keeper];
   }
 
-  #writer({account}: {readonly account: string}): Channel {
+  #writer({account}: {readonly account: string}): BatchingConnection {
     return this.#of(this.#writers, account);
   }
 
-  #reader({account}: {readonly account: string}): Channel {
+  #reader({account}: {readonly account: string}): BatchingConnection {
     return this.#of(this.#readers, account);
   }
 
-  #of(channels: readonly Channel[], account: string): Channel {
+  #of(channels: readonly BatchingConnection[], account: string): BatchingConnection {
     const channel = channels[Number.parseInt(hash('sha1', account).slice(0, 8), 16) % channels.length];
     if (channel === undefined || this.#closing.signal.aborted) throw new StoreError('down', 'the store is closed');
     return channel;

@@ -1,3 +1,4 @@
+/** What the pods together have let each account use of its rate limits. */
 import type {Usage, Usages} from '../store.ts';
 import type {Session} from './session/session.ts';
 

@@ -1,6 +1,6 @@
 import {StoreError} from '../store.ts';
 import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
-import {Lanes} from './turns.ts';
+import {Turns} from './turns.ts';
 
 export interface SubmissionLimits {
   /** How many operations and bytes may be unanswered. */
@@ -41,7 +41,7 @@ const ENGINE_BYTES = 8 << 20;
 export class Submissions {
   readonly #options: SubmissionOptions;
   /** Not at the engine yet. */
-  readonly #lanes = new Lanes<Submission>();
+  readonly #lanes = new Turns<Submission>();
   /** At the engine. */
   #sent: Submission[] = [];
   #sentRows = 0;

@@ -1,3 +1,5 @@
+/** Takes waiting items of many owners in turn. */
+
 /** Read items are dropped in batches of this size, because dropping each one would move all others. */
 const COMPACT_AT = 1024;
 
@@ -8,7 +10,7 @@ interface Lane<T> {
 }
 
 /** One lane of waiting items per owner. Owners are served in turn, one item each; each lane is first in, first out. */
-export class Lanes<T> {
+export class Turns<T> {
   /** In the order in which they are served. None is empty. */
   readonly #lanes = new Map<string, Lane<T>>();
   #length = 0;

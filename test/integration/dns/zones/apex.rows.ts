@@ -97,7 +97,10 @@ export const apexRows: readonly ZoneRow[] = [
     case: 'an apex at another address',
     zone: {at: ALL, records: `@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['HOST. A 192.0.2.99, which is not an address of acct.edge-np.net', 'Replace it with an ALIAS record'],
+    says: [
+      'HOST. A 192.0.2.99, but acct.edge-np.net has other addresses',
+      'Delete these records and create an ALIAS record',
+    ],
   }),
   apex({
     case: 'an apex with a foreign A next to a correct one',

@@ -72,7 +72,7 @@ export const serverRows: readonly ZoneRow[] = [
     case: 'one server that has no record yet',
     zone: {at: ALL, records: CNAME, instead: {d: ''}},
     want: {reason: 'Propagating', agreed: false},
-    says: ['d.ns-np.net (20.4.0.1)', 'is still that there is no record'],
+    says: ['d.ns-np.net (20.4.0.1)', 'is still no record'],
   },
   {
     case: 'one server that has another type only',

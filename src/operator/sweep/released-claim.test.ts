@@ -7,7 +7,7 @@ import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DomainClaim} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import {reconcileReleasedClaim} from './released.ts';
+import {reconcileReleasedClaim} from './released-claim.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const MINUTE_MS = 60_000;

@@ -7,7 +7,7 @@ import {StoreError} from '../store.ts';
 import {refused} from './session/failure.ts';
 import type {Session} from './session/session.ts';
 
-export interface ChannelOptions extends SubmissionLimits {
+export interface BatchingConnectionOptions extends SubmissionLimits {
   /** Calls `note` with what it is waiting for. */
   readonly open: (signal: AbortSignal, note: (waiting: string) => void) => Promise<Session>;
   /** One batch; values in its order. */
@@ -23,11 +23,11 @@ const BATCH_BYTES = 4 << 20;
 const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 5000, factor: 2, jitter: 0.5};
 
 /**
- * One connection at a time, and the operations that wait for it. What arrives while a batch is being committed forms
+ * A connection to PostgreSQL, and the operations that wait for it. What arrives while a batch is being committed forms
  * the next one; on an idle connection, the first operation is sent without waiting for others.
  */
-export class Channel {
-  readonly #options: ChannelOptions;
+export class BatchingConnection {
+  readonly #options: BatchingConnectionOptions;
   readonly #submissions: Submissions;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
@@ -37,7 +37,7 @@ export class Channel {
   /** The last append found no room on the server. */
   #full = false;
 
-  constructor(options: ChannelOptions) {
+  constructor(options: BatchingConnectionOptions) {
     this.#options = options;
     this.#submissions = new Submissions({
       ...options,

@@ -1,11 +1,10 @@
-/** Deletes what outlives a Domain: its TLS Secret (re-adding the host needs no new certificate) and its released claim. */
+/** Deletes the TLS Secret of a Domain or Project that is gone. It is kept for a while, so that a host that returns needs no new certificate. */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import {lastOrderMs, rememberMs} from '../issuance/order-history.ts';
-import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from '../model/kinds.ts';
+import {DOMAIN, PROJECT, SECRET} from '../model/kinds.ts';
 import type {ApiAccess, Operator} from '../state/context.ts';
 import {BEHIND_MS, isGone} from '../state/fresh.ts';
 import {domainKeyOf, inNamespace, type Stores} from '../state/stores.ts';
@@ -57,29 +56,4 @@ async function isLeft(api: ApiAccess, secret: DeepReadonly<KubeObject>): Promise
   if (project !== undefined) return isGone(api, PROJECT, inNamespace(secret, project));
   const [domainKey] = domainKeyOf(secret) ?? [];
   return domainKey !== undefined && isGone(api, DOMAIN, domainKey);
-}
-
-/**
- * In this time, what was approved for a released host is withdrawn. A claim that records nothing else is not needed any
- * longer: a tenant whose zone proves every name could otherwise leave a hundred thousand of them in a day.
- */
-const WITHDRAWN_MS = 600_000;
-
-/** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
-export function reconcileReleasedClaim({stores, config, clock}: Operator): Reconcile {
-  return async (host, {client, signal}) => {
-    const claim = stores.claims.get(host);
-    if (!claim?.spec.releasedAt || claim.metadata.deletionTimestamp) return done();
-    const {releasedAt, failures = []} = claim.spec;
-    const lastMs = lastOrderMs(claim);
-    const lingerMs = config.claims.lingerSeconds * 1000;
-    const isNeeded = failures.length > 0 || lastMs !== undefined;
-    const lingersUntilMs = Date.parse(releasedAt) + (isNeeded ? lingerMs : Math.min(lingerMs, WITHDRAWN_MS));
-    const leftMs = Math.max(lingersUntilMs, (lastMs ?? 0) + rememberMs(config)) - clock.now();
-    if (leftMs > 0) return after(leftMs);
-    const {uid, resourceVersion} = claim.metadata;
-    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
-    await client.delete(DOMAIN_CLAIM, {name: host}, {preconditions, signal});
-    return done();
-  };
 }
