@@ -98,7 +98,7 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
   const [harmful = '', moved = '', last = ''] = kept();
   expect(hosts.filter(host => tenant.ingress(host))).toEqual(kept());
   await tenant.becomes(last, {state: 'Degraded', Routed: 'RemovalHeld', Ready: 'WrongNames'}, [
-    'Ask the platform team to find the cause, and to fix it or allow the removals',
+    'Ask the platform team to fix the cause or to allow the removals',
   ]);
   expect(await held()).toBe(3);
   expect(await world.operator().readiness()).toContain('Nameplate holds removals');
