@@ -88,10 +88,10 @@ const store = section('Where messages are stored.', {
       description: 'Serve only once `messages migrate` has copied the messages of SQLite.',
     },
     writers: integer(
-      4,
+      1,
       1,
       64,
-      'Connections of each pod that write. Each pod has three more, to read and to delete what is too old.',
+      'Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has three more connections, to read and to delete what is too old.',
     ),
   }),
 });
@@ -159,7 +159,7 @@ export const messagesConfigSchema = {
     }),
     store,
     queue: section('How workers get messages.', {
-      maxAttempts: integer(5, 1, 1000, 'How often a message can be claimed before it is dead.'),
+      maxAttempts: integer(5, 1, 1000, 'How many times a message can be claimed before it is dead.'),
     }),
     retention,
     limits,

@@ -118,7 +118,7 @@ export interface MessageStore {
 
 /** The rules that every engine keeps. */
 export interface StoreRules {
-  /** How often a message can be claimed before it is dead. */
+  /** How many times a message can be claimed before it is dead. */
   readonly maxAttempts: number;
   /** How much one account may store, in bytes as counted by cost.ts. */
   readonly accountBytes: number;

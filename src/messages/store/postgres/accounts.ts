@@ -38,7 +38,7 @@ class MissingAccounts extends Error {
 }
 
 /**
- * The rows of some accounts, locked until the transaction is durable. Therefore an account's ids become visible in
+ * The rows of some accounts, locked until the transaction commits. Therefore an account's ids become visible in
  * their order, whichever pod commits them, and a list never misses one behind its cursor.
  */
 export class Accounts {

@@ -8,7 +8,7 @@ import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
-import {get, list, readBacklog} from './read.ts';
+import {get, list, readBacklog, type Show} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
 import {writeBatch} from './write.ts';
@@ -151,13 +151,13 @@ export class PostgresStore implements MessageStore {
 
 /** Without a transaction: each operation is one statement. Sharing limits promises nothing, so it waits for nothing. */
 function readBatch(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  const statements = () => Promise.all(batch.map(operation => read(session, operation)));
-  return batch.every(({kind}) => kind === 'spend') ? statements() : session.read(statements);
+  const statements = (show: Show) => Promise.all(batch.map(operation => read(session, show, operation)));
+  return batch.every(({kind}) => kind === 'spend') ? statements(() => {}) : session.read(statements);
 }
 
-async function read(session: Session, {kind, given}: Operation): Promise<OperationValue> {
-  if (kind === 'get') return get(session, given.account, given.id);
-  if (kind === 'list') return list(session, given);
+async function read(session: Session, show: Show, {kind, given}: Operation): Promise<OperationValue> {
+  if (kind === 'get') return get(session, show, given.account, given.id);
+  if (kind === 'list') return list(session, show, given);
   if (kind === 'spend') return spend(session, given.used);
   throw new Error(`${kind} does not read`);
 }

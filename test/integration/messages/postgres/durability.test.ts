@@ -100,22 +100,49 @@ test('an acknowledged message is on the standby', async () => {
   });
 });
 
-test('without a standby, nothing is acknowledged until it is back', async () => {
-  await client.get(key, '/messages'); // The first read since the configuration was loaded has a commit, too.
+test('without a standby, nothing new is acknowledged or shown until it is back', async () => {
+  await client.get(key, '/messages'); // The first read after a write waits, too.
+  await standby.stop();
+  const old = await client.get(key, '/messages');
+  expect(old, 'what is durable can be read').toMatchObject({status: 200, body: {messages: [{message: 'first'}]}});
   const submitted = await submitWithoutStandby();
-  const read = await client.get(key, '/messages');
-  expect(read, 'reading continues, and shows no message that nobody has promised').toMatchObject({
-    status: 200,
-    body: {messages: [{message: 'first'}]},
-  });
+  const readers = [client, other].map(each => pending(each.get(key, '/messages')));
+  await until('the reads wait, too', async () => (await primary.waiting()).length === 3);
   await until('pods still share the limits of reads', async () => {
-    await client.get(key, '/messages');
     const used = await primary.query(`SELECT FROM nameplate.usage WHERE account = '${account}'`, database);
     return used.length === 1;
   });
-  expect(submitted.answered()).toBeUndefined();
+  expect([submitted, ...readers].map(each => each.answered())).toEqual([undefined, undefined, undefined]);
   await standby.start();
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
+  for (const {answer} of readers) {
+    await expect(answer).resolves.toMatchObject({
+      status: 200,
+      body: {messages: [{message: 'first'}, {message: 'hello'}]},
+    });
+  }
+});
+
+test('one pod’s wait for the standby does not keep another pod from storing messages', async () => {
+  const submitted = await submitWithoutStandby();
+  const further = pending(submit(other, 'hello', 'other'));
+  await until('both wait at the same time', async () => (await primary.waiting()).length === 2);
+  expect([submitted, further].map(each => each.answered())).toEqual([undefined, undefined]);
+  await standby.start();
+  for (const {answer} of [submitted, further]) await expect(answer).resolves.toMatchObject({status: 202});
+});
+
+test('a read is answered only once the standby has what it shows, even if the writer’s wait was canceled', async () => {
+  await other.get(key, '/messages'); // The next one does not wait because the configuration was loaded.
+  const submitted = await submitWithoutStandby();
+  const [waiting] = await primary.waiting();
+  await primary.query(`SELECT pg_cancel_backend(${waiting})`);
+  await expect(submitted.answer).resolves.toMatchObject(unknown);
+  const read = pending(other.get(key, '/messages'));
+  await until('the read and the new connection wait', async () => (await primary.waiting()).length === 2);
+  expect(read.answered()).toBeUndefined();
+  await standby.start();
+  await expect(read.answer).resolves.toMatchObject({body: {messages: [{message: 'first'}, {message: 'hello'}]}});
 });
 
 test('a commit that no standby confirms in time has an unknown outcome, and can be repeated', async () => {

@@ -5,7 +5,7 @@ const REFUSALS: Readonly<Record<string, StoreRefusal>> = {
   '53100': 'full', // disk_full
   '40001': 'busy', // serialization_failure
   '40P01': 'busy', // deadlock_detected
-  '55P03': 'busy', // lock_not_available: another pod waits for its standby with the lock
+  '55P03': 'busy', // lock_not_available: another session holds the lock
 };
 
 /** What a failure means for a transaction whose COMMIT was not sent: nothing was done. */

@@ -1,3 +1,4 @@
+import type {Duplex} from 'node:stream';
 import pg from 'pg';
 import {Deadline} from '../../../../base/deadline.ts';
 import {StoreError} from '../../store.ts';
@@ -36,16 +37,23 @@ const ANSWER_MS = 10_000;
  * backend behind that waits on.
  */
 const FIRST_ANSWER_MS = 600_000;
-/** How often a COMMIT is confirmed again because the configuration was loaded meanwhile. */
+/** How often a wait for durability is repeated because the configuration was loaded meanwhile. */
 const CONFIRMATIONS = 5;
 
 /**
- * Writes to the WAL and to nothing else, so that COMMIT waits for it and for all that is before it. With a message that
- * is not transactional, COMMIT would not wait.
+ * A transaction that writes to the WAL and to nothing else, so that it waits for this and for all that is before it.
+ * With a message that is not transactional, it would not wait. All transactions before `oldest` had ended when it began.
  */
-const WRITE = {name: 'write', text: `SELECT pg_logical_emit_message(true, 'nameplate', '')`};
+const WRITE = {
+  name: 'write',
+  text: `
+    SELECT pg_logical_emit_message(true, 'nameplate', ''), pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
+      pg_conf_load_time()::text AS loaded`,
+};
 const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {text: 'BEGIN'};
+/** For this transaction. */
+const DO_NOT_WAIT = {name: 'do-not-wait', text: `SELECT set_config('synchronous_commit', 'off', true)`};
 const COMMIT = {text: 'COMMIT'};
 
 /** One connection. Statements are sent without waiting for earlier ones, and are executed in order. */
@@ -56,8 +64,8 @@ export class Session implements Disposable {
   #warnings: Error[] = [];
   /** Why the connection cannot be used anymore. */
   #broken: Error | undefined;
-  /** The configuration with which a COMMIT was last confirmed: when it was loaded. */
-  #confirmed: string | undefined;
+  /** What the last wait for durability has proved: all that transactions before this one wrote is durable. */
+  #durable = {before: 0n, loaded: ''};
   readonly #ended = Promise.withResolvers<void>();
 
   private constructor(client: pg.Client, durability: Durability) {
@@ -105,13 +113,19 @@ export class Session implements Disposable {
   }
 
   /**
-   * Statements that only read. What they see is durable, or must become so first: since the configuration was loaded,
-   * a commit may have ended its wait without a standby.
+   * Statements that only read, and `show` the rows that the answer is about, with the transaction `writer` of each. What
+   * they show is durable when this resolves: if it was not known to be, or the configuration was loaded meanwhile, this
+   * waits as a write does.
    */
-  async read<T>(statements: () => Promise<T>): Promise<T> {
-    const [value, settings] = await Promise.all([statements(), this.#run(READ_SETTINGS)]);
-    if (settingsOf(settings).loaded === this.#confirmed) return value;
-    await this.#commitWrite().catch((cause: Error) => {
+  async read<T>(statements: (show: (rows: readonly Row[]) => void) => Promise<T>): Promise<T> {
+    let areDurable = true;
+    const show = (rows: readonly Row[]) => {
+      areDurable &&= rows.every(({writer}) => this.#isDurable(String(writer)));
+    };
+    const [value, settings] = await Promise.all([statements(show), this.#run(READ_SETTINGS)]);
+    if (areDurable && settingsOf(settings).loaded === this.#durable.loaded) return value;
+    this.#warnings = [];
+    await this.#becomeDurable().catch((cause: Error) => {
       throw new StoreError('down', cause.message, {cause}); // A read has no outcome that could be unknown.
     });
     return value;
@@ -125,33 +139,26 @@ export class Session implements Disposable {
   /**
    * One transaction: `read` must only read and lock, because it starts before the settings are known; `write` gets its
    * result. Resolves once all of it is durable. Rejects with a StoreError, which is `unknown` only after COMMIT was sent.
+   *
+   * The COMMIT itself does not wait, and so releases the locks immediately; a second transaction waits. Otherwise, the
+   * pods' commits for an account would wait for the standby one after the other.
    */
   async commit<R, T>(
     read: () => Promise<R>,
     write: (found: R) => Promise<Done<T>>,
     answerMs: number = ANSWER_MS,
   ): Promise<T> {
-    const {settings, done} = await this.#work(read, write);
-    const sent = [
-      ...(done.promises ? [this.#run(WRITE)] : []),
-      this.#run(COMMIT, answerMs),
-      this.#run(READ_SETTINGS, answerMs),
-    ];
-    const [after, commit, written] = (await Promise.allSettled(sent)).reverse();
-    try {
-      if (written?.status === 'rejected' && isRolledBack(commit)) throw refused(written.reason);
-      if (isRolledBack(commit)) throw new StoreError('down', 'the transaction was rolled back');
-      for (const each of [commit, after]) if (each?.status === 'rejected') throw unknown(each.reason);
-      const [warning] = this.#warnings;
-      if (warning) throw unknown(warning);
-      if (done.promises && after?.status === 'fulfilled') {
-        await this.#confirm(settings, settingsOf(after.value));
-      }
-      return done.value;
-    } catch (error) {
-      if (error instanceof StoreError && error.refusal === 'unknown') this.#break(error);
-      throw error;
+    const done = await this.#work(read, write);
+    const [commit, durable] = await Promise.allSettled([
+      this.#run(COMMIT),
+      done.promises ? this.#becomeDurable(answerMs) : undefined,
+    ]);
+    if (commit.status === 'fulfilled' && commit.value.command !== 'COMMIT') {
+      throw new StoreError('down', 'the transaction was rolled back');
     }
+    if (commit.status === 'rejected') throw this.#uncertain(commit.reason);
+    if (durable.status === 'rejected') throw durable.reason;
+    return done.value;
   }
 
   [Symbol.dispose](): void {
@@ -173,25 +180,22 @@ export class Session implements Disposable {
     );
   }
 
-  async #commitWrite(): Promise<void> {
-    await this.commit(
-      async () => undefined,
-      async () => ({value: undefined, promises: true}),
-    );
-  }
-
-  async #work<R, T>(read: () => Promise<R>, write: (found: R) => Promise<Done<T>>) {
+  async #work<R, T>(read: () => Promise<R>, write: (found: R) => Promise<Done<T>>): Promise<Done<T>> {
     this.#warnings = [];
-    const [began, settings, found] = await Promise.allSettled([this.#run(BEGIN), this.#run(READ_SETTINGS), read()]);
+    const [began, settings, , found] = await Promise.allSettled([
+      this.#run(BEGIN),
+      this.#run(READ_SETTINGS),
+      this.#run(DO_NOT_WAIT),
+      read(),
+    ]);
     try {
       if (began.status === 'rejected') throw began.reason;
       if (settings.status === 'rejected') throw settings.reason;
-      const before = settingsOf(settings.value);
-      const lacking = shortfall(this.#durability, before);
+      const lacking = shortfall(this.#durability, settingsOf(settings.value));
       // First, because on a standby, reading has failed, too.
       if (lacking !== undefined) throw new StoreError('down', lacking);
       if (found.status === 'rejected') throw found.reason;
-      return {settings: before, done: await write(found.value)};
+      return await write(found.value);
     } catch (error) {
       await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));
       throw refused(error);
@@ -199,28 +203,43 @@ export class Session implements Disposable {
   }
 
   /**
+   * Resolves once everything that was committed before is durable; otherwise, ends the session and rejects with a
+   * StoreError `unknown`.
+   *
    * Emptying synchronous_standby_names ends all waits as if a standby had answered. The session has loaded the new
-   * configuration before it executes the statement after COMMIT. So if nothing was loaded since, the wait was real;
-   * otherwise, another COMMIT must wait, which covers all earlier WAL.
+   * configuration before it executes the statement after COMMIT. So if nothing was loaded since the one before it, the
+   * wait was real.
    */
-  async #confirm(before: Settings, after: Settings, left: number = CONFIRMATIONS): Promise<void> {
-    if (this.#durability !== 'synchronous-standby' || before.loaded === after.loaded) {
-      this.#confirmed = after.loaded;
-      return;
-    }
-    const lacking = shortfall(this.#durability, after);
-    if (lacking !== undefined) throw unknown(new Error(lacking));
-    if (left === 0) throw unknown(new Error('the configuration is being loaded again and again'));
+  async #becomeDurable(answerMs: number = ANSWER_MS): Promise<void> {
     try {
-      const [, , , , again] = await Promise.all(
-        [BEGIN, READ_SETTINGS, WRITE, COMMIT, READ_SETTINGS].map(each => this.#run(each)),
-      );
-      const [warning] = this.#warnings;
-      if (warning) throw warning;
-      await this.#confirm(after, settingsOf(again), left - 1);
+      for (let left = CONFIRMATIONS; left > 0; left--) {
+        const [written, after] = await Promise.all([this.#run(WRITE, answerMs), this.#run(READ_SETTINGS, answerMs)]);
+        const [warning] = this.#warnings;
+        if (warning) throw warning;
+        const {loaded, ...settings} = settingsOf(after);
+        const lacking = shortfall(this.#durability, {...settings, loaded});
+        if (lacking !== undefined) throw new Error(lacking);
+        const [before] = written.rows;
+        if (loaded !== before.loaded && this.#durability === 'synchronous-standby') continue;
+        this.#durable = {before: BigInt(before.oldest), loaded};
+        return;
+      }
+      throw new Error('the configuration is being loaded again and again');
     } catch (error) {
-      throw unknown(error);
+      throw this.#uncertain(error);
     }
+  }
+
+  /** `writer` has 32 bits. If it is very old, this may be false, which costs a wait. */
+  #isDurable(writer: string): boolean {
+    return BigInt.asIntN(32, BigInt(writer) - this.#durable.before) < 0n;
+  }
+
+  /** Ends the session, because it cannot be told what its last transactions did. */
+  #uncertain(error: unknown): StoreError {
+    const uncertain = unknown(error);
+    this.#break(uncertain);
+    return uncertain;
   }
 
   /** Gives up a connection that does not answer in time. Never cancels: the server may still finish the query. */
@@ -228,23 +247,30 @@ export class Session implements Disposable {
     if (this.#broken) throw this.#broken;
     using deadline = new Deadline(answerMs);
     deadline.signal.addEventListener('abort', () => this.#break(deadline.signal.reason));
+    this.#sendTogether();
     return await this.#client.query(query);
+  }
+
+  /** One packet for all statements of this turn: each packet wakes the server. */
+  #sendTogether(): void {
+    const stream = this.#stream;
+    if (stream.writableCorked > 0) return;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
   }
 
   #break(error: Error): void {
     if (this.#broken) return;
     this.#broken = error;
     this.#ended.resolve();
-    // Not end(), which would wait for statements in progress.
-    const {connection} = this.#client as unknown as {connection: {stream: {destroy(error?: Error): void}}};
-    connection.stream.destroy(error);
+    this.#stream.destroy(error); // Not end(), which would wait for statements in progress.
+  }
+
+  get #stream(): Duplex {
+    return (this.#client as unknown as {readonly connection: {readonly stream: Duplex}}).connection.stream;
   }
 }
 
 function settingsOf(result: pg.QueryResult | undefined): Settings {
   return result?.rows[0] as Settings;
-}
-
-function isRolledBack(commit: PromiseSettledResult<pg.QueryResult> | undefined): boolean {
-  return commit?.status === 'fulfilled' && commit.value.command !== 'COMMIT';
 }
