@@ -52,6 +52,7 @@ const UNREPORTED = 300;
 const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
+  formerAddresses: [],
   ingressClassName: 'traefik',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

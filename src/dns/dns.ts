@@ -7,6 +7,7 @@ import {type CheckResult, createScheduler, type Scheduler} from '../schedule/sch
 import type {DnsConfig} from './config.ts';
 import {createDelegations} from './resolve/delegation.ts';
 import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
+import {type Lookup, lookUp} from './resolve/lookup.ts';
 import {rootServers} from './resolve/root-hints.ts';
 import {createTargets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
@@ -19,6 +20,7 @@ import {createTransport} from './wire/transport.ts';
 // biome-ignore lint/performance/noBarrelFile: the only file of src/dns that the rest of src imports.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
+export type {Lookup as HostLookup} from './resolve/lookup.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
 
 /** The most public suffixes whose CAA sets are cached. */
@@ -31,6 +33,8 @@ export interface Dns {
   readonly scheduler: DnsScheduler;
   /** Faults of DNS are verdicts. Rejects only if the signal aborts. */
   verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict>;
+  /** The addresses of a host. Rejects only if the signal aborts. */
+  lookUp(host: string, signal: AbortSignal): Promise<Lookup>;
 }
 
 export interface DnsDependencies {
@@ -71,7 +75,10 @@ export function createDns(config: DnsConfig, {logger, registry, clock, port = 53
     random: Math.random,
     onError: (key, error) => logger.error({key, err: error}, 'a DNS check failed unexpectedly'),
   });
-  return {scheduler, verify};
+  const directory = deps.authoritative ?? deps.fallback;
+  const find = async (host: string, signal: AbortSignal): Promise<Lookup> =>
+    directory ? lookUp(host, directory, signal) : {known: false};
+  return {scheduler, verify, lookUp: find};
 }
 
 function verifierOf(

@@ -2,7 +2,7 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {createDns} from '../dns/dns.ts';
+import {createDns, type Dns} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
@@ -18,6 +18,7 @@ import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
 import type {Operator} from './state/context.ts';
+import {FormerEdge} from './state/former-edge.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
@@ -63,7 +64,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const {routing} = config;
   const provider = edges[routing.provider](routing);
   const edge = routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing));
-  const {scheduler} = createDns(config.dns, {logger, registry, clock});
+  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
   const prober = proberOf(parts, edge, stores);
@@ -82,6 +83,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reservations: new SlotReservations(),
     removals,
     edge,
+    formerEdge: formerEdgeOf(config, lookUp, clock),
     events: manager.events,
     logger,
     clock,
@@ -98,6 +100,15 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const warning = () =>
     [pause(), foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
   return {manager, warning};
+}
+
+function formerEdgeOf({routing, dns}: OperatorConfig, lookUp: Dns['lookUp'], clock: Clock): FormerEdge {
+  return new FormerEdge({
+    addresses: routing.formerAddresses,
+    lookUp,
+    clock,
+    pauseMs: dns.checks.pendingMaxSeconds * 1000,
+  });
 }
 
 /** Without addresses in the configuration, the edge must report its own. */

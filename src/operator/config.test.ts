@@ -49,6 +49,7 @@ const complete: OperatorConfig = {
   routing: {
     provider: 'traefik',
     movingFrom: 'none',
+    formerAddresses: [],
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},

@@ -12,6 +12,14 @@ export const routing = section('How traffic is routed to projects.', {
     'none',
     'With provider gateway, traefik: write the routes for Traefik too, while DNS still points to it. docs/edges.md describes the move.',
   ),
+  formerAddresses: {
+    type: 'array',
+    maxItems: 16,
+    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.10']},
+    default: [],
+    description:
+      'IP addresses of the edge in movingFrom, as DNS returns them. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from this edge once DNS returns none of them and their TTL has passed.',
+  },
   ingressClassName: {
     ...kubernetesName,
     examples: ['traefik'],

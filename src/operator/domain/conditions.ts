@@ -392,9 +392,10 @@ const KEPT = ' Until then, the current route stays in place.';
 export const Routed = {
   waiting: (on: string, kept = false) =>
     routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${kept ? KEPT : ''}`),
-  serving: (service: string) => routed('True', 'Serving', `Requests go to Service ${service}.`),
-  redirecting: (to: string, status: number) =>
-    routed('True', 'Redirecting', `Requests are redirected to https://${to}/ with ${status}.`),
+  /** `note`: as of `Leaving`. */
+  serving: (service: string, note: string) => routed('True', 'Serving', `Requests go to Service ${service}.${note}`),
+  redirecting: (to: string, status: number, note: string) =>
+    routed('True', 'Redirecting', `Requests are redirected to https://${to}/ with ${status}.${note}`),
   noBackend: (found: NoBackend, kept: boolean) => {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);

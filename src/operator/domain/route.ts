@@ -2,6 +2,7 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
+import {leaving} from '../edge/leave.ts';
 import {type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
@@ -53,23 +54,25 @@ export async function route(
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
+  const routeKey = routeKeyOf(key);
+  const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
   const publication: Publication = claim.holds
-    ? await publishRoute(context, routeKeyOf(key), context.edge.build(wanted))
-    : context.edge.verdict(routeObjects(context.stores, routeKeyOf(key)), context.stores.platform);
+    ? await publishRoute(context, routeKey, context.edge.build({...wanted, leavesFormer: former.leaves}))
+    : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   if (publication.kind === 'waiting') {
     return {condition: Routed.waiting(publication.on, kept), wakeAtMs: view.nowMs + OBSTACLE_PAUSE_MS};
   }
   if (publication.kind === 'pending') return {condition: Routed.pending(publication.what)};
   if (publication.kind === 'rejected') return {condition: Routed.notAccepted(publication.what, publication.why)};
   const condition = wanted.redirect
-    ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status)
-    : Routed.serving(project.spec.service.name);
-  const {movesAtMs} = publication;
+    ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, former.note)
+    : Routed.serving(project.spec.service.name, former.note);
+  const wakeAtMs = publication.movesAtMs ?? former.wakeAtMs;
   return {
     condition,
     publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
-    ...(movesAtMs !== undefined && {wakeAtMs: movesAtMs}),
+    ...(wakeAtMs !== undefined && {wakeAtMs}),
   };
 }
 

@@ -18,7 +18,7 @@ const WELL: Steps = [
   Claimed.yes('2026-01-01T00:00:00Z'),
   CaaAllowed.yes('No CAA record forbids it.'),
   CertificateReady.issued('2026-04-01T00:00:00Z'),
-  Routed.serving('shop'),
+  Routed.serving('shop', ''),
   Probed.yes(true),
 ];
 

@@ -20,6 +20,7 @@ function edgeWith(supportedFeatures: readonly string[] = []) {
   return gateway({
     provider: 'gateway',
     movingFrom: 'none',
+    formerAddresses: [],
     ingressClassName: 'unused',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {

@@ -20,12 +20,13 @@ export function moving(next: EdgeProvider, former: EdgeProvider): EdgeProvider {
     unsupportedStatus: (status, platform) =>
       next.unsupportedStatus(status, platform) ?? former.unsupportedStatus(status, platform),
     build: route => {
-      const built = former.build(route);
+      const built = route.leavesFormer ? [] : former.build(route);
       const isBuilt = (kind: string, name: string) =>
         built.some(({resource, intent}) => resource.kind === kind && intent.metadata.name === name);
       const added = next.build(route).filter(({resource, intent}) => !isBuilt(resource.kind, intent.metadata.name));
       return [...built, ...added];
     },
+    isOnFormer: ({kind}) => !ofNext.has(kind),
     backends: object => ownerOf(object).backends(object),
     emptied: object => ownerOf(object).emptied(object),
     statusOf: object => (ofNext.has(object.kind) ? statusOf(object) : undefined),

@@ -8,6 +8,7 @@ import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 const edge = traefik({
   provider: 'traefik',
   movingFrom: 'none',
+  formerAddresses: [],
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},

@@ -110,6 +110,8 @@ export interface RoutingConfig {
   readonly provider: 'traefik' | 'gateway';
   /** The edge that the platform is leaving: it has every route too. */
   readonly movingFrom: 'none' | 'traefik';
+  /** IP addresses of that edge, as DNS returns them. */
+  readonly formerAddresses: readonly string[];
   readonly ingressClassName: string;
   readonly traefik: {
     readonly httpEntryPoint: string;

@@ -39,7 +39,9 @@ export const PROJECT_REASONS = {
 const {Ready: ready, Deployed: deployed, DomainsReady: domainsReady} = conditionBuilders(PROJECT_REASONS);
 
 export const ProjectReady = {
-  yes: (host: string) => ready('True', 'Published', `The project is published at https://${host}/.`),
+  /** `note`: as of `Leaving`. */
+  yes: (host: string, note: string) =>
+    ready('True', 'Published', `The project is published at https://${host}/.${note}`),
   planLimitReached: (plan: string, limit: number) =>
     ready(
       'False',

@@ -7,6 +7,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
+import {leaving} from '../edge/leave.ts';
 import {deleteRoutes, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {
@@ -61,7 +62,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     };
     const building = heldBack(context, isPausedProject(operator, project));
     const deployed = deployedAt(project) ?? (await noteFirstDeploy(building, project).catch(unlessPaused));
-    const {ready, movesAtMs}: DefaultHost = places.has(project)
+    const {ready, wakeAtMs}: DefaultHost = places.has(project)
       ? await publishDefaultHost(context, building, project, defaultHost).catch(failed)
       : {ready: beyondPlan(operator, object)};
     const domainOf = (host: string) => stores.domains.get(`${namespace}/${host}`);
@@ -76,7 +77,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     }
     if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
     if (!isDue && !isDeepStrictEqual(status, project.status)) return after(restMs);
-    if (movesAtMs !== undefined) return after(Math.max(movesAtMs - clock.now(), 1000));
+    if (wakeAtMs !== undefined) return after(Math.max(wakeAtMs - clock.now(), 1000));
     return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
   };
 }
@@ -102,8 +103,8 @@ async function noteFirstDeploy(
 
 interface DefaultHost {
   readonly ready: DecidedCondition;
-  /** As in `Publication`. */
-  readonly movesAtMs?: number;
+  /** When the route must be published again. */
+  readonly wakeAtMs?: number;
 }
 
 function unlessPaused(error: unknown): undefined {
@@ -127,16 +128,19 @@ async function publishDefaultHost(
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const missing = ownCertificate && (await certificateMissing(context, building, route));
   if (missing) return {ready: missing};
-  const objects = edge.build({...route, ...(ownCertificate && {tlsSecret: name})});
-  const publication = await publishRoute(building, `${namespace}/${name}`, objects);
+  const routeKey = `${namespace}/${name}`;
+  const former = leaving(context, {namespace, host, routeKey});
+  const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
+  const publication = await publishRoute(building, routeKey, objects);
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
-  return {ready: readyOf(publication, host), ...(movesAtMs !== undefined && {movesAtMs})};
+  const wakeAtMs = movesAtMs ?? former.wakeAtMs;
+  return {ready: readyOf(publication, host, former.note), ...(wakeAtMs !== undefined && {wakeAtMs})};
 }
 
-function readyOf(publication: Publication, host: string): DecidedCondition {
+function readyOf(publication: Publication, host: string, note: string): DecidedCondition {
   switch (publication.kind) {
     case 'accepted':
-      return ProjectReady.yes(host);
+      return ProjectReady.yes(host, note);
     case 'waiting':
       return ProjectReady.routePending(host, publication.on);
     case 'pending':

@@ -7,6 +7,7 @@ import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
+import type {FormerEdge} from './former-edge.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Places} from './places.ts';
 import type {Removals} from './removals.ts';
@@ -25,6 +26,7 @@ export interface Operator {
   readonly reservations: SlotReservations;
   readonly removals: Removals;
   readonly edge: EdgeProvider;
+  readonly formerEdge: FormerEdge;
   readonly events: EventRecorder;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -17,6 +17,7 @@ import type {ApiServer} from '../../cluster/apiserver.ts';
 export const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
+  formerAddresses: [],
   ingressClassName: 'unused',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

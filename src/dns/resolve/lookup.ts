@@ -1,0 +1,19 @@
+/** Where a host leads for its visitors, whatever its owner was told to create. */
+import {followChain} from './cname-chain.ts';
+import type {Directory} from './directory.ts';
+import {Session} from './session.ts';
+
+/** `known: false`: the name servers did not answer, or did not agree. No addresses: the host leads nowhere. */
+export type Lookup =
+  | {readonly known: true; readonly addresses: readonly string[]; readonly ttlSeconds: number}
+  | {readonly known: false};
+
+const BUDGET = 60;
+
+/** Rejects only if the signal aborts. */
+export async function lookUp(host: string, directory: Directory, signal: AbortSignal): Promise<Lookup> {
+  const session = new Session({transport: directory.transport, budget: BUDGET, signal});
+  const end = await followChain(host, undefined, directory, session);
+  if ((end.kind !== 'addresses' && end.kind !== 'nothing') || end.partial) return {known: false};
+  return {known: true, addresses: end.kind === 'addresses' ? end.addresses : [], ttlSeconds: end.ttlSeconds ?? 0};
+}

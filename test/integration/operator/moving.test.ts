@@ -1,0 +1,136 @@
+/**
+ * Two edges, and hosts that leave the former one. No edge runs: the test writes the statuses of the Gateway's controller,
+ * because it decides when the next edge serves a host.
+ */
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {LABEL} from '../../../src/api/names.ts';
+import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {type KubeObject, objectKey} from '../../../src/runtime/kube/object.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {listAll} from '../../support/kube.ts';
+import {claimed, issue, prepareForHand} from './by-hand.ts';
+import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
+
+const NEW_ADDRESS = '192.0.2.20';
+const CONTROLLER = 'example.com/edge';
+const GATEWAY_KEY = {namespace: 'edge', name: 'platform'};
+const REMOVE = {[LABEL.formerEdge]: 'remove'};
+
+let world: OperatorWorld;
+
+beforeAll(async () => {
+  world = await startOperatorWorld();
+  const {api, client, dns, history} = world;
+  const programs = await ensurePrograms(['gatewayapi']);
+  await api.kubectl('apply', '--server-side', '-f', programs.asset('gateway-api-crds'));
+  await api.kubectl('wait', '--for=condition=Established', 'crd', '--all');
+  await prepareForHand(world);
+  for (const kind of [HTTP_ROUTE, LISTENER_SET]) await history.follow(kind);
+  await client.apply(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: GATEWAY_KEY.namespace}});
+  const [apiVersion, spec] = ['gateway.networking.k8s.io/v1', {controllerName: CONTROLLER}];
+  await client.apply(GATEWAY_CLASS, {apiVersion, kind: 'GatewayClass', metadata: {name: 'edge'}, ...{spec}});
+  const listeners = [{name: 'http', port: 80, protocol: 'HTTP'}];
+  const platform = {gatewayClassName: 'edge', listeners};
+  await client.apply(GATEWAY, {apiVersion, kind: 'Gateway', metadata: GATEWAY_KEY, ...{spec: platform}});
+  await dns.addZone(BASE_DOMAIN);
+  await resolveTo(INGRESS_ADDRESS);
+  const routing = {
+    provider: 'gateway',
+    movingFrom: 'traefik',
+    formerAddresses: [INGRESS_ADDRESS],
+    ingressClassName: INGRESS_CLASS_NAME,
+    gateway: GATEWAY_KEY,
+  };
+  await world.startOperator('moving', {routing}, api.kubeconfig);
+});
+afterAll(() => world?.stop());
+
+/** Where the platform's wildcard records lead. */
+async function resolveTo(address: string): Promise<void> {
+  for (const domain of [TARGET_DOMAIN, BASE_DOMAIN]) await world.dns.set(`*.${domain}`, 'A', [address]);
+}
+
+/** As the controller of the Gateway does. */
+async function accept(tenant: DomainTenant): Promise<void> {
+  const {client} = world;
+  const lastTransitionTime = new Date().toISOString();
+  const conditions = ({metadata: {generation = 0}}: KubeObject) =>
+    ['Accepted', 'Programmed', 'ResolvedRefs'].map(type => ({
+      ...{type, status: 'True', reason: type, message: '', lastTransitionTime, observedGeneration: generation},
+    }));
+  for (const set of await listAll(client, LISTENER_SET, {namespace: tenant.namespace})) {
+    const listener = {name: 'https', attachedRoutes: 1, supportedKinds: [], conditions: conditions(set)};
+    const status = {conditions: conditions(set), listeners: [listener]};
+    await client.patch(LISTENER_SET, objectKey(set), {status}, {subresource: 'status'});
+  }
+  for (const route of await listAll(client, HTTP_ROUTE, {namespace: tenant.namespace})) {
+    const [parentRef] = route.spec.parentRefs ?? [];
+    const status = {parents: [{parentRef, controllerName: CONTROLLER, conditions: conditions(route)}]};
+    await client.patch(HTTP_ROUTE, objectKey(route), {status}, {subresource: 'status'});
+  }
+}
+
+/** A tenant whose host `shop` is on both edges. */
+async function onBothEdges(name: string) {
+  const tenant = await newDomainTenant(world, name);
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  await claimed(tenant, host);
+  await issue(tenant, host);
+  const set = routeName(tenant.namespace, host);
+  await tenant.until('both edges have a route', () => tenant.ingress(host) && tenant.get(LISTENER_SET, set));
+  await accept(tenant);
+  await tenant.becomesLive(host);
+  return {tenant, host};
+}
+
+const ingresses = ({namespace}: DomainTenant) =>
+  world.history.list(INGRESS).filter(({metadata}) => metadata.namespace === namespace);
+const projectSays = (tenant: DomainTenant) =>
+  findCondition(tenant.get(PROJECT, 'shop')?.status?.conditions, 'Ready')?.message ?? '';
+
+test('a host leaves the former edge only if the platform says so and DNS no longer returns it', async () => {
+  const {tenant, host} = await onBothEdges('leaves');
+  const {tenant: stays} = await onBothEdges('stays');
+  await tenant.label(REMOVE);
+  const said = `DNS still returns ${INGRESS_ADDRESS} for ${host}`;
+  await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'}, [said]);
+  await tenant.until('the Project says so too', () =>
+    projectSays(tenant).includes(`DNS still returns ${INGRESS_ADDRESS}`),
+  );
+  expect(ingresses(tenant)).toHaveLength(4);
+
+  await resolveTo(NEW_ADDRESS);
+  await tenant.until('nothing is left on the former edge', () => ingresses(tenant).length === 0);
+  const domain = await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
+  expect(findCondition(domain.status?.conditions, 'Routed')?.message).not.toContain('former edge');
+  expect(tenant.get(LISTENER_SET, routeName(tenant.namespace, host))).toBeDefined();
+  expect(ingresses(stays)).toHaveLength(4);
+
+  await tenant.label({[LABEL.formerEdge]: null});
+  await tenant.until('without the label, both edges serve it again', () => ingresses(tenant).length === 4);
+});
+
+test('a host that the next edge does not serve stays on the former one', async () => {
+  await resolveTo(NEW_ADDRESS);
+  const tenant = await newDomainTenant(world, 'unserved');
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  await claimed(tenant, host);
+  await issue(tenant, host);
+  const set = routeName(tenant.namespace, host);
+  await tenant.until('both edges have a route', () => tenant.ingress(host) && tenant.get(LISTENER_SET, set));
+  await tenant.label(REMOVE);
+  const {tenant: other, host: served} = await onBothEdges('served');
+  await other.label(REMOVE);
+  await other.until('a host that is served leaves', () => other.ingress(served) === undefined);
+  await tenant.becomes(host, {Routed: 'Pending'});
+  expect(tenant.ingress(host)).toBeDefined();
+  await accept(tenant);
+  await tenant.until('once it is served, it leaves, too', () => tenant.ingress(host) === undefined);
+});
