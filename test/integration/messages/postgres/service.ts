@@ -2,7 +2,7 @@ import {until} from '../../../cluster/wait.ts';
 import {type Service, type ServiceOptions, startService, temporaryFolder} from '../service.ts';
 import {type Postgres, uriFile} from './server.ts';
 
-export interface PostgresServiceOptions extends Pick<ServiceOptions, 'config'> {
+export interface PostgresServiceOptions extends Pick<ServiceOptions, 'config' | 'wrapper'> {
   readonly database: string;
   /** For store.postgres. */
   readonly postgres?: Readonly<Record<string, unknown>>;
@@ -10,10 +10,10 @@ export interface PostgresServiceOptions extends Pick<ServiceOptions, 'config'> {
 
 /** Starts a pod of the messages API over a database, without waiting for its readiness. */
 export async function startPod(server: Postgres, options: PostgresServiceOptions): Promise<Service> {
-  const {config = {}, database, postgres = {}} = options;
+  const {config = {}, database, postgres = {}, wrapper = []} = options;
   const file = await uriFile(await temporaryFolder(), server.uri(database));
   const store = {kind: 'postgres', ...(config.store as object), postgres: {uriFile: file, tls: 'disable', ...postgres}};
-  return startService({config: {...config, store}});
+  return startService({config: {...config, store}, wrapper});
 }
 
 export async function startReadyPod(server: Postgres, options: PostgresServiceOptions): Promise<Service> {
