@@ -5,6 +5,7 @@ import type {Clock} from '../base/clock.ts';
 import {createDns, type Dns} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
+import {Corrections} from '../runtime/apply/corrections.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
@@ -82,6 +83,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     orderSchedule: new OrderSchedule(),
     reservations: new SlotReservations(),
     removals,
+    corrections: new Corrections(clock),
     edge,
     formerEdge: formerEdgeOf(config, lookUp, clock),
     events: manager.events,

@@ -3,7 +3,7 @@ import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
-import {type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
+import {earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {newestMs, publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import type {Backend, HostRoute} from '../model/edge-provider.ts';
@@ -63,16 +63,21 @@ export async function route(
   if (publication.kind === 'waiting') {
     return {condition: Routed.waiting(publication.on, kept), wakeAtMs: view.nowMs + OBSTACLE_PAUSE_MS};
   }
-  if (publication.kind === 'pending') return {condition: Routed.pending(publication.what)};
-  if (publication.kind === 'rejected') return {condition: Routed.notAccepted(publication.what, publication.why)};
+  const {movesAtMs, contested} = publication;
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
+  const wake = wakeAtMs !== undefined && {wakeAtMs};
+  if (publication.kind === 'pending') return {condition: Routed.pending(publication.what), ...wake};
+  if (publication.kind === 'rejected') {
+    return {condition: Routed.notAccepted(publication.what, publication.why), ...wake};
+  }
+  const note = `${contested?.note ?? ''}${former.note}`;
   const condition = wanted.redirect
-    ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, former.note)
-    : Routed.serving(project.spec.service.name, former.note);
-  const wakeAtMs = publication.movesAtMs ?? former.wakeAtMs;
+    ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, note)
+    : Routed.serving(project.spec.service.name, note);
   return {
     condition,
     publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
-    ...(wakeAtMs !== undefined && {wakeAtMs}),
+    ...wake,
   };
 }
 

@@ -1,8 +1,10 @@
 /** One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API server. */
+
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
+import {Corrections} from '../../runtime/apply/corrections.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
@@ -86,7 +88,8 @@ beforeEach(() => {
   };
   const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
   const {signal} = new AbortController();
-  context = {stores, config, edge, clock, client, signal} as unknown as Context;
+  const corrections = new Corrections(clock);
+  context = {stores, config, edge, clock, client, signal, corrections} as unknown as Context;
   const reconcile = reconcileUnusedService(context);
   sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
 });

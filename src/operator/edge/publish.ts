@@ -1,6 +1,7 @@
 /** Applies the route objects that the edge provider builds for one host, without interrupting traffic. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
+import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject, Verdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
@@ -18,7 +19,15 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
  * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the route
  * may change to its new Service; until then, it stays as it is.
  */
-export type Publication = (Verdict & {readonly movesAtMs?: number}) | {readonly kind: 'waiting'; readonly on: string};
+export type Publication =
+  | (Verdict & {readonly movesAtMs?: number; readonly contested?: Contested})
+  | {readonly kind: 'waiting'; readonly on: string};
+
+/** Another program keeps changing an object of the route. `note`: a sentence that begins with a space. */
+export interface Contested {
+  readonly note: string;
+  readonly wakeAtMs: number;
+}
 
 /** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
 export async function publishRoute(
@@ -33,6 +42,7 @@ export async function publishRoute(
     const {store} = storeOf(context.stores, resource.kind);
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
+      corrections: context.corrections,
       signal: context.signal,
     });
     const movesAtMs = resource === SERVICE ? settlesAtMs(context, routeKey, object) : 0;
@@ -46,7 +56,27 @@ export async function publishRoute(
   const isKept = ({kind, metadata}: DeepReadonly<KubeObject>) =>
     kind === SERVICE.kind || kept.has(`${kind}/${metadata.name}`);
   await deleteRoutes(context, routeKey, async () => true, isKept);
-  return context.edge.verdict(applied, context.stores.platform);
+  const contested = contestedOf(context, applied);
+  return {...context.edge.verdict(applied, context.stores.platform), ...(contested && {contested})};
+}
+
+function contestedOf(
+  {corrections, clock}: Context,
+  applied: readonly DeepReadonly<KubeObject>[],
+): Contested | undefined {
+  for (const object of applied) {
+    const found = corrections.contested(identify(object, object));
+    if (!found) continue;
+    const note = ` Another program keeps changing ${object.kind} ${object.metadata.name}, so Nameplate corrects it only from time to time. Ask the platform team to stop that program.`;
+    return {note, wakeAtMs: clock.now() + found.againMs};
+  }
+  return undefined;
+}
+
+/** The first of some times; undefined if there is none. */
+export function earliest(...timesMs: readonly (number | undefined)[]): number | undefined {
+  const known = timesMs.filter(time => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
 }
 
 /** When a route that uses another Service may move to this one: not before the edge has its endpoints. */

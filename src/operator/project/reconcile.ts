@@ -8,7 +8,7 @@ import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
-import {deleteRoutes, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
+import {deleteRoutes, earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {
   assessCertificate,
@@ -132,9 +132,10 @@ async function publishDefaultHost(
   const former = leaving(context, {namespace, host, routeKey});
   const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
   const publication = await publishRoute(building, routeKey, objects);
-  const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
-  const wakeAtMs = movesAtMs ?? former.wakeAtMs;
-  return {ready: readyOf(publication, host, former.note), ...(wakeAtMs !== undefined && {wakeAtMs})};
+  const {movesAtMs, contested} = publication.kind === 'waiting' ? {} : publication;
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
+  const ready = readyOf(publication, host, `${contested?.note ?? ''}${former.note}`);
+  return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
 }
 
 function readyOf(publication: Publication, host: string, note: string): DecidedCondition {

@@ -2,6 +2,7 @@ import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
 import type {Prober} from '../../probe/prober.ts';
+import type {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -25,6 +26,7 @@ export interface Operator {
   readonly orderSchedule: OrderSchedule;
   readonly reservations: SlotReservations;
   readonly removals: Removals;
+  readonly corrections: Corrections;
   readonly edge: EdgeProvider;
   readonly formerEdge: FormerEdge;
   readonly events: EventRecorder;

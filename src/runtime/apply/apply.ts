@@ -13,11 +13,14 @@ import {
   objectKey,
   type ResourceType,
 } from '../kube/object.ts';
+import {type Corrections, identify} from './corrections.ts';
 import {mergePatch, withoutNulls} from './merge-patch.ts';
 
 export interface ApplyOptions extends CallOptions {
   /** The annotation for the hash of what was last applied. */
   readonly hashAnnotation: string;
+  /** Given, an object that others keep changing is corrected less and less often. The caller must come back in time. */
+  readonly corrections?: Corrections;
 }
 
 export interface ApplyResult<T extends KubeObject> {
@@ -30,6 +33,8 @@ export interface ApplyResult<T extends KubeObject> {
  * Writes what we want of an object: creates it, or changes it by merge patch at the resourceVersion that was read. Sends
  * nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may have had
  * more), and if it has every field that we set (to revert foreign edits).
+ *
+ * Sends nothing either while `corrections` pauses the object, which then is not as wanted.
  *
  * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we do
  * not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
@@ -45,7 +50,22 @@ export async function applyIfChanged<T extends KubeObject>(
   const wanted = withHash(resource, intent, options.hashAnnotation);
   const cached = store.get(keyOf(wanted));
   if (cached && includes(cached, wanted)) return {changed: false, object: cached};
-  if (cached) return {changed: true, object: await change(client, resource, cached, wanted, options)};
+  const {corrections, hashAnnotation} = options;
+  const [id, hash] = [identify(resource, wanted), wanted.metadata.annotations?.[hashAnnotation] ?? ''];
+  if (cached && corrections && corrections.pauseMs(id, hash) > 0) return {changed: false, object: cached};
+  const written = cached
+    ? {changed: true, object: await change(client, resource, cached, wanted, options)}
+    : await createOrChange(client, resource, wanted, options);
+  if (written.changed) corrections?.wrote(id, hash);
+  return written;
+}
+
+async function createOrChange<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceType<T>,
+  wanted: KubeObject,
+  options: ApplyOptions,
+): Promise<ApplyResult<T>> {
   try {
     return {changed: true, object: await create(client, resource, wanted, options)};
   } catch (error) {

@@ -1,4 +1,5 @@
 /** What the provider for Gateway API builds, on a real API server with the CRDs of the standard channel. */
+
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
@@ -9,6 +10,7 @@ import type {EdgeProvider, HostRoute} from '../../../src/operator/model/edge-pro
 import {INGRESS} from '../../../src/operator/model/kinds.ts';
 import type {Context} from '../../../src/operator/state/context.ts';
 import {INDEX} from '../../../src/operator/state/stores.ts';
+import {Corrections} from '../../../src/runtime/apply/corrections.ts';
 import {Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type KubeObject, keyOf, objectKey, type ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -50,7 +52,8 @@ function contextWith(secrets: readonly HostRoute[], of: EdgeProvider = edge) {
     platform: {get: () => undefined, stores: []},
   };
   const clock = new ManualClock(Date.now() + 3_600_000); // the Services have been there for long
-  return {client, edge: of, stores, clock, signal: AbortSignal.timeout(60_000)} as unknown as Context;
+  const corrections = new Corrections(clock);
+  return {client, edge: of, stores, clock, corrections, signal: AbortSignal.timeout(60_000)} as unknown as Context;
 }
 
 test('a ListenerSet waits for its Secret, and for the former holder to be gone', async () => {

@@ -47,6 +47,8 @@ function named(suffix: string): Ours['nameOf'] {
   return ({namespace}, host) => `${routeName(namespace, host)}${suffix}`;
 }
 
+const ENTRY_POINT = 'traefik.ingress.kubernetes.io/router.entrypoints';
+
 export function writesSuite(world: () => OperatorWorld): void {
   /** Writes as the operator did in 0.1. */
   let former: KubeClient;
@@ -154,5 +156,24 @@ export function writesSuite(world: () => OperatorWorld): void {
     await tenant.until('the host has left the record', () => recorded()?.spec.hosts[host] === undefined);
     expect(recorded()?.metadata).toMatchObject(THEIRS);
     await client.patch(kinds.HELD_HOSTS, record, {metadata: {finalizers: null}});
+  });
+
+  test('a route that another program keeps changing is corrected less and less often, and the Domain says so', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'contested');
+    const isTheirs = () => tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT] === 'theirs';
+    const {name = ''} = tenant.ingress(host)?.metadata ?? {};
+    let fights = true;
+    const fighting = (async () => {
+      while (fights) {
+        await until('Nameplate has corrected it', () => !fights || !isTheirs(), {timeoutMs: 60_000, intervalMs: 20});
+        if (fights) await tenant.annotate(kinds.INGRESS, name, {[ENTRY_POINT]: 'theirs'});
+        await tenant.seesOwnWrites();
+      }
+    })();
+    const said = `Another program keeps changing Ingress ${name}`;
+    await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'}, [said]);
+    fights = false;
+    await fighting;
+    await tenant.until('once that program stops, the route is as it should be', () => !isTheirs());
   });
 }
