@@ -52,7 +52,8 @@ const UNREPORTED = 300;
 const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
-  formerAddresses: [],
+  edgeAddresses: [],
+  formerTtlSeconds: 86_400,
   ingressClassName: 'traefik',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

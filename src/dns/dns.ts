@@ -12,7 +12,7 @@ import {rootServers} from './resolve/root-hints.ts';
 import {createTargets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
 import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
-import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
+import {type Confirmation, isEgressBlocked, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
 import {type Endpoint, formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './wire/addresses.ts';
 import {canonicalAddress} from './wire/codec.ts';
 import {createTransport} from './wire/transport.ts';
@@ -22,6 +22,7 @@ export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
 export type {Lookup as HostLookup} from './resolve/lookup.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
+export {canonicalAddress} from './wire/codec.ts';
 
 /** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;
@@ -75,9 +76,11 @@ export function createDns(config: DnsConfig, {logger, registry, clock, port = 53
     random: Math.random,
     onError: (key, error) => logger.error({key, err: error}, 'a DNS check failed unexpectedly'),
   });
-  const directory = deps.authoritative ?? deps.fallback;
-  const find = async (host: string, signal: AbortSignal): Promise<Lookup> =>
-    directory ? lookUp(host, directory, signal) : {known: false};
+  const find = async (host: string, signal: AbortSignal): Promise<Lookup> => {
+    const {authoritative, fallback} = deps;
+    const directory = fallback && (!authoritative || isEgressBlocked(deps)) ? fallback : authoritative;
+    return directory ? lookUp(host, directory, signal) : {known: false};
+  };
   return {scheduler, verify, lookUp: find};
 }
 

@@ -106,10 +106,11 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
 
 function formerEdgeOf({routing, dns}: OperatorConfig, lookUp: Dns['lookUp'], clock: Clock): FormerEdge {
   return new FormerEdge({
-    addresses: routing.formerAddresses,
+    addresses: routing.edgeAddresses,
     lookUp,
     clock,
     pauseMs: dns.checks.pendingMaxSeconds * 1000,
+    rememberedMs: routing.formerTtlSeconds * 1000,
   });
 }
 

@@ -49,7 +49,8 @@ const complete: OperatorConfig = {
   routing: {
     provider: 'traefik',
     movingFrom: 'none',
-    formerAddresses: [],
+    edgeAddresses: [],
+    formerTtlSeconds: 86_400,
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},

@@ -11,8 +11,6 @@ const MIN_SERVERS = 2;
 /** `partial`: a server on the way did not answer, and could have answered something else. */
 interface Followed {
   readonly partial: boolean;
-  /** The longest TTL of the records on the way. */
-  readonly ttlSeconds?: number;
 }
 
 /** Where a chain of CNAME records leads. */
@@ -32,7 +30,7 @@ export type ChainEnd =
   /** The servers of the name at `at` do not answer. `why` completes the sentence that begins with the name. */
   | {readonly kind: 'unknown'; readonly at: string; readonly why: string};
 
-type Hop = Followed & {readonly kind: 'hop'; readonly path: readonly string[]};
+type Hop = {readonly kind: 'hop'; readonly path: readonly string[]; readonly partial: boolean};
 
 /** Follows a chain from zone to zone, querying the servers of each, until it reaches the target or ends elsewhere. */
 export async function followChain(
@@ -44,16 +42,12 @@ export async function followChain(
   const seen = new Set<string>();
   let name = start;
   let partial = false;
-  let ttlSeconds = 0;
   while (name !== target) {
     if (seen.has(name)) return {kind: 'loop', partial};
     if (seen.size >= MAX_HOPS) return {kind: 'too-long', partial};
     const next = await nextHop(name, directory, session);
-    if ('partial' in next) {
-      partial ||= next.partial;
-      ttlSeconds = Math.max(ttlSeconds, next.ttlSeconds ?? 0);
-    }
-    if (next.kind !== 'hop') return 'partial' in next ? {...next, partial, ttlSeconds} : next;
+    if ('partial' in next) partial ||= next.partial;
+    if (next.kind !== 'hop') return 'partial' in next ? {...next, partial} : next;
     for (const passed of [name, ...next.path.slice(0, -1)]) seen.add(passed);
     name = next.path.at(-1) ?? name;
   }
@@ -70,9 +64,7 @@ async function nextHop(name: string, directory: Directory, session: Session): Pr
   const targets = new Set(answered.map(answer => cnamesIn(answer.records).join(' ')));
   const [only] = targets;
   if (targets.size > 1 || only?.includes(' ')) return {kind: 'unsettled', at: name};
-  if (only) {
-    return {kind: 'hop', path: commonPath(answered), partial: isPartial(answers), ttlSeconds: longestTtl(answered)};
-  }
+  if (only) return {kind: 'hop', path: commonPath(answered), partial: isPartial(answers)};
   return addressEnd(name, answers, await queryAll(found.authority, name, ['AAAA'], session, share()));
 }
 
@@ -88,12 +80,7 @@ function addressEnd(at: string, ipv4: readonly ServerAnswer[], ipv6: readonly Se
   const answers = [...ipv4, ...ipv6];
   const addresses = [...new Set(onlyAnswered(answers).flatMap(answer => addressesIn(answer.records)))];
   const partial = isPartial(ipv4) || isPartial(ipv6);
-  if (addresses.length === 0) return {kind: 'nothing', at, partial};
-  return {kind: 'addresses', at, addresses, answers, partial, ttlSeconds: longestTtl(onlyAnswered(answers))};
-}
-
-function longestTtl(answers: readonly ServerRecords[]): number {
-  return Math.max(0, ...answers.flatMap(({records}) => records.map(({ttl}) => ttl)));
+  return addresses.length === 0 ? {kind: 'nothing', at, partial} : {kind: 'addresses', at, addresses, answers, partial};
 }
 
 function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {

@@ -4,9 +4,7 @@ import type {Directory} from './directory.ts';
 import {Session} from './session.ts';
 
 /** `known: false`: the name servers did not answer, or did not agree. No addresses: the host leads nowhere. */
-export type Lookup =
-  | {readonly known: true; readonly addresses: readonly string[]; readonly ttlSeconds: number}
-  | {readonly known: false};
+export type Lookup = {readonly known: true; readonly addresses: readonly string[]} | {readonly known: false};
 
 const BUDGET = 60;
 
@@ -15,5 +13,5 @@ export async function lookUp(host: string, directory: Directory, signal: AbortSi
   const session = new Session({transport: directory.transport, budget: BUDGET, signal});
   const end = await followChain(host, undefined, directory, session);
   if ((end.kind !== 'addresses' && end.kind !== 'nothing') || end.partial) return {known: false};
-  return {known: true, addresses: end.kind === 'addresses' ? end.addresses : [], ttlSeconds: end.ttlSeconds ?? 0};
+  return {known: true, addresses: end.kind === 'addresses' ? end.addresses : []};
 }

@@ -64,12 +64,17 @@ function canonicalQuestion(question: ProofQuestion): ProofQuestion {
   return {...question, host: canonical(host), target: canonical(target), txtName: canonical(txtName)};
 }
 
+/** Whether no authoritative server could be reached a moment ago. */
+export function isEgressBlocked({blocked}: Pick<VerifyDependencies, 'blocked'>): boolean {
+  return blocked.get(EGRESS) === true;
+}
+
 /** Tries the authoritative servers. If none can be reached, tries the fallback, and for a while only the fallback. */
 async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, signal: AbortSignal): Promise<Attempt> {
   const {authoritative, fallback, blocked} = deps;
   const first = authoritative ?? fallback;
   if (first === undefined) throw new Error('no servers to ask: neither authoritative nor recursive');
-  const closed = first === authoritative && fallback !== undefined && blocked.get(EGRESS);
+  const closed = first === authoritative && fallback !== undefined && isEgressBlocked(deps);
   if (closed) return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
   const attempt = await tryDirectory(question, first, deps, signal);
   const {evidence} = attempt;

@@ -12,14 +12,19 @@ export const routing = section('How traffic is routed to projects.', {
     'none',
     'With provider gateway, traefik: write the routes for Traefik too, while DNS still points to it. docs/edges.md describes the move.',
   ),
-  formerAddresses: {
+  edgeAddresses: {
     type: 'array',
     maxItems: 16,
-    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.10']},
+    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.20']},
     default: [],
     description:
-      'IP addresses of the edge in movingFrom, as DNS returns them. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from this edge once DNS returns none of them and their TTL has passed.',
+      'With movingFrom: IP addresses of the new edge, as DNS returns them. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.',
   },
+  formerTtlSeconds: seconds(
+    86_400,
+    1,
+    'With movingFrom: the longest TTL of a record that led to the former edge. A host is removed from that edge only after DNS has returned only addresses of the new one for this long.',
+  ),
   ingressClassName: {
     ...kubernetesName,
     examples: ['traefik'],

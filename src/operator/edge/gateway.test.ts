@@ -20,7 +20,8 @@ function edgeWith(supportedFeatures: readonly string[] = []) {
   return gateway({
     provider: 'gateway',
     movingFrom: 'none',
-    formerAddresses: [],
+    edgeAddresses: [],
+    formerTtlSeconds: 86_400,
     ingressClassName: 'unused',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {

@@ -17,8 +17,6 @@ export interface Leaving {
 
 const STAYS: Leaving = {leaves: false, note: ''};
 const LEAVES: Leaving = {leaves: true, note: ''};
-/** A lookup usually takes less. */
-const SOON_MS = 2_000;
 
 /** `namespace` has the label that takes its hosts off the former edge. */
 export function isToLeave(namespace: DeepReadonly<KubeObject> | undefined): boolean {
@@ -27,35 +25,34 @@ export function isToLeave(namespace: DeepReadonly<KubeObject> | undefined): bool
 
 /** Whether the objects for the former edge are to be built. Those that are not there are not built on a guess. */
 export function leaving(
-  {edge, formerEdge, stores, config, clock}: Operator,
+  {edge, formerEdge, stores, config}: Operator,
   {namespace, host, routeKey}: {readonly namespace: string; readonly host: string; readonly routeKey: string},
 ): Leaving {
   if (!edge.isOnFormer || !isToLeave(stores.namespaces.get(namespace))) return STAYS;
-  if (config.routing.formerAddresses.length === 0) {
-    return {leaves: false, note: ' The former edge serves it too. Platform team: set config.routing.formerAddresses.'};
+  if (config.routing.edgeAddresses.length === 0) {
+    return {leaves: false, note: ' The former edge serves it too. Platform team: set config.routing.edgeAddresses.'};
   }
   const objects = routeObjects(stores, routeKey);
-  const isOnFormer = edge.isOnFormer;
+  const {isOnFormer} = edge;
   const isThere = objects.some(isOnFormer);
-  const found = formerEdge.addressesOf(host);
+  const found = formerEdge.addressesOf(namespace, host);
   if (found.kind === 'gone') {
     // The next edge must serve it first.
     const isOnNext = objects.some(object => !isOnFormer(object) && edge.emptied(object));
     const isServed = isOnNext && edge.verdict(objects, stores.platform).kind === 'accepted';
-    return !isThere || isServed ? LEAVES : STAYS;
+    return !isThere || isServed ? LEAVES : {...STAYS, wakeAtMs: found.againMs};
   }
-  const wakeAtMs = clock.now() + (found.kind === 'unknown' ? SOON_MS : config.dns.checks.pendingMaxSeconds * 1000);
-  if (!isThere && found.kind !== 'returned') return {...LEAVES, wakeAtMs};
-  return {leaves: false, note: ` The former edge serves it too: ${explain(host, found)}`, wakeAtMs};
+  if (!isThere && found.kind !== 'elsewhere') return LEAVES;
+  return {leaves: false, note: ` The former edge serves it too: ${explain(host, found)}`, wakeAtMs: found.againMs};
 }
 
 function explain(host: string, found: Exclude<FormerAddresses, {readonly kind: 'gone'}>): string {
   switch (found.kind) {
     case 'unknown':
       return `Nameplate does not know the addresses that DNS returns for ${host}. It will check again.`;
-    case 'returned':
-      return `DNS still returns ${found.addresses.join(', ')} for ${host}. Nameplate will remove it there once DNS does not.`;
+    case 'elsewhere':
+      return `DNS returns ${found.addresses.join(', ') || 'no address'} for ${host}. Nameplate will remove it there once DNS returns only addresses of the new edge.`;
     case 'cached':
-      return `resolvers may return its address for ${host} until ${timestamp(found.untilMs)}. Nameplate will then remove it there.`;
+      return `resolvers may remember a former address of ${host} until ${timestamp(found.untilMs)}. Nameplate will then remove it there.`;
   }
 }

@@ -8,7 +8,8 @@ import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 const edge = traefik({
   provider: 'traefik',
   movingFrom: 'none',
-  formerAddresses: [],
+  edgeAddresses: [],
+  formerTtlSeconds: 86_400,
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},

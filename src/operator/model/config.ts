@@ -110,8 +110,10 @@ export interface RoutingConfig {
   readonly provider: 'traefik' | 'gateway';
   /** The edge that the platform is leaving: it has every route too. */
   readonly movingFrom: 'none' | 'traefik';
-  /** IP addresses of that edge, as DNS returns them. */
-  readonly formerAddresses: readonly string[];
+  /** IP addresses of the edge that it moves to, as DNS returns them. */
+  readonly edgeAddresses: readonly string[];
+  /** How long resolvers may remember a record that led to the edge in `movingFrom`. */
+  readonly formerTtlSeconds: number;
   readonly ingressClassName: string;
   readonly traefik: {
     readonly httpEntryPoint: string;

@@ -4,65 +4,85 @@ import type {HostLookup} from '../../dns/dns.ts';
 import {FormerEdge} from './former-edge.ts';
 
 const [FORMER, NEW] = ['192.0.2.10', '192.0.2.20'];
-const TTL_SECONDS = 300;
-const PAUSE_MS = 60_000;
+const REMEMBERED_SECONDS = 300;
+const PAUSE_SECONDS = 60;
 const HOST = 'shop.example.com';
 
-/** DNS that says what the test sets; undefined: it does not answer. */
+/** DNS that says what the test sets. */
 function newFormerEdge() {
   const clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
-  let addresses: readonly string[] | undefined = [FORMER];
-  let lookups = 0;
-  const lookUp = async (): Promise<HostLookup> => {
-    lookups += 1;
-    return addresses ? {known: true, addresses, ttlSeconds: TTL_SECONDS} : {known: false};
-  };
-  const edge = new FormerEdge({addresses: [FORMER, '2001:db8::10'], lookUp, clock, pauseMs: PAUSE_MS});
+  const asked: string[] = [];
+  let answer: () => Promise<HostLookup> = async () => ({known: true, addresses: [FORMER]});
+  const edge = new FormerEdge({
+    addresses: [NEW, '2001:DB8:0:0::20'],
+    lookUp: host => {
+      asked.push(host);
+      return answer();
+    },
+    clock,
+    pauseMs: PAUSE_SECONDS * 1000,
+    rememberedMs: REMEMBERED_SECONDS * 1000,
+  });
   return {
-    lookups: () => lookups,
-    resolveTo: (...found: readonly string[]) => {
-      addresses = found;
+    asked,
+    resolveTo: (...addresses: readonly string[]) => {
+      answer = async () => ({known: true, addresses});
     },
     silence: () => {
-      addresses = undefined;
+      answer = async () => ({known: false});
     },
+    hang: () => {
+      answer = () => new Promise(() => {});
+    },
+    ask: (host = HOST, namespace = 'acme') => edge.addressesOf(namespace, host),
     /** Time passes, and somebody asks twice: before and after the lookup that the question starts. */
     async after(seconds: number) {
       await clock.advance(seconds * 1000);
-      edge.addressesOf(HOST);
+      edge.addressesOf('acme', HOST);
       await new Promise(setImmediate);
-      return edge.addressesOf(HOST);
+      return edge.addressesOf('acme', HOST);
     },
     now: () => clock.now(),
-    ask: () => edge.addressesOf(HOST),
   };
 }
 
 test('nothing is known before the first answer', async () => {
   const dns = newFormerEdge();
-  expect(dns.ask()).toEqual({kind: 'unknown'});
-  expect(await dns.after(0)).toEqual({kind: 'returned', addresses: [FORMER]});
+  expect(dns.ask().kind).toBe('unknown');
+  expect(await dns.after(0)).toMatchObject({kind: 'elsewhere', addresses: [FORMER]});
 });
 
-test('once DNS returns other addresses, resolvers have the former one for its TTL', async () => {
+test('once DNS returns only the new addresses, resolvers may have a former one for a while', async () => {
   const dns = newFormerEdge();
   await dns.after(0);
-  dns.resolveTo(NEW);
-  expect(await dns.after(60)).toEqual({kind: 'cached', untilMs: dns.now() + TTL_SECONDS * 1000});
-  expect((await dns.after(TTL_SECONDS - 1)).kind).toBe('cached');
-  expect(await dns.after(1)).toEqual({kind: 'gone'});
+  dns.resolveTo(NEW, '2001:db8::20');
+  expect(await dns.after(60)).toMatchObject({kind: 'cached', untilMs: dns.now() + REMEMBERED_SECONDS * 1000});
+  expect((await dns.after(REMEMBERED_SECONDS - 1)).kind).toBe('cached');
+  expect((await dns.after(1)).kind).toBe('gone');
 });
 
-test('an address among others counts, and one that comes back', async () => {
+test.each([
+  {what: 'a former address among new ones', addresses: [NEW, FORMER]},
+  {what: 'an address that nobody knows, as of a CDN', addresses: ['203.0.113.1']},
+  {what: 'no address', addresses: []},
+])('$what counts as the former edge, and the wait begins again', async ({addresses}) => {
   const dns = newFormerEdge();
-  dns.resolveTo(NEW, '2001:db8::10');
-  expect(await dns.after(0)).toEqual({kind: 'returned', addresses: ['2001:db8::10']});
   dns.resolveTo(NEW);
-  await dns.after(60);
-  dns.resolveTo(NEW, FORMER);
-  expect(await dns.after(TTL_SECONDS)).toEqual({kind: 'returned', addresses: [FORMER]});
+  await dns.after(0);
+  dns.resolveTo(...addresses);
+  expect(await dns.after(REMEMBERED_SECONDS)).toMatchObject({kind: 'elsewhere', addresses: addresses.toSorted()});
   dns.resolveTo(NEW);
-  expect((await dns.after(60)).kind).toBe('cached');
+  expect((await dns.after(PAUSE_SECONDS)).kind).toBe('cached');
+});
+
+test('what was true a while ago takes no host off the former edge', async () => {
+  const dns = newFormerEdge();
+  dns.resolveTo(NEW);
+  await dns.after(0);
+  expect((await dns.after(REMEMBERED_SECONDS)).kind).toBe('gone');
+  dns.resolveTo(FORMER);
+  dns.hang();
+  expect((await dns.after(86_400)).kind).toBe('unknown');
 });
 
 test('while DNS does not answer, nothing is known, whatever it said before', async () => {
@@ -70,14 +90,26 @@ test('while DNS does not answer, nothing is known, whatever it said before', asy
   dns.resolveTo(NEW);
   await dns.after(0);
   dns.silence();
-  expect(await dns.after(TTL_SECONDS)).toEqual({kind: 'unknown'});
+  expect(await dns.after(REMEMBERED_SECONDS)).toEqual({kind: 'unknown', againMs: dns.now() + PAUSE_SECONDS * 1000});
 });
 
 test('a host is looked up once per pause, however often somebody asks', async () => {
   const dns = newFormerEdge();
   await dns.after(0);
-  await dns.after(59);
-  expect(dns.lookups()).toBe(1);
+  await dns.after(PAUSE_SECONDS - 1);
+  expect(dns.asked).toHaveLength(1);
   await dns.after(1);
-  expect(dns.lookups()).toBe(2);
+  expect(dns.asked).toHaveLength(2);
+});
+
+test('a namespace whose name servers do not answer delays no other', async () => {
+  const dns = newFormerEdge();
+  dns.hang();
+  for (let n = 0; n < 100; n++) dns.ask(`h${n}.slow.example`, 'slow');
+  await new Promise(setImmediate);
+  expect(dns.asked).toHaveLength(4);
+  dns.resolveTo(FORMER);
+  dns.ask();
+  await new Promise(setImmediate);
+  expect(dns.ask().kind).toBe('elsewhere');
 });

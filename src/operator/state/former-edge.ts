@@ -3,44 +3,51 @@ import type {Clock} from '../../base/clock.ts';
 import {Deadline} from '../../base/deadline.ts';
 import {Semaphore} from '../../base/semaphore.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
-import type {HostLookup} from '../../dns/dns.ts';
+import {canonicalAddress, type HostLookup} from '../../dns/dns.ts';
 
 /**
  * - unknown: the addresses of the host have not been looked up yet, or its name servers do not answer.
- * - returned: DNS returns these addresses of the former edge.
- * - cached: it no longer does, but resolvers may remember until `untilMs` what it returned before.
+ * - elsewhere: DNS returns something else than addresses of the next edge: these, or none.
+ * - cached: DNS returns only addresses of the next edge, but resolvers may remember until `untilMs` what it returned before.
  * - gone: no visitor comes to the former edge.
+ *
+ * `againMs`: when to ask again.
  */
-export type FormerAddresses =
+export type FormerAddresses = {readonly againMs: number} & (
   | {readonly kind: 'unknown'}
-  | {readonly kind: 'returned'; readonly addresses: readonly string[]}
+  | {readonly kind: 'elsewhere'; readonly addresses: readonly string[]}
   | {readonly kind: 'cached'; readonly untilMs: number}
-  | {readonly kind: 'gone'};
+  | {readonly kind: 'gone'}
+);
 
 export interface FormerEdgeParts {
-  /** Of the former edge, as DNS returns them. */
+  /** Of the next edge, as DNS returns them. What is not among them counts as the former edge. */
   readonly addresses: readonly string[];
   readonly lookUp: (host: string, signal: AbortSignal) => Promise<HostLookup>;
   readonly clock: Clock;
   /** Between two lookups of a host. */
   readonly pauseMs: number;
+  /** How long resolvers may remember a record that led to the former edge. */
+  readonly rememberedMs: number;
 }
 
 interface Seen {
   readonly checkedAtMs: number;
-  /** Addresses of the former edge; undefined if the last lookup failed. */
-  readonly former: readonly string[] | undefined;
-  /** When it was first seen without one, and the longest TTL until then. */
-  readonly withoutSinceMs: number | undefined;
-  readonly ttlMs: number;
+  /** Undefined if the last lookup failed. */
+  readonly addresses: readonly string[] | undefined;
+  /** Since when each successful lookup has returned only addresses of the next edge. */
+  readonly sinceMs: number | undefined;
 }
 
-/** What nobody asks about for this long is forgotten. The wait for resolvers then begins again. */
-const REMEMBER_MS = 3 * 86_400_000;
 const HOSTS = 100_000;
-/** Tenants choose the name servers of their hosts, so lookups may take as long as they want. */
-const LOOKUPS_AT_ONCE = 16;
+/** Of a host that nobody asks about. The wait for resolvers then begins again. */
+const FORGET_MS = 3 * 86_400_000;
+/** Tenants choose the name servers of their hosts, so a lookup may take all of its time. */
 const LOOKUP_MS = 10_000;
+const LOOKUPS_AT_ONCE = 16;
+const LOOKUPS_OF_NAMESPACE = 4;
+/** A lookup that has not ended is asked for again this many times per pause. */
+const IMPATIENCE = 10;
 
 /** Looks up hosts in the background, when somebody asks. */
 export class FormerEdge {
@@ -49,46 +56,57 @@ export class FormerEdge {
   readonly #seen: TtlCache<Seen>;
   readonly #inProgress = new Set<string>();
   readonly #lookups = new Semaphore(LOOKUPS_AT_ONCE);
+  readonly #ofNamespace = new Map<string, Semaphore>();
 
   constructor(parts: FormerEdgeParts) {
     this.#parts = parts;
-    this.#addresses = new Set(parts.addresses);
+    this.#addresses = new Set(parts.addresses.flatMap(address => canonicalAddress(address) ?? []));
     this.#seen = new TtlCache(parts.clock, HOSTS);
   }
 
-  addressesOf(host: string): FormerAddresses {
-    const nowMs = this.#parts.clock.now();
+  addressesOf(namespace: string, host: string): FormerAddresses {
+    const {clock, pauseMs, rememberedMs} = this.#parts;
+    const nowMs = clock.now();
     const seen = this.#seen.get(host);
-    if (!seen || seen.checkedAtMs + this.#parts.pauseMs <= nowMs) void this.#look(host, seen);
-    if (seen?.former === undefined) return {kind: 'unknown'};
-    const {former, withoutSinceMs, ttlMs} = seen;
-    if (withoutSinceMs === undefined) return {kind: 'returned', addresses: former};
-    const untilMs = withoutSinceMs + ttlMs;
-    return nowMs < untilMs ? {kind: 'cached', untilMs} : {kind: 'gone'};
+    const isFresh = seen !== undefined && nowMs < seen.checkedAtMs + pauseMs;
+    if (!isFresh) void this.#look(namespace, host);
+    const againMs = isFresh ? seen.checkedAtMs + pauseMs : nowMs + pauseMs / IMPATIENCE;
+    if (seen?.addresses === undefined) return {kind: 'unknown', againMs};
+    const {addresses, sinceMs, checkedAtMs} = seen;
+    if (sinceMs === undefined) return {kind: 'elsewhere', addresses, againMs};
+    const untilMs = sinceMs + rememberedMs;
+    if (nowMs < untilMs) return {kind: 'cached', untilMs, againMs: isFresh ? Math.min(againMs, untilMs) : againMs};
+    // Only an answer after the wait says that nothing has changed since.
+    if (isFresh && checkedAtMs >= untilMs) return {kind: 'gone', againMs};
+    void this.#look(namespace, host);
+    return {kind: 'unknown', againMs: nowMs + pauseMs / IMPATIENCE};
   }
 
-  async #look(host: string, before: Seen | undefined): Promise<void> {
+  async #look(namespace: string, host: string): Promise<void> {
     if (this.#inProgress.has(host)) return;
     this.#inProgress.add(host);
+    const never = new AbortController().signal;
+    const own = this.#ofNamespace.get(namespace) ?? new Semaphore(LOOKUPS_OF_NAMESPACE);
+    this.#ofNamespace.set(namespace, own);
     try {
-      using deadline = new Deadline(LOOKUP_MS);
-      const {signal} = deadline;
-      const found = await this.#lookups
-        .run(() => this.#parts.lookUp(host, signal), signal)
-        .catch((): HostLookup => ({known: false}));
-      this.#seen.set(host, this.#next(before, found), REMEMBER_MS);
+      const found = await own.run(() => this.#lookups.run(() => this.#ask(host), never), never);
+      this.#seen.set(host, this.#next(this.#seen.get(host), found), FORGET_MS);
     } finally {
       this.#inProgress.delete(host);
+      if (own.idle) this.#ofNamespace.delete(namespace);
     }
+  }
+
+  async #ask(host: string): Promise<HostLookup> {
+    using deadline = new Deadline(LOOKUP_MS);
+    return await this.#parts.lookUp(host, deadline.signal).catch((): HostLookup => ({known: false}));
   }
 
   #next(before: Seen | undefined, found: HostLookup): Seen {
     const checkedAtMs = this.#parts.clock.now();
-    const known = {withoutSinceMs: before?.withoutSinceMs, ttlMs: before?.ttlMs ?? 0};
-    if (!found.known) return {...known, checkedAtMs, former: undefined};
-    const former = found.addresses.filter(address => this.#addresses.has(address)).sort();
-    const ttlMs = Math.max(known.ttlMs, found.ttlSeconds * 1000);
-    const withoutSinceMs = former.length > 0 ? undefined : (known.withoutSinceMs ?? checkedAtMs);
-    return {checkedAtMs, former, withoutSinceMs, ttlMs};
+    if (!found.known) return {checkedAtMs, addresses: undefined, sinceMs: before?.sinceMs};
+    const isOnNext = found.addresses.length > 0 && found.addresses.every(address => this.#addresses.has(address));
+    const sinceMs = isOnNext ? (before?.sinceMs ?? checkedAtMs) : undefined;
+    return {checkedAtMs, addresses: found.addresses.toSorted(), sinceMs};
   }
 }

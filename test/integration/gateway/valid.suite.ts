@@ -17,7 +17,8 @@ import type {ApiServer} from '../../cluster/apiserver.ts';
 export const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
-  formerAddresses: [],
+  edgeAddresses: [],
+  formerTtlSeconds: 86_400,
   ingressClassName: 'unused',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

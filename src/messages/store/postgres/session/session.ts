@@ -150,7 +150,7 @@ export class Session implements Disposable {
   ): Promise<T> {
     const done = await this.#work(read, write);
     const [commit, durable] = await Promise.allSettled([
-      this.#run(COMMIT),
+      this.#run(COMMIT, answerMs),
       done.promises ? this.#becomeDurable(answerMs) : undefined,
     ]);
     if (commit.status === 'fulfilled' && commit.value.command !== 'COMMIT') {
