@@ -106,8 +106,9 @@ test('a host leaves the former edge only if the platform says so and DNS no long
 
   await resolveTo(NEW_ADDRESS);
   await tenant.until('nothing is left on the former edge', () => ingresses(tenant).length === 0);
-  const domain = await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
-  expect(findCondition(domain.status?.conditions, 'Routed')?.message).not.toContain('former edge');
+  const routed = () => findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.message ?? '';
+  await tenant.until('the Domain says nothing of it', () => routed() && !routed().includes('former edge'));
+  await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
   expect(tenant.get(LISTENER_SET, routeName(tenant.namespace, host))).toBeDefined();
   expect(ingresses(stays)).toHaveLength(4);
 
