@@ -36,6 +36,7 @@ static: $(INSTALLED)
 	tsc
 	node tools/generate-types.ts --check
 	node tools/generate-values-schema.ts --check
+	node tools/import-rules.ts --check
 	node tools/check-packages.ts
 	node tools/check-commits.ts
 
@@ -83,7 +84,8 @@ bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in millisec
 	@node bench/hostile/run.ts
 
 .PHONY: generate
-generate: $(INSTALLED) ## types from crds/, the chart's values.schema.json from the configuration
+generate: $(INSTALLED) ## types from crds/, values.schema.json from the configuration, lint rules for imports
+	node tools/import-rules.ts
 	node tools/generate-types.ts
 	node tools/generate-values-schema.ts
 

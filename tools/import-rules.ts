@@ -1,0 +1,232 @@
+/**
+ * What each room of src may import, and the linter's rules that say so: biome.json extends what this generates.
+ *
+ *     node tools/import-rules.ts           writes biome.rooms.json
+ *     node tools/import-rules.ts --check   exits 1 if that file differs
+ *
+ * A room is a folder. src/rooms.test.ts checks that no two rooms can import each other, and that this table allows nothing
+ * that no file needs.
+ */
+import {existsSync, globSync, readFileSync, writeFileSync} from 'node:fs';
+import {dirname, join, relative} from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const FILE = 'biome.rooms.json';
+const RUNTIME = ['runtime/kube', 'runtime/cache', 'runtime/apply', 'runtime/controller'];
+const API = ['api', 'api/generated'];
+
+/** For each room of src, lowest first, the others that it may import: rooms, or single files of rooms. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  api: [],
+  'api/generated': [],
+  schedule: ['base'],
+  process: ['base'],
+  probe: ['base', 'schedule'],
+
+  'dns/names': [],
+  'dns/wire': ['base', 'dns/names'],
+  'dns/resolve': ['base', 'dns/names', 'dns/wire'],
+  'dns/verdict': ['base', 'dns/names', 'dns/wire', 'dns/resolve'],
+  dns: ['base', 'schedule', 'dns/names', 'dns/wire', 'dns/resolve', 'dns/verdict'],
+
+  'runtime/kube': ['base'],
+  'runtime/cache': ['base', 'runtime/kube'],
+  'runtime/apply': ['base', 'runtime/kube', 'runtime/cache'],
+  'runtime/controller': ['base', 'runtime/kube', 'runtime/cache'],
+  'runtime/example': ['base', 'runtime/kube', 'runtime/apply', 'runtime/controller'],
+
+  keys: [...API, 'base', 'runtime/kube', 'runtime/cache'],
+
+  'operator/model': [...API, 'base', 'dns/dns.ts', 'runtime/kube'],
+  'operator/config-schema': ['base', 'dns/dns.ts', 'operator/model'],
+  'operator/state': ['api', 'base', 'keys', 'probe', 'dns/dns.ts', ...RUNTIME, 'operator/model'],
+  'operator/edge': ['api', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
+  'operator/approval': [
+    'api',
+    'base',
+    'runtime/kube',
+    'runtime/cache',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+  ],
+  'operator/issuance': [
+    'api',
+    'base',
+    'dns/dns.ts',
+    'runtime/kube',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+    'operator/approval',
+  ],
+  'operator/sweep': [
+    'api',
+    'runtime/kube',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+    'operator/issuance',
+  ],
+  'operator/apikey': [
+    ...API,
+    'keys',
+    'runtime/kube',
+    'runtime/apply',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+  ],
+  'operator/project': [
+    ...API,
+    'runtime/kube',
+    'runtime/apply',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+    'operator/edge',
+    'operator/issuance',
+  ],
+  'operator/domain': [
+    ...API,
+    'probe',
+    'dns/dns.ts',
+    'runtime/kube',
+    'runtime/apply',
+    'runtime/controller',
+    'operator/model',
+    'operator/state',
+    'operator/edge',
+    'operator/issuance',
+  ],
+  'operator/triggers': ['api', 'runtime/kube', 'runtime/cache', 'operator/model', 'operator/state', 'operator/domain'],
+  operator: [
+    'api',
+    'base',
+    'keys',
+    'probe',
+    'dns/dns.ts',
+    ...RUNTIME,
+    'operator/apikey',
+    'operator/approval',
+    'operator/config-schema',
+    'operator/domain',
+    'operator/edge',
+    'operator/issuance',
+    'operator/model',
+    'operator/project',
+    'operator/state',
+    'operator/sweep',
+    'operator/triggers',
+  ],
+
+  'messages/access': ['base', 'process'],
+  'messages/store': [],
+  'messages/http': ['base', 'process', 'messages/access', 'messages/store'],
+  'messages/store/queue': ['messages/store'],
+  'messages/store/sqlite': ['messages/store', 'messages/store/queue/operations.ts'],
+  'messages/store/sqlite-thread': [
+    'base',
+    'messages/store',
+    'messages/store/queue',
+    'messages/store/sqlite/thread-messages.ts',
+  ],
+  'messages/store/postgres/session': ['base', 'messages/store'],
+  'messages/store/postgres': ['base', 'messages/store', 'messages/store/queue', 'messages/store/postgres/session'],
+  'messages/store/migration': ['base', 'messages/store', 'messages/store/sqlite', 'messages/store/postgres/session'],
+  messages: [
+    'base',
+    'process',
+    'messages/access',
+    'messages/http',
+    'messages/store',
+    'messages/store/sqlite-thread',
+    'messages/store/postgres',
+    'messages/store/postgres/session',
+  ],
+
+  review: [
+    'api',
+    'base',
+    'process',
+    'runtime/kube',
+    'runtime/cache',
+    'operator',
+    'operator/approval',
+    'operator/model',
+    'operator/state',
+  ],
+  kubectl: ['api', 'base', 'dns/dns.ts', 'runtime/kube', 'operator/model'],
+  bin: [
+    '../package.json',
+    'api',
+    'base',
+    'process',
+    'keys',
+    'dns/dns.ts',
+    'runtime/kube',
+    'runtime/controller',
+    'operator',
+    'operator/model',
+    'messages',
+    'messages/access',
+    'messages/store',
+    'messages/store/sqlite',
+    'messages/store/migration',
+    'review',
+    'kubectl',
+  ],
+};
+
+const KUBECONFIG = 'src/runtime/kube/kubeconfig.ts';
+const CLIENT_NODE = {
+  group: ['@kubernetes/client-node', '@kubernetes/client-node/**'],
+  message: `Only ${KUBECONFIG} imports @kubernetes/client-node. To talk to the API server, use the KubeClient of src/runtime/kube/client.ts.`,
+};
+
+/** Allows the imports of one room and nothing else of src; names what is allowed, and where to change it. */
+function roomRule(room: string, allowed: readonly string[]) {
+  const patternOf = (path: string) => {
+    const from = relative(room, path) || '.';
+    const relativePath = from.startsWith('.') ? from : `./${from}`;
+    return `!${relativePath}${/\.(ts|json)$/.test(path) ? '' : '/*'}`;
+  };
+  const list = allowed.length > 0 ? `only ${allowed.map(path => join('src', path)).join(', ')}` : 'nothing else';
+  const front = allowed.includes('dns/dns.ts') ? ' What src/dns/dns.ts lacks of src/dns, export there.' : '';
+  return {
+    group: ['../**', './*/**', ...allowed.map(patternOf)],
+    message: `Of src, src/${room} imports ${list}. Move what it needs to one of these, or pass it in.${front} The table is in tools/import-rules.ts.`,
+  };
+}
+
+function override(includes: readonly string[], patterns: readonly unknown[]) {
+  const noRestrictedImports = {level: 'error', options: {patterns}};
+  return {includes, linter: {rules: {style: {noRestrictedImports}}}};
+}
+
+function generate(): string {
+  const overrides = Object.entries(ROOMS).map(([room, allowed]) =>
+    override([`src/${room}/*.ts`, '!**/*.test.ts'], [CLIENT_NODE, roomRule(room, allowed)]),
+  );
+  const kube = roomRule('runtime/kube', ROOMS['runtime/kube'] ?? []);
+  const lines = [...overrides, override([KUBECONFIG], [kube])].map(rule => `  ${JSON.stringify(rule)}`);
+  return `{"overrides": [\n${lines.join(',\n')}\n]}\n`;
+}
+
+if (import.meta.main) {
+  const files = globSync('src/*/**/*.ts', {cwd: ROOT}).filter(path => !path.endsWith('.test.ts'));
+  const folders = new Set(files.map(path => relative('src', dirname(path))));
+  const missing = [...folders].filter(folder => !(folder in ROOMS));
+  const text = generate();
+  const path = join(ROOT, FILE);
+  if (missing.length > 0) {
+    console.error(`tools/import-rules.ts lacks these folders of src: ${missing.join(', ')}`);
+    process.exitCode = 1;
+  } else if (!process.argv.includes('--check')) {
+    writeFileSync(path, text);
+  } else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+    console.error(`${FILE} differs from tools/import-rules.ts: run \`make generate\`.`);
+    process.exitCode = 1;
+  }
+}
