@@ -8,7 +8,7 @@ import {existsSync, globSync} from 'node:fs';
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {cacheRoot} from './cluster/programs.ts';
+import {cacheRoot} from './cluster/cache.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 

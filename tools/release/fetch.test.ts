@@ -3,7 +3,7 @@ import {mkdir, readdir, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {expect, onTestFinished, test, vi} from 'vitest';
-import {cacheRoot} from '../../test/cluster/programs.ts';
+import {cacheRoot} from '../../test/cluster/cache.ts';
 import {fetchPinned} from './fetch.ts';
 import type {Pinned} from './pins.ts';
 

@@ -4,8 +4,8 @@ import {existsSync} from 'node:fs';
 import {mkdir, mkdtemp, readFile, rename, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {cacheRoot} from '../../test/cluster/cache.ts';
 import {run} from '../../test/cluster/children.ts';
-import {cacheRoot} from '../../test/cluster/programs.ts';
 import {openApt} from './apt.ts';
 import type {Pinned} from './pins.ts';
 

@@ -4,7 +4,7 @@ import {existsSync} from 'node:fs';
 import {mkdir, readdir, readFile, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {constants, zstdCompressSync} from 'node:zlib';
-import {cacheRoot} from '../../test/cluster/programs.ts';
+import {cacheRoot} from '../../test/cluster/cache.ts';
 import type {Architecture} from './pins.ts';
 import {runtimeEntries} from './runtime.ts';
 import {type Entry, file, folder, withFolders, writeTar} from './tar.ts';

@@ -4,7 +4,7 @@ import {expect} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {installCertManagerCrds} from '../operator/cert-manager.ts';
@@ -51,7 +51,7 @@ export interface AdmissionWorld {
 
 /** `values`: further flags of helm. */
 export async function startAdmissionWorld(...values: readonly string[]): Promise<AdmissionWorld> {
-  const programs = await ensurePrograms(['helm', 'traefik', 'kube']);
+  const programs = await ensurePrograms([HELM, 'traefik', 'kube']);
   const program = programs.path('kubectl');
   const api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
   await installCertManagerCrds(api);

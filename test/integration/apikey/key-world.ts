@@ -21,7 +21,7 @@ import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
 import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
@@ -59,7 +59,7 @@ export interface KeyWorld {
 
 export async function startKeyWorld(): Promise<KeyWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-apikey-'));
-  const helm = (await ensurePrograms(['helm'])).path('helm');
+  const helm = (await ensurePrograms([HELM])).path('helm');
   const audit = join(folder, 'audit.log');
   const api = await startApiServer({crds: [join(ROOT, 'crds')], flags: await auditFlags(folder, audit)});
   await api.kubectl('create', 'namespace', RELEASE.namespace);

@@ -3,12 +3,12 @@ import {join} from 'node:path';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, failOnExit, run, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 
 /** Starts it next to the API server, registered as in cert-manager's chart. */
 export async function startWebhook(api: ApiServer, folder: string): Promise<Child> {
-  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const programs = await ensurePrograms([HELM, 'certmanager']);
   const [port, healthPort] = await freePorts(2);
   const [certificate, key, log] = ['pem', 'key', 'log'].map(suffix => join(folder, `webhook.${suffix}`)) as Three;
   const subject = ['-subj', '/CN=webhook', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
@@ -33,7 +33,7 @@ export async function startWebhook(api: ApiServer, folder: string): Promise<Chil
 
 /** The first records who requested a certificate; the second decides by that. */
 async function configure(api: ApiServer, kind: string, port: number, caBundle: string): Promise<void> {
-  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const programs = await ensurePrograms([HELM, 'certmanager']);
   const render = [programs.path('helm'), 'template', 'cert-manager', programs.asset('cert-manager-chart')];
   const values = ['--set', `webhook.url.host=127.0.0.1:${port}`];
   await api.apply(await run([...render, ...values, '--show-only', `templates/webhook-${kind}-webhook.yaml`]));

@@ -13,7 +13,7 @@ import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -27,7 +27,7 @@ let helmProgram: string;
 let folder: string;
 
 beforeAll(async () => {
-  helmProgram = (await ensurePrograms(['helm'])).path('helm');
+  helmProgram = (await ensurePrograms([HELM])).path('helm');
   folder = await mkdtemp(join(tmpdir(), 'nameplate-chart-'));
   server = await startApiServer();
   await server.apply(`

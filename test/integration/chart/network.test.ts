@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
 import {run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const SYSTEM = 'nameplate-system';
@@ -34,7 +34,7 @@ interface Pod {
 
 let helm: string;
 beforeAll(async () => {
-  helm = (await ensurePrograms(['helm'])).path('helm');
+  helm = (await ensurePrograms([HELM])).path('helm');
 });
 
 /** The policies by name. */

@@ -6,7 +6,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {extractLastRelease, LAST_RELEASE} from '../../cluster/last-release.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const NAMESPACE = 'nameplate';
@@ -18,7 +18,7 @@ let folder: string;
 let last: string;
 
 beforeAll(async () => {
-  helmProgram = (await ensurePrograms(['helm'])).path('helm');
+  helmProgram = (await ensurePrograms([HELM])).path('helm');
   folder = await mkdtemp(join(tmpdir(), 'nameplate-upgrade-'));
   last = join(folder, 'last');
   await extractLastRelease(last);

@@ -6,8 +6,8 @@ import {existsSync} from 'node:fs';
 import {mkdir, rename, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {cacheRoot} from '../../cluster/cache.ts';
 import {run, which} from '../../cluster/children.ts';
-import {cacheRoot} from '../../cluster/programs.ts';
 import {removeFolders, startService, temporaryFolder} from './service.ts';
 
 const VERSION = '4.32.5';

@@ -10,7 +10,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
 import type {Child} from '../../cluster/children.ts';
 import {run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {startWebhook} from '../approval/webhook.ts';
@@ -98,7 +98,7 @@ afterAll(async () => {
 });
 
 async function renderChart(): Promise<readonly KubeObject[]> {
-  const {path} = await ensurePrograms(['helm']);
+  const {path} = await ensurePrograms([HELM]);
   const enabled = ['serviceMonitor', 'prometheusRule', 'dashboards'].map(each => `metrics.${each}.enabled=true`);
   const values = ['messages.enabled=true', 'messages.host=api.nameplate.test', ...enabled];
   const chart = [RELEASE.name, join(ROOT, RELEASE.chart), '-n', RELEASE.namespace];

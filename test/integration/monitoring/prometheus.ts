@@ -1,9 +1,9 @@
 /** Prometheus as a process of the test. */
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {cacheRoot} from '../../cluster/cache.ts';
 import {type Child, failOnExit, startChild, which} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
-import {cacheRoot} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {unpackedPackages} from '../../support/debian-packages.ts';
 

@@ -12,7 +12,7 @@ import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run, startChild} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import type {History} from './history.ts';
 
@@ -22,7 +22,7 @@ export const CLUSTER_ISSUER_NAME = 'integration';
 const CA = 'kube-system/integration-ca'; // where cert-manager looks for the Secrets of ClusterIssuers
 
 export async function installCertManagerCrds(api: ApiServer): Promise<void> {
-  const programs = await ensurePrograms(['helm', 'certmanager']);
+  const programs = await ensurePrograms([HELM, 'certmanager']);
   const chart = programs.asset('cert-manager-chart');
   const render = [programs.path('helm'), 'template', 'cert-manager', chart, '--set', 'crds.enabled=true'];
   await api.apply(await run([...render, '--show-only', 'templates/crd-*.yaml']));

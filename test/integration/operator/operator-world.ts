@@ -15,7 +15,7 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, run} from '../../cluster/children.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
@@ -99,7 +99,7 @@ interface Approval {
 export async function startOperatorWorld(options: OperatorWorldOptions = {}): Promise<OperatorWorld> {
   const {operatorApproves = false, dryRun = false, atScale = false, program} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
-  const programs = await ensurePrograms(['traefik', 'helm', 'certmanager', 'coredns']);
+  const programs = await ensurePrograms(['traefik', HELM, 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);

@@ -11,7 +11,7 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {TransportError} from '../../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {RELEASE} from '../../support/install.ts';
 import {spawnOperator} from '../../support/operator-process.ts';
 import {renderRoles} from '../roles/chart.ts';
@@ -46,7 +46,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nameplate-platform-key-'));
   api = await startApiServer({crds: [join(ROOT, 'crds')]});
   await api.kubectl('create', 'namespace', namespace);
-  const roles = await renderRoles((await ensurePrograms(['helm'])).path('helm'));
+  const roles = await renderRoles((await ensurePrograms([HELM])).path('helm'));
   await api.apply(
     roles
       .split(/^---$/m)

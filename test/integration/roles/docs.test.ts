@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {renderRoles} from './chart.ts';
 
 interface Role {
@@ -17,7 +17,7 @@ interface Role {
 }
 
 const docs = await readFile(join(import.meta.dirname, '../../../docs/rbac.md'), 'utf8');
-const helm = (await ensurePrograms(['helm'])).path('helm');
+const helm = (await ensurePrograms([HELM])).path('helm');
 const rendered = await renderRoles(helm);
 const roles = rolesIn(rendered);
 const onGateway = rolesIn(await renderRoles(helm, '--set', 'config.routing.provider=gateway'));

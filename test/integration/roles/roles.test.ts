@@ -6,7 +6,7 @@
 import {Agent, request as send} from 'undici';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {renderRoles} from './chart.ts';
@@ -21,7 +21,7 @@ let agent: Agent;
 let tokens: ReadonlyMap<Identity, string>;
 
 beforeAll(async () => {
-  const programs = await ensurePrograms(['helm', 'kube']);
+  const programs = await ensurePrograms([HELM, 'kube']);
   api = await startApiServer({crds: [`${ROOT}crds`]});
   agent = new Agent({connect: {ca: api.ca}});
   for (const namespace of [ACME, RELEASE.namespace]) await api.kubectl('create', 'namespace', namespace);

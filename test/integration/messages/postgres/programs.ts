@@ -1,8 +1,8 @@
 import {existsSync} from 'node:fs';
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
+import {cacheRoot} from '../../../cluster/cache.ts';
 import {which} from '../../../cluster/children.ts';
-import {cacheRoot} from '../../../cluster/programs.ts';
 import {librariesIn, unpackedPackages} from '../../../support/debian-packages.ts';
 
 export interface PostgresPrograms {
