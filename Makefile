@@ -67,7 +67,7 @@ bench-dns: $(INSTALLED) ## DNS verdicts, compared with node:dns and cert-manager
 	@node bench/dns/bench.ts
 
 .PHONY: bench-messages
-bench-messages: $(INSTALLED) ## durable messages per second, compared with what bounds them; needs wrk
+bench-messages: $(INSTALLED) ## durable messages per second, compared with what bounds them
 	@node bench/messages/bench.ts
 	@node bench/messages/stores.ts
 

@@ -5,15 +5,15 @@
  *     node bench/messages/bench.ts [ROUNDS] [SECONDS]           default 3 rounds of 2 seconds each
  *     node bench/messages/bench.ts ROUNDS SECONDS layers        only the HTTP layers that store nothing, 64 clients
  *
- * Prints medians over the rounds, and what the goals of the project are met by. Needs wrk.
+ * Prints medians over the rounds, and what the goals of the project are met by. Fetches wrk if it is missing.
  */
 import {closeSync, fdatasyncSync, openSync, writeSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
-import {which} from '../../test/cluster/children.ts';
 import {KINDS, type Kind, LAYERS} from './kinds.ts';
 import {measure, median, type Sample, type Server, startServer} from './servers.ts';
+import {ensureWrk} from './wrk.ts';
 
 const onlyLayers = process.argv[4] === 'layers';
 const CONNECTIONS = onlyLayers ? [64] : [1, 16, 64, 256];
@@ -123,7 +123,7 @@ function layers(results: Results): string {
 }
 
 async function main(): Promise<void> {
-  if (!which('wrk')) throw new Error('wrk is missing on this machine; please install it (Debian: apt-get install wrk)');
+  await ensureWrk();
   // Beside the sources: the folder for temporary files is often in memory, where a sync costs nothing.
   const folder = await mkdtemp(join(import.meta.dirname, 'store-'));
   const servers = new Map<Kind, Server>();

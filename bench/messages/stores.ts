@@ -6,17 +6,17 @@
  *
  *     node bench/messages/stores.ts [ROUNDS] [SECONDS] [CLIENTS]     default 5 rounds of 2 seconds each, 64 clients
  *
- * Prints medians over the rounds, and ratios within rounds. Needs wrk.
+ * Prints medians over the rounds, and ratios within rounds. Fetches wrk if it is missing.
  */
 import {execFile} from 'node:child_process';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {which} from '../../test/cluster/children.ts';
 import {type Postgres, startPostgres} from '../../test/integration/messages/postgres/server.ts';
 import {ACCOUNTS, POSTGRES} from './kinds.ts';
 import {measureTogether, median, type Sample, type Server, startServer} from './servers.ts';
+import {ensureWrk} from './wrk.ts';
 
 const rounds = Number(process.argv[2] ?? 5);
 const seconds = Number(process.argv[3] ?? 2);
@@ -33,7 +33,7 @@ type Contestants = ReadonlyMap<string, readonly Server[]>;
 type Samples = Map<string, Sample[]>;
 
 async function main(): Promise<void> {
-  if (!which('wrk')) throw new Error('wrk is missing on this machine; please install it (Debian: apt-get install wrk)');
+  await ensureWrk();
   const cwd = join(import.meta.dirname, 'peers');
   const install = ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
   await promisify(execFile)('npm', install, {cwd});
