@@ -6,10 +6,13 @@ import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Ro
 import {type Decided, Reporter} from './report.ts';
 import type {DomainView} from './view.ts';
 
-/** What rotating answers show at one check. */
-interface Evidence {
+/** What a reconcile finds. */
+interface Found {
+  /** What rotating answers show at one check. */
   readonly value: string;
   readonly proof?: Decided['proof']['condition'];
+  /** All that comes after the proof is in place. */
+  readonly isServed?: boolean;
 }
 
 const missing = (value: string) => DnsVerified.no('RecordMissing', `The servers answer ${value}.`);
@@ -20,6 +23,7 @@ function newReport() {
   const metadata = {name: 'a.test', namespace: 'a', generation: 1};
   const domain = {metadata, status: undefined as DomainStatus | undefined};
   let writes = 0;
+  const events: string[] = [];
   const patch = async (_: unknown, __: unknown, {status}: {status: DomainStatus}) => {
     writes += 1;
     domain.status = {...domain.status, ...status, dns: {required: [], ...domain.status?.dns, ...status.dns}};
@@ -29,9 +33,15 @@ function newReport() {
     client: {patch},
     clock,
     config: {dns: {propagationSeconds: 3600}},
-    events: {event: () => undefined},
+    events: {event: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`)},
   } as unknown as Context;
-  const report = async ({value, proof = missing(value)}: Evidence) => {
+  const report = async ({value, proof = missing(value), isServed = false}: Found) => {
+    const served: Partial<Decided> = {
+      claim: {condition: Claimed.yes('2026-11-21T12:00:00Z')},
+      certificate: {condition: CertificateReady.issued(undefined), usable: true},
+      routed: {condition: Routed.serving('shop', '')},
+      probed: {condition: Probed.yes(true)},
+    };
     const decided: Decided = {
       accepted: Accepted.yes('shop'),
       proof: {condition: proof},
@@ -40,19 +50,20 @@ function newReport() {
       certificate: {condition: CertificateReady.waiting('DNS'), usable: false},
       routed: {condition: Routed.waiting('the certificate')},
       probed: {condition: Probed.pending()},
+      ...(isServed && served),
     };
     const observed = [{type: 'TXT', name: 'a.test', value, server: 'ns1.test'}];
     const view = {
       key: 'a/a.test',
       host: 'a.test',
-      domain,
+      domain: {...domain},
       nowMs: clock.now(),
       question: {target: 'acct.edge.test', apexProof: 'txt', txtName: '_nameplate.a.test', txtValue: 'token'},
       check: {verdict: {observed, addressesOnly: false}},
     } as unknown as DomainView;
     return {wakeAtMs: await reporter.report(context, view, decided), writes};
   };
-  return {clock, report};
+  return {clock, report, events};
 }
 
 test('answers that rotate are written every 30 seconds at most, and the last one is not forgotten', async () => {
@@ -73,4 +84,25 @@ test('another outcome is written at once', async () => {
   await report({value: '0'});
   const proof = DnsVerified.no('ConflictingRecord', 'Remove the record.');
   expect(await report({value: '1', proof})).toMatchObject({writes: 2});
+});
+
+const proved = {value: '', proof: DnsVerified.yes('It has the record.')};
+
+test('a host that becomes live without anybody having to act sends no Event', async () => {
+  const {clock, report, events} = newReport();
+  await report(proved);
+  await clock.advance(5000);
+  expect(await report(proved)).toMatchObject({writes: 1});
+  await report({...proved, isServed: true});
+  expect(events).toEqual([]);
+});
+
+test('each Warning is followed by an Event once the host is live', async () => {
+  const {clock, report, events} = newReport();
+  await report({value: '0'});
+  await report(proved);
+  await clock.advance(5000);
+  await report(proved);
+  await report({...proved, isServed: true});
+  expect(events).toEqual(['Warning RecordMissing', 'Normal Live']);
 });

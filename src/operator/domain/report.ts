@@ -39,10 +39,13 @@ export class Reporter {
   readonly #writtenAtMs = new Map<string, number>();
   /** Since when a status has been held back, by key, on the monotonic clock. */
   readonly #heldSinceMs = new Map<string, number>();
+  /** Keys of which a Warning was the last Event. */
+  readonly #warned = new Set<string>();
 
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
     this.#heldSinceMs.delete(key);
+    this.#warned.delete(key);
   }
 
   /** Returns the times at which the Domain must be reconciled again even if nothing changes. */
@@ -60,9 +63,27 @@ export class Reporter {
     this.#heldSinceMs.delete(key);
     if (changed) {
       this.#writtenAtMs.set(key, nowMs);
-      announce(context, domain, status);
+      this.#announce(context, key, domain, status);
     }
     return wakeAtMs;
+  }
+
+  /**
+   * An Event for each change that a person would want to see in `kubectl describe`. A host that becomes live without ever
+   * needing anybody is none: its conditions say so, and with many new hosts, an Event for each would cost as much as a
+   * route.
+   */
+  #announce({events}: Operator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
+    const ready = findCondition(status.conditions, 'Ready');
+    const last = findCondition(domain.status?.conditions, 'Ready');
+    if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
+    if (UNEVENTFUL.has(ready.reason)) return;
+    const isLive = ready.reason === 'Live';
+    const wasReported = this.#warned.has(key) || (last !== undefined && !UNEVENTFUL.has(last.reason));
+    if (isLive) this.#warned.delete(key);
+    else this.#warned.add(key);
+    if (isLive && !wasReported) return;
+    events.event(domain, isLive ? 'Normal' : 'Warning', ready.reason, 'Reconcile', ready.message);
   }
 
   #holdMs({clock}: Operator, key: string): number {
@@ -79,16 +100,6 @@ function isProgress(before: DeepReadonly<DomainStatus> | undefined, status: Doma
   const facts = ({dns, lastHandledVerifyRequest, certificate}: DeepReadonly<DomainStatus>) =>
     [dns?.required, lastHandledVerifyRequest, certificate?.nextAttemptAt] as const;
   return last === undefined || isDeepStrictEqual(facts(before ?? {}), facts(status));
-}
-
-/** An Event for each change that a person would want to see in `kubectl describe`. */
-function announce({events}: Operator, domain: DomainView['domain'], status: DomainStatus): void {
-  const ready = findCondition(status.conditions, 'Ready');
-  const last = findCondition(domain.status?.conditions, 'Ready');
-  if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
-  if (UNEVENTFUL.has(ready.reason)) return;
-  const type = ready.reason === 'Live' ? 'Normal' : 'Warning';
-  events.event(domain, type, ready.reason, 'Reconcile', ready.message);
 }
 
 function statusOf(operator: Operator, view: DomainView, decided: Decided): {status: DomainStatus; wakeAtMs: number[]} {
