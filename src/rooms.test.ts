@@ -1,4 +1,4 @@
-/** A room is a folder. It holds few files, and no two rooms import each other, not even types. */
+/** A room is a folder. It holds few files, no two rooms import each other, not even types, and no exported name has two meanings. */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
 import {expect, test} from 'vitest';
@@ -60,4 +60,20 @@ test(`no room has more than ${MAX_FILES} files`, () => {
 test('base imports only Node and itself', () => {
   const isForeign = ({to}: Import) => !to.startsWith('node:') && !to.startsWith('base/');
   expect(imports.filter(({from}) => from.startsWith('base/')).filter(isForeign)).toEqual([]);
+});
+
+test('no exported name means two things, except that both engines of the store may export it', () => {
+  const files = [...texts].filter(([file]) => !file.startsWith('api/generated/'));
+  const exports = files.flatMap(([file, text]) =>
+    [...text.matchAll(/^export (?:async |abstract )?(?:interface|type|class|function\*?|const|let) (\w+)/gm)].map(
+      ([, name = '']) => ({
+        name,
+        file: file.replace(/^messages\/store\/(sqlite|postgres)\/.*/, 'messages/store engines'),
+      }),
+    ),
+  );
+  const filesOf = Map.groupBy(exports, ({name}) => name);
+  const twice = [...filesOf].map(([name, all]) => [name, ...new Set(all.map(({file}) => file))]);
+  expect(exports.length).toBeGreaterThan(500);
+  expect(twice.filter(([, ...places]) => places.length > 1)).toEqual([]);
 });

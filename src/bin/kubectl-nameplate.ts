@@ -6,7 +6,7 @@ import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {type Desk, EXIT, findDomain, records, status, verify, why} from '../kubectl/commands.ts';
+import {COMMAND_EXIT, type CommandContext, findDomain, records, status, verify, why} from '../kubectl/commands.ts';
 import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
 import {colored} from '../kubectl/tree.ts';
 import {runTool} from '../process/command-line.ts';
@@ -89,7 +89,7 @@ async function run(invocation: Invocation): Promise<number> {
   const {command, name, rest, kubeconfig, output} = invocation;
   if (command === 'completion') {
     process.stdout.write(COMPLETION);
-    return EXIT.done;
+    return COMMAND_EXIT.done;
   }
   if (command === 'review') return await start('review', rest);
   const client = createKubeClient({
@@ -100,19 +100,22 @@ async function run(invocation: Invocation): Promise<number> {
     logger: pino({level: 'silent'}),
   });
   try {
-    const desk = deskFor(invocation, client);
-    if (command === 'status') return await status(desk, name);
-    if (command === 'records') return await records(desk, name, (output ?? 'table') as Format);
+    const context = contextFor(invocation, client);
+    if (command === 'status') return await status(context, name);
+    if (command === 'records') return await records(context, name, (output ?? 'table') as Format);
     const host = (name ?? '').toLowerCase().replace(/\.$/, '');
-    if (command === 'why') return await why(desk, host);
-    if (command === 'verify') return await verify(desk, host);
-    return await check(desk, host, rest);
+    if (command === 'why') return await why(context, host);
+    if (command === 'verify') return await verify(context, host);
+    return await check(context, host, rest);
   } finally {
     await client.close();
   }
 }
 
-function deskFor({namespace, isEverywhere, kubeconfig, output, timeoutMs}: Invocation, client: Desk['client']): Desk {
+function contextFor(
+  {namespace, isEverywhere, kubeconfig, output, timeoutMs}: Invocation,
+  client: CommandContext['client'],
+): CommandContext {
   const here = () => namespace ?? loadClusterAccess(kubeconfig).namespace ?? 'default';
   return {
     client,
@@ -126,19 +129,19 @@ function deskFor({namespace, isEverywhere, kubeconfig, output, timeoutMs}: Invoc
 }
 
 /** Fills in what the Domain says, so that nobody has to copy it. */
-async function check(desk: Desk, host: string, rest: readonly string[]): Promise<number> {
-  const found = recordsOf([await findDomain(desk, host)]);
+async function check(context: CommandContext, host: string, rest: readonly string[]): Promise<number> {
+  const found = recordsOf([await findDomain(context, host)]);
   const target = found.find(({type}) => type !== 'TXT')?.value;
   const txt = found.find(({type}) => type === 'TXT')?.value;
   const known = [...(target ? ['--target', target] : []), ...(txt ? ['--txt', txt] : [])];
-  return await start('check', [host, ...known, ...(desk.isJson ? ['--json'] : []), ...rest]);
+  return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
 }
 
 /** The other programs are installed beside this one. */
 async function start(program: string, args: readonly string[]): Promise<number> {
   const file = join(import.meta.dirname, `${program}${extname(import.meta.filename)}`);
   const [code] = await once(spawn(process.execPath, [file, ...args], {stdio: 'inherit'}), 'exit');
-  return code ?? EXIT.failed;
+  return code ?? COMMAND_EXIT.failed;
 }
 
 /** For kubectl: a line for each word, then the directive "no file names". */
@@ -147,7 +150,7 @@ async function complete(words: readonly string[]): Promise<number> {
   const candidates = typed.length > 1 ? await hosts().catch(() => []) : COMMANDS;
   const matching = candidates.filter(word => word.startsWith(words.at(-1) ?? ''));
   process.stdout.write([...matching, ':4', ''].join('\n'));
-  return EXIT.done;
+  return COMMAND_EXIT.done;
 }
 
 async function hosts(): Promise<readonly string[]> {
@@ -160,8 +163,8 @@ async function hosts(): Promise<readonly string[]> {
     logger: pino({level: 'silent'}),
   });
   try {
-    const desk = deskFor({...argv, output: 'json', kubeconfig: undefined, timeoutMs: 2000}, client);
-    await status({...desk, print: text => lines.push(text)}, undefined);
+    const context = contextFor({...argv, output: 'json', kubeconfig: undefined, timeoutMs: 2000}, client);
+    await status({...context, print: text => lines.push(text)}, undefined);
   } finally {
     await client.close();
   }

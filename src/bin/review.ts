@@ -75,8 +75,8 @@ async function run({namespace, config, kubeconfig, json}: Command): Promise<numb
   const transport = new Transport(loadClusterAccess(kubeconfig));
   try {
     const call = createCall(transport, USER_AGENT);
-    const desk = {client, call, clock: systemClock, signal: interruption(), namespace};
-    const result = await review(desk, config);
+    const context = {client, call, clock: systemClock, signal: interruption(), namespace};
+    const result = await review(context, config);
     process.stdout.write(json ? asJson(result) : printed(result));
     return exitCode(result);
   } finally {

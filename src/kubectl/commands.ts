@@ -10,10 +10,10 @@ import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/objec
 import {type Format, printRecords, recordsOf} from './records.ts';
 import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts';
 
-export const EXIT = {done: 0, waits: 1, failed: 3} as const;
+export const COMMAND_EXIT = {done: 0, waits: 1, failed: 3} as const;
 
 /** What a command works with. */
-export interface Desk {
+export interface CommandContext {
   readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>;
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined;
@@ -31,7 +31,7 @@ export class NotFoundError extends Error {
 }
 
 async function listAll<T extends KubeObject>(
-  {client, namespace, signal}: Desk,
+  {client, namespace, signal}: CommandContext,
   resource: ResourceType<T>,
 ): Promise<T[]> {
   const items: T[] = [];
@@ -41,44 +41,44 @@ async function listAll<T extends KubeObject>(
 }
 
 /** Prints each Project with its Domains. `name`: only this Project. */
-export async function status(desk: Desk, name: string | undefined): Promise<number> {
-  const [allProjects, allDomains] = await Promise.all([listAll(desk, PROJECT), listAll(desk, DOMAIN)]);
+export async function status(context: CommandContext, name: string | undefined): Promise<number> {
+  const [allProjects, allDomains] = await Promise.all([listAll(context, PROJECT), listAll(context, DOMAIN)]);
   const projects = allProjects.filter(({metadata}) => name === undefined || metadata.name === name);
   const domains = allDomains.filter(({spec}) => name === undefined || spec.projectRef.name === name);
   if (projects.length === 0 && domains.length === 0) {
     throw new NotFoundError(
-      name === undefined ? `no Projects in ${place(desk)}` : `no Project ${name} in ${place(desk)}`,
+      name === undefined ? `no Projects in ${place(context)}` : `no Project ${name} in ${place(context)}`,
     );
   }
-  if (desk.isJson) desk.print(`${JSON.stringify({projects, domains}, null, 2)}\n`);
-  else desk.print(printTree({projects, domains}, desk.style));
-  return [...projects, ...domains].some(blockerOf) ? EXIT.waits : EXIT.done;
+  if (context.isJson) context.print(`${JSON.stringify({projects, domains}, null, 2)}\n`);
+  else context.print(printTree({projects, domains}, context.style));
+  return [...projects, ...domains].some(blockerOf) ? COMMAND_EXIT.waits : COMMAND_EXIT.done;
 }
 
 /** Prints the required DNS records of one host, or of all. */
-export async function records(desk: Desk, host: string | undefined, format: Format): Promise<number> {
-  const domains = host === undefined ? await listAll(desk, DOMAIN) : [await findDomain(desk, host)];
+export async function records(context: CommandContext, host: string | undefined, format: Format): Promise<number> {
+  const domains = host === undefined ? await listAll(context, DOMAIN) : [await findDomain(context, host)];
   const found = recordsOf(domains);
   if (found.length === 0) throw new NotFoundError('the operator has not reported any required records yet');
-  desk.print(printRecords(found, desk.isJson ? 'json' : format));
-  return EXIT.done;
+  context.print(printRecords(found, context.isJson ? 'json' : format));
+  return COMMAND_EXIT.done;
 }
 
 /** Says at which step a host waits, and who holds it. */
-export async function why(desk: Desk, host: string): Promise<number> {
-  const domain = await findDomain(desk, host);
-  const holder = await holderOf(desk, host);
-  if (desk.isJson) {
+export async function why(context: CommandContext, host: string): Promise<number> {
+  const domain = await findDomain(context, host);
+  const holder = await holderOf(context, host);
+  if (context.isJson) {
     const claim = typeof holder === 'object' ? {claim: holder.spec} : {};
-    desk.print(`${JSON.stringify({host, blocker: blockerOf(domain) ?? null, ...claim}, null, 2)}\n`);
+    context.print(`${JSON.stringify({host, blocker: blockerOf(domain) ?? null, ...claim}, null, 2)}\n`);
   } else {
-    desk.print(printWhy(domain, holder, desk.style));
+    context.print(printWhy(domain, holder, context.style));
   }
-  return blockerOf(domain) ? EXIT.waits : EXIT.done;
+  return blockerOf(domain) ? COMMAND_EXIT.waits : COMMAND_EXIT.done;
 }
 
 /** Only the platform team may read claims. */
-async function holderOf({client, signal}: Desk, host: string): Promise<Holder> {
+async function holderOf({client, signal}: CommandContext, host: string): Promise<Holder> {
   try {
     return cleaned(await client.get(DOMAIN_CLAIM, {name: host}, {signal})) ?? 'none';
   } catch (error) {
@@ -90,9 +90,9 @@ async function holderOf({client, signal}: Desk, host: string): Promise<Holder> {
 const POLL_MS = 500;
 
 /** Requests a check of a host's DNS now, waits for its result, and explains it. */
-export async function verify(desk: Desk, host: string): Promise<number> {
-  const {client, signal, tell} = desk;
-  const {metadata} = await findDomain(desk, host);
+export async function verify(context: CommandContext, host: string): Promise<number> {
+  const {client, signal, tell} = context;
+  const {metadata} = await findDomain(context, host);
   const {namespace = '', name} = metadata;
   const token = timestamp(Date.now());
   const annotations = {[ANNOTATION.verifyRequestedAt]: token};
@@ -101,20 +101,20 @@ export async function verify(desk: Desk, host: string): Promise<number> {
   for (;;) {
     const domain = await client.get(DOMAIN, {namespace, name}, {signal});
     if (!domain) throw new NotFoundError(`the Domain ${name} was deleted`);
-    if (domain.status?.lastHandledVerifyRequest === token) return await why(desk, host);
+    if (domain.status?.lastHandledVerifyRequest === token) return await why(context, host);
     await delay(POLL_MS, undefined, {signal});
   }
 }
 
-export async function findDomain(desk: Desk, host: string): Promise<DeepReadonly<Domain>> {
-  const {client, namespace, signal} = desk;
+export async function findDomain(context: CommandContext, host: string): Promise<DeepReadonly<Domain>> {
+  const {client, namespace, signal} = context;
   const found =
     namespace === undefined
-      ? (await listAll(desk, DOMAIN)).filter(({metadata}) => metadata.name === host)
+      ? (await listAll(context, DOMAIN)).filter(({metadata}) => metadata.name === host)
       : [cleaned(await client.get(DOMAIN, {namespace, name: host}, {signal}))];
   const [domain, ...others] = found;
   if (!domain)
-    throw new NotFoundError(`no Domain ${host} in ${place(desk)}. List the host in spec.domains of a Project.`);
+    throw new NotFoundError(`no Domain ${host} in ${place(context)}. List the host in spec.domains of a Project.`);
   if (others.length > 0) {
     const namespaces = found.map(each => each?.metadata.namespace).join(', ');
     throw new NotFoundError(`Domains named ${host} exist in ${namespaces}. Choose one with --namespace.`);
@@ -129,6 +129,6 @@ function cleaned<T>(object: T): T {
   return JSON.parse(JSON.stringify(object), text) as T;
 }
 
-function place({namespace}: Desk): string {
+function place({namespace}: CommandContext): string {
   return namespace === undefined ? 'any namespace' : `the namespace ${namespace}`;
 }

@@ -1,24 +1,21 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
 import {registrableDomain} from '../dns/dns.ts';
-import type {Domain} from '../operator/model/kinds.ts';
+import type {Domain, RequiredRecord} from '../operator/model/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
-export type RequiredRecord = DeepReadonly<
-  NonNullable<NonNullable<NonNullable<Domain['status']>['dns']>['required']>[number]
->;
 export const FORMATS = ['table', 'zone', 'terraform', 'external-dns', 'json'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** An ALIAS is not a DNS type: a zone file or a dynamic update cannot have it. */
 const NOT_DNS = 'is a feature of the DNS provider, not a record type. Create it there';
 
-export function recordsOf(domains: readonly DeepReadonly<Domain>[]): readonly RequiredRecord[] {
+export function recordsOf(domains: readonly DeepReadonly<Domain>[]): readonly DeepReadonly<RequiredRecord>[] {
   const all = domains.flatMap(({status}) => status?.dns?.required ?? []);
   return [...new Map(all.map(record => [`${record.type} ${record.name} ${record.value}`, record])).values()];
 }
 
-const printers: Readonly<Record<Format, (records: readonly RequiredRecord[]) => string>> = {
+const printers: Readonly<Record<Format, (records: readonly DeepReadonly<RequiredRecord>[]) => string>> = {
   table,
   zone: records => records.map(zoneLine).join(''),
   terraform: records => records.map(terraformBlock).join('\n'),
@@ -26,11 +23,11 @@ const printers: Readonly<Record<Format, (records: readonly RequiredRecord[]) => 
   json: records => `${JSON.stringify(records, null, 2)}\n`,
 };
 
-export function printRecords(records: readonly RequiredRecord[], format: Format): string {
+export function printRecords(records: readonly DeepReadonly<RequiredRecord>[], format: Format): string {
   return printers[format](records);
 }
 
-function table(records: readonly RequiredRecord[]): string {
+function table(records: readonly DeepReadonly<RequiredRecord>[]): string {
   const rows = [
     ['TYPE', 'NAME', 'IN A FORM', 'VALUE', 'TTL'],
     ...records.map(({type, name, label, value, ttl}) => [type, name, label, value, `${ttl}`]),
@@ -48,13 +45,13 @@ function table(records: readonly RequiredRecord[]): string {
 }
 
 /** RFC 1035, section 5. */
-function zoneLine({type, name, value, ttl}: RequiredRecord): string {
+function zoneLine({type, name, value, ttl}: DeepReadonly<RequiredRecord>): string {
   if (type === 'ALIAS') return `; ${name}. ${NOT_DNS}: ALIAS ${value}.\n`;
   return `${name}. ${ttl} IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}\n`;
 }
 
 /** Of the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
-function terraformBlock(record: RequiredRecord): string {
+function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
   const {type, name, value, ttl} = record;
   if (type === 'ALIAS') return `# ${name} ${NOT_DNS}: ALIAS ${value}\n`;
   const zone = registrableDomain(name) ?? name;
@@ -74,7 +71,7 @@ function terraformBlock(record: RequiredRecord): string {
 }
 
 /** A DNSEndpoint, the source `crd` of external-dns. Providers that know aliases create them from a CNAME at an apex. */
-function externalDns(records: readonly RequiredRecord[]): string {
+function externalDns(records: readonly DeepReadonly<RequiredRecord>[]): string {
   const endpoints = records.map(({type, name, value, ttl}) => ({
     dnsName: name,
     recordType: type === 'ALIAS' ? 'CNAME' : type,

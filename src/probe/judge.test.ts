@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import {judge, type ProbeQuestion, type ProbeReason} from './judge.ts';
-import type {Answer, Response, ServedCertificate} from './visit.ts';
+import {judgeVisit, type ProbeQuestion, type ProbeReason} from './judge.ts';
+import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 
 const ISSUED = {notBefore: '2026-01-01T00:00:00Z', notAfter: '2026-04-01T00:00:00Z'};
 const BEFORE = {notBefore: '2025-11-01T00:00:00Z', notAfter: '2026-02-01T00:00:00Z'};
@@ -18,13 +18,13 @@ function certificate({names = [HOST], validity = ISSUED} = {}): ServedCertificat
   return {names, notBeforeMs: Date.parse(validity.notBefore), notAfterMs: Date.parse(validity.notAfter)};
 }
 
-function answered(served: ServedCertificate, response?: Response): Answer {
+function answered(served: ServedCertificate, response?: Response): VisitResult {
   return {kind: 'answered', certificate: served, ...(response && {response})};
 }
 
 const to = (location: string, status = 301) => answered(right, {status, location});
 
-test.each<{case: string; question: ProbeQuestion; answer: Answer; reason: ProbeReason; says?: string}>([
+test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: ProbeReason; says?: string}>([
   {case: 'its certificate', question: serving, answer: answered(right), reason: 'Answering'},
   {
     case: 'the certificate of another host',
@@ -96,7 +96,7 @@ test.each<{case: string; question: ProbeQuestion; answer: Answer; reason: ProbeR
   },
   {case: 'a route that is not ours', question: proven, answer: answered(right, {status: 200}), reason: 'WrongRoute'},
 ])('$case: $reason', ({question, answer, reason, says = ''}) => {
-  const verdict = judge(question, answer);
+  const verdict = judgeVisit(question, answer);
   expect(verdict.reason).toBe(reason);
   expect(verdict.verified).toBe(reason === 'Answering');
   expect(verdict.agreed).toBe(reason !== 'EdgeUnreachable');
@@ -105,8 +105,8 @@ test.each<{case: string; question: ProbeQuestion; answer: Answer; reason: ProbeR
 
 test('what a server says is cut, and contains no control characters', () => {
   const names = Array.from({length: 100}, () => `${'\u0007'.repeat(60)}.example`);
-  const {message} = judge(serving, answered(certificate({names})));
+  const {message} = judgeVisit(serving, answered(certificate({names})));
   expect(message.length).toBeLessThan(300);
   expect(message).toMatch(/^[ -~]+$/);
-  expect(judge(redirecting, to(`https://${'a'.repeat(5000)}/`)).message.length).toBeLessThan(400);
+  expect(judgeVisit(redirecting, to(`https://${'a'.repeat(5000)}/`)).message.length).toBeLessThan(400);
 });

@@ -1,5 +1,5 @@
 /** What a visit to the edge shows about a host. Pure. */
-import type {Answer, Response, ServedCertificate} from './visit.ts';
+import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 
 /** What the edge must answer for one host. */
 export interface ProbeQuestion {
@@ -36,7 +36,7 @@ export interface ProbeVerdict {
 
 const MAX_SHOWN = 200;
 
-export function judge(question: ProbeQuestion, answer: Answer): ProbeVerdict {
+export function judgeVisit(question: ProbeQuestion, answer: VisitResult): ProbeVerdict {
   const {host, redirect, route} = question;
   switch (answer.kind) {
     case 'unreachable':

@@ -2,8 +2,8 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
-import {judge, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
-import {type Address, type Answer, visit} from './visit.ts';
+import {judgeVisit, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
+import {type Address, type VisitResult, visit} from './visit.ts';
 
 export interface ProbeSettings {
   /** How often a host is probed if there are few. */
@@ -69,15 +69,15 @@ export function createProber({settings, addresses, clock, registry, onError, onR
 
   async function probe(question: ProbeQuestion, signal: AbortSignal): Promise<ProbeVerdict> {
     const startedMs = clock.monotonic();
-    const verdict = judge(question, reached(await ask(question, signal)));
+    const verdict = judgeVisit(question, reached(await ask(question, signal)));
     metrics.seconds.observe((clock.monotonic() - startedMs) / 1000);
     metrics.probes.inc({reason: verdict.reason});
     return verdict;
   }
 
-  async function ask({host, redirect, route}: ProbeQuestion, signal: AbortSignal): Promise<Answer> {
+  async function ask({host, redirect, route}: ProbeQuestion, signal: AbortSignal): Promise<VisitResult> {
     const path = redirect ? '/' : route?.path;
-    let answer: Answer = {kind: 'unreachable', why: 'it has no address'};
+    let answer: VisitResult = {kind: 'unreachable', why: 'it has no address'};
     for (const address of addresses().slice(0, MAX_ADDRESSES)) {
       answer = await visit(address, {host, ...(path !== undefined && {path})}, settings.timeoutMs, signal);
       if (answer.kind === 'answered' || answer.kind === 'closed' || signal.aborted) return answer;
@@ -86,7 +86,7 @@ export function createProber({settings, addresses, clock, registry, onError, onR
   }
 
   /** An edge that is silent for one host and answers for others refuses that host. */
-  function reached(answer: Answer): Answer {
+  function reached(answer: VisitResult): VisitResult {
     const nowMs = clock.monotonic();
     if (answer.kind === 'answered' || answer.kind === 'closed') {
       answeredMs = nowMs;

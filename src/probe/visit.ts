@@ -28,7 +28,7 @@ export interface ServedCertificate {
  * `unreachable`: no TCP connection. `silent`: a connection, but no TLS handshake within the deadline. `closed`: the edge
  * ended the connection instead of the handshake.
  */
-export type Answer =
+export type VisitResult =
   | {readonly kind: 'unreachable' | 'silent' | 'closed'; readonly why: string}
   | {readonly kind: 'answered'; readonly certificate: ServedCertificate; readonly response?: Response};
 
@@ -47,7 +47,7 @@ export async function visit(
   {host, path}: Visit,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<VisitResult> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   let isConnected = false;
   const socket = connect({

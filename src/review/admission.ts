@@ -8,7 +8,7 @@ import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} f
 import {collectionPath} from '../runtime/kube/paths.ts';
 import {policyReason} from './advice.ts';
 import {type ApiAnswer, listAll} from './api.ts';
-import {type Desk, type Finding, type Judged, lastWriter, subjectOf, type Unjudged} from './finding.ts';
+import {type Finding, type Judged, lastWriter, type ReviewContext, subjectOf, type Unjudged} from './finding.ts';
 import {METADATA_ONLY} from './kinds.ts';
 import type {Policy, Rule} from './policies.ts';
 import {type DryRunVerdict, type PolicyRefusal, resendable, verdictOf} from './resend.ts';
@@ -30,23 +30,23 @@ const RETRY_MS = 250;
 const SETTLE_MS = 15_000;
 
 export async function judgeByPolicies(
-  desk: Desk,
+  context: ReviewContext,
   dryRun: DryRun,
   kinds: readonly ResourceType[],
   isLeaving: (namespace: string) => boolean,
 ): Promise<Judged> {
-  const trusted = await trustedObjects(desk);
+  const trusted = await trustedObjects(context);
   const findings: Finding[] = [];
   const unjudged: Unjudged[] = [];
   let count = 0;
   for (const resource of kinds) {
-    const objects = (await objectsOf(desk, resource)).filter(
+    const objects = (await objectsOf(context, resource)).filter(
       ({metadata}) => metadata.deletionTimestamp === undefined && !isLeaving(metadata.namespace ?? ''),
     );
     const ofTenants = objects.filter(object => !isTrusted(object, trusted));
     count += objects.length;
     await inParallel(ofTenants, async object => {
-      const verdict = await judge(desk, dryRun, resource, object);
+      const verdict = await judge(context, dryRun, resource, object);
       if ('unjudged' in verdict) unjudged.push({what: `${resource.kind} ${keyOf(object)}`, why: verdict.unjudged});
       else if (verdict.refusals.length > 0) findings.push(findingOf(object, verdict.refusals, dryRun.edgeClass));
     });
@@ -68,7 +68,7 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
   await Promise.all(Array.from({length: CONCURRENCY}, worker));
 }
 
-async function objectsOf({client, namespace, signal}: Desk, resource: ResourceType): Promise<KubeObject[]> {
+async function objectsOf({client, namespace, signal}: ReviewContext, resource: ResourceType): Promise<KubeObject[]> {
   const content = METADATA_ONLY[resourceName(resource)];
   const where = {...(namespace !== undefined && {namespace}), signal};
   if (!content) return await listAll(client, resource, where);
@@ -78,7 +78,7 @@ async function objectsOf({client, namespace, signal}: Desk, resource: ResourceTy
   return objects.filter(isMeant).map(object => ({...object, ...stub}));
 }
 
-async function trustedObjects({client, namespace, signal}: Desk): Promise<TrustedObjects> {
+async function trustedObjects({client, namespace, signal}: ReviewContext): Promise<TrustedObjects> {
   const where = {...(namespace !== undefined && {namespace}), signal};
   const ours = {labelSelector: 'app.kubernetes.io/managed-by=nameplate', metadataOnly: true};
   const services = await listAll(client, SERVICE, {...where, ...ours});
@@ -99,13 +99,13 @@ async function trustedObjects({client, namespace, signal}: Desk): Promise<Truste
 }
 
 async function judge(
-  desk: Desk,
+  context: ReviewContext,
   {user, policies}: DryRun,
   resource: ResourceType,
   object: KubeObject,
 ): Promise<DryRunVerdict> {
   try {
-    return verdictOf(await dryRun(desk, user, resource, resendable(object)), policies);
+    return verdictOf(await dryRun(context, user, resource, resendable(object)), policies);
   } catch (error) {
     if (error instanceof TransportError) return {unjudged: error.message};
     throw error;
@@ -118,7 +118,7 @@ export class RightsLostError extends Error {
 }
 
 async function dryRun(
-  {call, clock, signal}: Desk,
+  {call, clock, signal}: ReviewContext,
   user: string,
   resource: ResourceType,
   object: KubeObject,
@@ -164,19 +164,23 @@ export class DeafError extends Error {
  * Verifies that the policies reject what they must; throws DeafError if they do not. Returns why this is unknown if
  * something else rejects first.
  */
-export async function findDeafness(desk: Desk, run: DryRun, namespace: string): Promise<string | undefined> {
+export async function findDeafness(
+  context: ReviewContext,
+  run: DryRun,
+  namespace: string,
+): Promise<string | undefined> {
   let unsure: string | undefined;
   for (const {rule, resource, content} of CANARIES) {
     if (!run.policies.some(policy => policy.rule === rule)) continue;
     const object = {apiVersion: apiVersionOf(resource), kind: resource.kind, ...content};
-    const startMs = desk.clock.monotonic();
+    const startMs = context.clock.monotonic();
     for (;;) {
-      const verdict = await judge(desk, run, resource, {...object, metadata: {name: CANARY, namespace}});
+      const verdict = await judge(context, run, resource, {...object, metadata: {name: CANARY, namespace}});
       if ('unjudged' in verdict) unsure = verdict.unjudged;
       else if (verdict.refusals.some(refusal => refusal.rule === rule)) return undefined;
-      else if (desk.clock.monotonic() - startMs > SETTLE_MS) throw new DeafError(DEAF);
+      else if (context.clock.monotonic() - startMs > SETTLE_MS) throw new DeafError(DEAF);
       if ('unjudged' in verdict) break;
-      await desk.clock.sleep(RETRY_MS, desk.signal); // a new policy takes a moment
+      await context.clock.sleep(RETRY_MS, context.signal); // a new policy takes a moment
     }
   }
   return unsure;

@@ -23,16 +23,24 @@ import {INDEX, inNamespace} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
 import {approvalReason, issuerAdvice, OTHER_GROUPS} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
-import {type Desk, type Finding, type Judged, lastWriter, type Reason, subjectOf, type Unjudged} from './finding.ts';
+import {
+  type Finding,
+  type Judged,
+  lastWriter,
+  type Reason,
+  type ReviewContext,
+  subjectOf,
+  type Unjudged,
+} from './finding.ts';
 import {type CertificateSpec, nextRequest} from './signing-request.ts';
 import {isFromCertificate} from './trusted-objects.ts';
 
 export async function judgeByApprover(
-  desk: Desk,
+  context: ReviewContext,
   config: OperatorConfig,
   namespaces: readonly KubeObject[],
 ): Promise<Judged> {
-  const {namespace, signal, client} = desk;
+  const {namespace, signal, client} = context;
   const inScope = async <T extends KubeObject>(resource: ResourceType<T>) => {
     const objects = await listAll(client, resource, {...(namespace !== undefined && {namespace}), signal});
     return objects.filter(({metadata}) => metadata.deletionTimestamp === undefined);

@@ -14,13 +14,13 @@ export interface Reason {
   readonly advice: string;
 }
 
-export interface Subject {
+export interface ReviewedObject {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-export interface Finding extends Subject {
+export interface Finding extends ReviewedObject {
   /** The name of the last field manager, which proves nothing about who it was. */
   readonly writer?: string;
   readonly reasons: readonly Reason[];
@@ -38,7 +38,7 @@ interface ManagedField {
   readonly subresource?: string;
 }
 
-export function subjectOf({kind, metadata}: DeepReadonly<KubeObject>): Subject {
+export function subjectOf({kind, metadata}: DeepReadonly<KubeObject>): ReviewedObject {
   return {kind, namespace: metadata.namespace ?? '', name: metadata.name};
 }
 
@@ -49,7 +49,7 @@ export function lastWriter(object: DeepReadonly<KubeObject>): string | undefined
   return writes.sort((a, b) => (b.time ?? '').localeCompare(a.time ?? ''))[0]?.manager;
 }
 
-export interface Desk {
+export interface ReviewContext {
   readonly client: KubeClient;
   readonly call: Call;
   readonly clock: Clock;

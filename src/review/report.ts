@@ -3,11 +3,11 @@ import {printable} from '../base/printable.ts';
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 
-export const EXIT = {clean: 0, findings: 1, incomplete: 3} as const;
+export const REVIEW_EXIT = {clean: 0, findings: 1, incomplete: 3} as const;
 
 export function exitCode({findings, unjudged}: Review): number {
-  if (unjudged.length > 0) return EXIT.incomplete;
-  return findings.length > 0 ? EXIT.findings : EXIT.clean;
+  if (unjudged.length > 0) return REVIEW_EXIT.incomplete;
+  return findings.length > 0 ? REVIEW_EXIT.findings : REVIEW_EXIT.clean;
 }
 
 export function printed(review: Review): string {

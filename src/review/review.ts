@@ -5,7 +5,7 @@ import type {KubeObject} from '../runtime/kube/object.ts';
 import {DeafError, type DryRun, findDeafness, judgeByPolicies, RightsLostError} from './admission.ts';
 import {listAll} from './api.ts';
 import {judgeByApprover} from './approval.ts';
-import type {Desk, Finding, Unjudged} from './finding.ts';
+import type {Finding, ReviewContext, Unjudged} from './finding.ts';
 import {matchedKinds} from './kinds.ts';
 import {findConfig, findPolicies, type Policy, RULES} from './policies.ts';
 import {lendRights, removeRights} from './rights.ts';
@@ -20,16 +20,16 @@ export interface Review {
 }
 
 /** `given`: the configuration to use instead of the installed one. */
-export async function review(desk: Desk, given: OperatorConfig | undefined): Promise<Review> {
-  const namespaces = await listAll(desk.client, NAMESPACE, {signal: desk.signal});
-  if (desk.namespace !== undefined && !namespaces.some(({metadata}) => metadata.name === desk.namespace)) {
-    throw new Error(`namespace ${desk.namespace} does not exist`);
+export async function review(context: ReviewContext, given: OperatorConfig | undefined): Promise<Review> {
+  const namespaces = await listAll(context.client, NAMESPACE, {signal: context.signal});
+  if (context.namespace !== undefined && !namespaces.some(({metadata}) => metadata.name === context.namespace)) {
+    throw new Error(`namespace ${context.namespace} does not exist`);
   }
-  const policies = await findPolicies(desk.client, desk.signal);
-  const config = given ?? (await findConfig(desk.client, desk.signal));
+  const policies = await findPolicies(context.client, context.signal);
+  const config = given ?? (await findConfig(context.client, context.signal));
   const unjudged = [...missing(policies, config)];
-  const byPolicies = await judgePolicies(desk, policies, config, namespaces, unjudged);
-  const byApprover = config && (await judgeByApprover(desk, config, namespaces));
+  const byPolicies = await judgePolicies(context, policies, config, namespaces, unjudged);
+  const byApprover = config && (await judgeByApprover(context, config, namespaces));
   const exempt = new Set(config?.certificates.approval.exemptNamespaces);
   const findings = merged([...(byPolicies?.findings ?? []), ...(byApprover?.findings ?? [])]);
   return {
@@ -42,7 +42,7 @@ export async function review(desk: Desk, given: OperatorConfig | undefined): Pro
 }
 
 async function judgePolicies(
-  desk: Desk,
+  context: ReviewContext,
   installed: readonly Policy[],
   config: OperatorConfig | undefined,
   namespaces: readonly KubeObject[],
@@ -50,22 +50,22 @@ async function judgePolicies(
 ) {
   const policies = installed.filter(({mode}) => mode !== 'silent');
   if (policies.length === 0) return undefined;
-  const kinds = await matchedKinds(policies, desk.call, desk.signal);
+  const kinds = await matchedKinds(policies, context.call, context.signal);
   const leaving = new Set(
     namespaces.flatMap(({metadata}) => (metadata.deletionTimestamp === undefined ? [] : [metadata.name])),
   );
   try {
-    const user = await lendRights(desk.client, kinds, desk.namespace, desk.signal);
+    const user = await lendRights(context.client, kinds, context.namespace, context.signal);
     const run: DryRun = {user, policies, edgeClass: config?.routing.ingressClassName};
-    const unsure = await findDeafness(desk, run, desk.namespace ?? 'default');
+    const unsure = await findDeafness(context, run, context.namespace ?? 'default');
     if (unsure !== undefined) unjudged.push({what: 'Whether the policies answer', why: unsure});
-    return await judgeByPolicies(desk, run, kinds, name => leaving.has(name));
+    return await judgeByPolicies(context, run, kinds, name => leaving.has(name));
   } catch (error) {
     if (!(error instanceof DeafError || error instanceof RightsLostError)) throw error;
     unjudged.push({what: 'Everything that the admission policies judge', why: error.message});
     return undefined;
   } finally {
-    await removeRights(desk.client); // and those of a review that was killed
+    await removeRights(context.client); // and those of a review that was killed
   }
 }
 

@@ -5,7 +5,6 @@ import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
-import type {RequiredRecord} from '../../src/operator/domain/view.ts';
 import {HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway.ts';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
 import * as kinds from '../../src/operator/model/kinds.ts';
@@ -160,7 +159,7 @@ export class ClusterTenant {
   }
 
   /** What status.dns.required says, as soon as it says something. */
-  async records(host: string): Promise<RequiredRecord[]> {
+  async records(host: string): Promise<kinds.RequiredRecord[]> {
     const required = async () => (await this.domain(host))?.status?.dns?.required;
     return until(`${this.namespace}: ${host} shows its records`, required, WAIT);
   }

@@ -1,7 +1,7 @@
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {Directory} from './directory.ts';
 import {MAX_HOPS, queryAll, type ServerAnswer, type ServerRecords} from './query-all.ts';
-import type {Session} from './session.ts';
+import type {VerdictSession} from './session.ts';
 
 /** Each hop may use a third of the queries that are left, so a long chain can be followed to its end. */
 const SHARE_OF_HOP = 3;
@@ -37,7 +37,7 @@ export async function followChain(
   start: string,
   target: string | undefined,
   directory: Directory,
-  session: Session,
+  session: VerdictSession,
 ): Promise<ChainEnd> {
   const seen = new Set<string>();
   let name = start;
@@ -54,7 +54,7 @@ export async function followChain(
   return seen.size > MAX_HOPS ? {kind: 'too-long', partial} : {kind: 'target'};
 }
 
-async function nextHop(name: string, directory: Directory, session: Session): Promise<Hop | ChainEnd> {
+async function nextHop(name: string, directory: Directory, session: VerdictSession): Promise<Hop | ChainEnd> {
   const found = await directory.find(name, session);
   if (!found.ok) return silentAt(name, []);
   const share = () => Math.max(Math.floor(session.remaining / SHARE_OF_HOP), MIN_SERVERS);

@@ -9,7 +9,7 @@ import {type Directory, type SilentServer, serverLabel, type ZoneFinding} from '
 import {hedged} from './hedge.ts';
 import {candidatesOf, HEDGE_MS, queryAny} from './query-any.ts';
 import {interpretReply, isMisdelegation, type NoAnswer, noAnswerWithoutAddress} from './reply.ts';
-import type {Session} from './session.ts';
+import type {VerdictSession} from './session.ts';
 
 /** Bounds of what a stranger's zone can make us do. */
 const MAX_SERVERS = 8;
@@ -50,10 +50,10 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   const root: Authority = {zone: '.', servers: roots, recursive: false};
   const suffixes = new TtlCache<Authority>(clock, CACHE_ENTRIES);
   const hosts = new TtlCache<readonly string[]>(clock, CACHE_ENTRIES);
-  const steps = new WeakMap<Session, Map<string, Promise<Step>>>();
+  const steps = new WeakMap<VerdictSession, Map<string, Promise<Step>>>();
   let turn = 0;
 
-  async function find(name: string, session: Session, depth = 0): Promise<ZoneFinding> {
+  async function find(name: string, session: VerdictSession, depth = 0): Promise<ZoneFinding> {
     const path = selfAndAncestors(name);
     const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
     let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
@@ -70,7 +70,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     parent: Authority,
     zone: string,
     cut: Cut,
-    session: Session,
+    session: VerdictSession,
     depth: number,
   ): Promise<Authority> {
     const parentView = await delegate(parent, zone, cut, session, depth);
@@ -86,19 +86,19 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   /** Egress is closed only if the root does not answer either: a registry may be silent through its own fault. */
-  async function faultOf(zone: string, silent: readonly SilentServer[], session: Session): Promise<ZoneFinding> {
+  async function faultOf(zone: string, silent: readonly SilentServer[], session: VerdictSession): Promise<ZoneFinding> {
     const closed = zone === '.' || (!session.answered && (await queryCut(root, '.', session)).kind === 'silent');
     if (closed) return {ok: false, fault: 'egress', zone, silent};
     const broken = silent.every(({noAnswer}) => isMisdelegation(noAnswer));
     return {ok: false, fault: broken ? 'broken' : 'unreachable', zone, silent};
   }
 
-  function authorityOf(name: string, session: Session): Authority | undefined {
+  function authorityOf(name: string, session: VerdictSession): Authority | undefined {
     return session.authorities.get(name) ?? suffixes.get(name);
   }
 
   /** Queries once per verdict: most name servers of a zone are in one zone, and are looked up at the same time. */
-  function cutAt(authority: Authority, next: string, session: Session): Promise<Step> {
+  function cutAt(authority: Authority, next: string, session: VerdictSession): Promise<Step> {
     const known = steps.get(session) ?? new Map<string, Promise<Step>>();
     steps.set(session, known);
     const key = `${authority.zone} ${next}`;
@@ -107,7 +107,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     return step;
   }
 
-  async function queryCut(authority: Authority, next: string, session: Session): Promise<Step> {
+  async function queryCut(authority: Authority, next: string, session: VerdictSession): Promise<Step> {
     const silent: SilentServer[] = [];
     const step = await hedged(
       candidatesOf(authority, turn++),
@@ -129,7 +129,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     queried: Authority,
     zone: string,
     {names, message}: Cut,
-    session: Session,
+    session: VerdictSession,
     depth: number,
   ): Promise<Authority> {
     const glue = message.additional.filter(record => isWithin(record.name, queried.zone));
@@ -146,7 +146,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   /** Resolvers use both the parent's list of servers and the child's, so we query both. */
-  async function unite(parentView: Authority, child: Cut, session: Session, depth: number): Promise<Authority> {
+  async function unite(parentView: Authority, child: Cut, session: VerdictSession, depth: number): Promise<Authority> {
     const {zone, servers} = parentView;
     const names = child.names.filter(name => servers.every(server => server.name !== name));
     const added = {...child, names: names.slice(0, MAX_SERVERS - servers.length)};
@@ -155,7 +155,11 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   /** Undefined if no server answers. Names that need each other have no addresses. */
-  async function addressesOf(host: string, session: Session, depth: number): Promise<readonly string[] | undefined> {
+  async function addressesOf(
+    host: string,
+    session: VerdictSession,
+    depth: number,
+  ): Promise<readonly string[] | undefined> {
     const cached = hosts.get(host);
     if (cached !== undefined) return cached;
     if (depth > MAX_DEPTH) return [];
@@ -170,7 +174,11 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
   }
 
   /** Undefined if no server answers. If no server of the zone has an address, the host has none: that is an answer. */
-  async function addressesAt(authority: Authority, host: string, session: Session): Promise<string[] | undefined> {
+  async function addressesAt(
+    authority: Authority,
+    host: string,
+    session: VerdictSession,
+  ): Promise<string[] | undefined> {
     const {servers} = authority;
     if (servers.every(({endpoints, unresolved}) => endpoints.length === 0 && !unresolved)) return [];
     const types = ['A', 'AAAA'] as const;

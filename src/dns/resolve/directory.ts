@@ -3,7 +3,7 @@ import {formatEndpoint} from '../wire/addresses.ts';
 import type {DnsTransport} from '../wire/transport.ts';
 import type {Authority} from './authority.ts';
 import type {NoAnswer} from './reply.ts';
-import type {Session} from './session.ts';
+import type {VerdictSession} from './session.ts';
 
 export interface SilentServer {
   /** Name and address. */
@@ -29,7 +29,7 @@ export type ZoneFinding =
 export interface Directory {
   /** Queries only the servers of this directory, so a stranger's NS record cannot make us query our own resolvers. */
   readonly transport: DnsTransport;
-  find(name: string, session: Session): Promise<ZoneFinding>;
+  find(name: string, session: VerdictSession): Promise<ZoneFinding>;
 }
 
 export function serverLabel(name: string, endpoint: Endpoint | undefined): string {

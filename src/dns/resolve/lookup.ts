@@ -1,7 +1,7 @@
 /** Where a host leads for its visitors, whatever its owner was told to create. */
 import {followChain} from './cname-chain.ts';
 import type {Directory} from './directory.ts';
-import {Session} from './session.ts';
+import {VerdictSession} from './session.ts';
 
 /** `known: false`: the name servers did not answer, or did not agree. No addresses: the host leads nowhere. */
 export type Lookup = {readonly known: true; readonly addresses: readonly string[]} | {readonly known: false};
@@ -10,7 +10,7 @@ const BUDGET = 60;
 
 /** Rejects only if the signal aborts. */
 export async function lookUp(host: string, directory: Directory, signal: AbortSignal): Promise<Lookup> {
-  const session = new Session({transport: directory.transport, budget: BUDGET, signal});
+  const session = new VerdictSession({transport: directory.transport, budget: BUDGET, signal});
   const end = await followChain(host, undefined, directory, session);
   if ((end.kind !== 'addresses' && end.kind !== 'nothing') || end.partial) return {known: false};
   return {known: true, addresses: end.kind === 'addresses' ? end.addresses : []};

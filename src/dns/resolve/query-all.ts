@@ -4,7 +4,7 @@ import type {QueryType, ResourceRecord} from '../wire/codec.ts';
 import type {Authority, NameServer} from './authority.ts';
 import {serverLabel} from './directory.ts';
 import {type InterpretedReply, interpretReply, type NoAnswer, negativeTtl, noAnswerWithoutAddress} from './reply.ts';
-import type {Session} from './session.ts';
+import type {VerdictSession} from './session.ts';
 
 /** The most names in a chain of CNAME records. */
 export const MAX_HOPS = 8;
@@ -51,7 +51,7 @@ export async function queryAll(
   authority: Authority,
   name: string,
   types: readonly [QueryType, ...QueryType[]],
-  session: Session,
+  session: VerdictSession,
   questions = session.remaining - (types.length > 1 ? authority.servers.length + RESERVE : 0),
 ): Promise<ServerAnswer[]> {
   const share = Math.min(MAX_ENDPOINTS, Math.floor(questions / types.length));
@@ -84,7 +84,7 @@ async function queryServer(
   endpoint: Endpoint,
   name: string,
   [first, ...others]: readonly [QueryType, ...QueryType[]],
-  session: Session,
+  session: VerdictSession,
 ): Promise<ServerAnswer> {
   const query = (type: QueryType) => queryEndpoint(authority, endpoint, name, type, session);
   const opening = await query(first);
@@ -150,7 +150,7 @@ async function queryEndpoint(
   endpoint: Endpoint,
   name: string,
   type: QueryType,
-  session: Session,
+  session: VerdictSession,
 ): Promise<InterpretedReply> {
   const {recursive} = authority;
   const query = async (checkingDisabled: boolean) =>

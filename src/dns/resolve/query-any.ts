@@ -4,7 +4,7 @@ import type {QueryType} from '../wire/codec.ts';
 import type {Authority, NameServer} from './authority.ts';
 import {hedged} from './hedge.ts';
 import {type InterpretedReply, interpretReply} from './reply.ts';
-import type {Session} from './session.ts';
+import type {VerdictSession} from './session.ts';
 
 const MAX_ATTEMPTS = 6;
 /** If a server does not answer within this time, it may be dead, and we query the next one too. */
@@ -15,7 +15,7 @@ export async function queryAny(
   authority: Authority,
   name: string,
   type: QueryType,
-  session: Session,
+  session: VerdictSession,
   clock: Clock,
 ): Promise<Extract<InterpretedReply, {ok: true}> | undefined> {
   const flags = {recursionDesired: authority.recursive, checkingDisabled: false};

@@ -4,7 +4,7 @@ import type {QueryType} from '../wire/codec.ts';
 import type {DnsTransport, Reply} from '../wire/transport.ts';
 import type {Authority} from './authority.ts';
 
-export interface SessionOptions {
+export interface VerdictSessionOptions {
   readonly transport: DnsTransport;
   /** Queries that may be sent. A repeated datagram and a change to TCP do not count as further queries. */
   readonly budget: number;
@@ -12,7 +12,7 @@ export interface SessionOptions {
 }
 
 /** What one verdict may spend, and what it has learned about zone cuts. */
-export class Session {
+export class VerdictSession {
   readonly #transport: DnsTransport;
   readonly signal: AbortSignal;
   #remaining: number;
@@ -22,7 +22,7 @@ export class Session {
   /** Zones whose servers let a query about zone cuts time out: they get no other such query. */
   readonly mute = new Set<string>();
 
-  constructor(options: SessionOptions) {
+  constructor(options: VerdictSessionOptions) {
     this.#transport = options.transport;
     this.#remaining = options.budget;
     this.signal = options.signal;

@@ -2,7 +2,7 @@ import type {Clock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {followChain} from './cname-chain.ts';
 import type {Directory} from './directory.ts';
-import {Session} from './session.ts';
+import {VerdictSession} from './session.ts';
 
 /** `known: false`: the lookup of the platform's own target failed, so no address can be judged. */
 export type TargetAddresses =
@@ -35,7 +35,7 @@ export function createTargets(clock: Clock): Targets {
   async function addressesOf(target: string, directory: Directory, signal: AbortSignal): Promise<TargetAddresses> {
     const cached = fresh.get(target);
     if (cached !== undefined) return cached;
-    const session = new Session({transport: directory.transport, budget: BUDGET, signal});
+    const session = new VerdictSession({transport: directory.transport, budget: BUDGET, signal});
     const end = await followChain(target, undefined, directory, session);
     if (end.kind !== 'addresses' && end.kind !== 'nothing') {
       return {known: false, detail: `the addresses of ${target} could not be looked up`};

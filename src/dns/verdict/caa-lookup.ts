@@ -5,7 +5,7 @@ import {selfAndAncestors} from '../names/wire-names.ts';
 import type {Directory} from '../resolve/directory.ts';
 import {queryAny} from '../resolve/query-any.ts';
 import {negativeTtl} from '../resolve/reply.ts';
-import type {Session} from '../resolve/session.ts';
+import type {VerdictSession} from '../resolve/session.ts';
 import type {Message} from '../wire/codec.ts';
 import {type CaaRecord, judgeCaa} from './caa.ts';
 import type {CaaVerdict, ProofQuestion} from './verdict.ts';
@@ -30,7 +30,7 @@ type Lookup =
 export async function lookUpCaa(
   question: ProofQuestion,
   directory: Directory,
-  session: Session,
+  session: VerdictSession,
   {registryCaa, clock}: CaaDependencies,
 ): Promise<CaaVerdict> {
   const {host, caaIdentities} = question;
@@ -46,7 +46,12 @@ export async function lookUpCaa(
 }
 
 /** The CAA set of one name. It follows CNAME records as a resolver would. */
-async function lookUpCaaAt(start: string, directory: Directory, session: Session, clock: Clock): Promise<Lookup> {
+async function lookUpCaaAt(
+  start: string,
+  directory: Directory,
+  session: VerdictSession,
+  clock: Clock,
+): Promise<Lookup> {
   let name = start;
   for (let hop = 0; hop < MAX_HOPS; hop++) {
     const found = await directory.find(name, session);

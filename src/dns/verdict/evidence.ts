@@ -4,7 +4,7 @@ import {addressesIn, type ChainEnd, cnamesIn, followChain, onlyAnswered} from '.
 import type {Directory, SilentServer} from '../resolve/directory.ts';
 import {queryAll, type ServerAnswer} from '../resolve/query-all.ts';
 import {queryAny} from '../resolve/query-any.ts';
-import type {Session} from '../resolve/session.ts';
+import type {VerdictSession} from '../resolve/session.ts';
 import type {TargetAddresses, Targets} from '../resolve/targets.ts';
 import type {ProofQuestion} from './verdict.ts';
 
@@ -54,7 +54,7 @@ export interface GatherDependencies {
 
 export async function gatherEvidence(
   question: ProofQuestion,
-  session: Session,
+  session: VerdictSession,
   deps: GatherDependencies,
 ): Promise<Evidence> {
   const {host, target} = question;
@@ -76,7 +76,7 @@ export async function gatherEvidence(
 async function followChains(
   answers: readonly ServerAnswer[],
   {host, target}: ProofQuestion,
-  session: Session,
+  session: VerdictSession,
   {directory}: GatherDependencies,
 ): Promise<Map<string, ChainEnd>> {
   const values = new Set(onlyAnswered(answers).flatMap(answer => cnamesIn(answer.records)));
@@ -98,7 +98,7 @@ function showsAddresses(answers: readonly ServerAnswer[], chains: ReadonlyMap<st
 
 async function gatherTxt(
   {txtName, txtValue, host}: ProofQuestion,
-  session: Session,
+  session: VerdictSession,
   {directory, randomLabel, clock}: GatherDependencies,
 ): Promise<TxtEvidence | undefined> {
   const found = await directory.find(txtName, session);

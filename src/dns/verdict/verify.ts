@@ -4,7 +4,7 @@ import type {TtlCache} from '../../base/ttl-cache.ts';
 import {canonicalName} from '../names/wire-names.ts';
 import {onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory} from '../resolve/directory.ts';
-import {Session} from '../resolve/session.ts';
+import {VerdictSession} from '../resolve/session.ts';
 import type {Targets} from '../resolve/targets.ts';
 import {type CaaDependencies, lookUpCaa} from './caa-lookup.ts';
 import {type Evidence, gatherEvidence} from './evidence.ts';
@@ -101,7 +101,7 @@ function caaOf(
 
 interface Attempt {
   readonly directory: Directory;
-  readonly session: Session;
+  readonly session: VerdictSession;
   readonly evidence: Evidence;
   readonly judgment: Judgment;
 }
@@ -113,7 +113,7 @@ async function tryDirectory(
   signal: AbortSignal,
   budget = PROOF_BUDGET,
 ): Promise<Attempt> {
-  const session = new Session({transport: directory.transport, budget, signal});
+  const session = new VerdictSession({transport: directory.transport, budget, signal});
   const randomLabel = () => randomBytes(8).toString('hex');
   const evidence = await gatherEvidence(question, session, {directory, targets, clock, randomLabel});
   return {directory, session, evidence, judgment: judge(question, evidence)};

@@ -9,7 +9,7 @@ import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.
 import {discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit} from './limits.ts';
-import {type KeyedOperation, OPERATIONS, type Operation} from './operations.ts';
+import {type ApiOperation, type KeyedOperation, OPERATIONS} from './operations.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
 import {UnreadAnswers} from './unread-answers.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
@@ -42,7 +42,7 @@ class Exchange {
   readonly sendContinue: () => void;
   readonly requestId: string;
   readonly startMs: number;
-  operation: Operation | undefined;
+  operation: ApiOperation | undefined;
   principal: Principal | undefined;
   /** The memory that the request holds, from the check of its key until its response was sent. */
   hold: Hold | undefined;

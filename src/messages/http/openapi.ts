@@ -1,5 +1,5 @@
 /** The API's description, OpenAPI 3.1. test/integration/messages checks it against the API. */
-import {type DescribedLimits, OPERATIONS, type Operation} from './operations.ts';
+import {type ApiOperation, type DescribedLimits, OPERATIONS} from './operations.ts';
 import {COMPONENTS, type Schemas} from './schemas.ts';
 
 const RETRY_AFTER = {description: 'Seconds to wait.', schema: {type: 'integer', minimum: 0}};
@@ -60,7 +60,7 @@ export function describeApi(limits: DescribedLimits): object {
 
 const ID = {name: 'id', in: 'path', required: true, schema: {type: 'string', minLength: 1}};
 
-function describe(operation: Operation, limits: DescribedLimits): object {
+function describe(operation: ApiOperation, limits: DescribedLimits): object {
   const {name, scope, summary, description, query = {}, headers = {}, body, success} = operation;
   const content = {'application/json': {schema: success.schema ? ref(success.schema) : {type: 'object'}}};
   const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)];

@@ -6,8 +6,8 @@ import {
   type COMPONENTS,
   CURSOR,
   IDEMPOTENCY_KEY,
-  integer,
-  LEASE,
+  integerBetween,
+  LEASE_TOKEN,
   LIST_MAX,
   REASON,
   type Schemas,
@@ -17,7 +17,7 @@ import {
 
 /** One that requires a key with its scope. */
 export type KeyedOperation = OperationOf<keyof Inputs, Scope>;
-export type Operation = KeyedOperation | OperationOf<'describe', undefined>;
+export type ApiOperation = KeyedOperation | OperationOf<'describe', undefined>;
 
 interface OperationOf<Name, KeyScope> {
   /** As in the OpenAPI document and in the metrics. */
@@ -63,7 +63,7 @@ export interface Inputs {
   readonly nack: {readonly body: {readonly lease: string; readonly delaySeconds: number; readonly reason?: string}};
 }
 
-export const OPERATIONS: readonly Operation[] = [
+export const OPERATIONS: readonly ApiOperation[] = [
   {
     name: 'submit',
     method: 'POST',
@@ -102,7 +102,7 @@ export const OPERATIONS: readonly Operation[] = [
     description: () =>
       'A page may be shorter than `limit` without being the last one. Continue until `nextCursor` is null.',
     query: {
-      limit: {description: 'Messages on a page.', ...integer(1, LIST_MAX, 20)},
+      limit: {description: 'Messages on a page.', ...integerBetween(1, LIST_MAX, 20)},
       cursor: {description: 'The `nextCursor` of the previous page.', ...CURSOR},
       status: {...STATUS, description: 'Only messages with this status.'},
     },
@@ -126,7 +126,10 @@ export const OPERATIONS: readonly Operation[] = [
     description: ({maxAttempts}) =>
       'Each message is exclusively yours until you ack or nack it, or the lease expires; then it waits again. ' +
       `After ${maxAttempts} claims without an ack, it is dead. You may get fewer than \`limit\` messages, or none.`,
-    body: {properties: {limit: integer(1, CLAIM_MAX, 1), leaseSeconds: integer(1, 43_200, 30)}, orNone: true},
+    body: {
+      properties: {limit: integerBetween(1, CLAIM_MAX, 1), leaseSeconds: integerBetween(1, 43_200, 30)},
+      orNone: true,
+    },
     success: {status: 200, description: 'The claimed messages.', schema: 'Claimed'},
     problems: ['413'],
   },
@@ -136,7 +139,7 @@ export const OPERATIONS: readonly Operation[] = [
     path: '/messages/{id}/ack',
     scope: 'messages:process',
     summary: 'Acknowledge a claimed message',
-    body: {properties: {lease: LEASE}, required: ['lease'], orNone: true},
+    body: {properties: {lease: LEASE_TOKEN}, required: ['lease'], orNone: true},
     success: {status: 200, description: 'The message is done.', schema: 'Settled'},
     problems: ['404', '409', '413'],
   },
@@ -149,7 +152,7 @@ export const OPERATIONS: readonly Operation[] = [
     description: ({maxAttempts}) =>
       `The message waits again and can be claimed after \`delaySeconds\`. If it was claimed ${maxAttempts} times, it is dead.`,
     body: {
-      properties: {lease: LEASE, delaySeconds: integer(0, 86_400, 0), reason: REASON},
+      properties: {lease: LEASE_TOKEN, delaySeconds: integerBetween(0, 86_400, 0), reason: REASON},
       required: ['lease'],
       orNone: true,
     },

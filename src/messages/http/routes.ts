@@ -1,9 +1,9 @@
 import {isMessageId} from '../store/message-id.ts';
-import {OPERATIONS, type Operation} from './operations.ts';
+import {type ApiOperation, OPERATIONS} from './operations.ts';
 
 /** What is at a path. */
 export interface PathMatch {
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ApiOperation[];
   /** The message id in the path, if it can be one. */
   readonly id: string;
 }
@@ -26,7 +26,7 @@ export function matchPath(path: string): PathMatch | undefined {
 }
 
 /** HEAD is GET without the body, which Node omits automatically. */
-export function operationOf({operations}: PathMatch, method: string | undefined): Operation | undefined {
+export function operationOf({operations}: PathMatch, method: string | undefined): ApiOperation | undefined {
   const wanted = method === 'HEAD' ? 'GET' : method;
   return operations.find(operation => operation.method === wanted);
 }

@@ -25,7 +25,7 @@ export const TEXT = {
   minLength: 1,
   description: 'The text, exactly as it was sent.',
 };
-export const LEASE = {
+export const LEASE_TOKEN = {
   type: 'string',
   title: 'the lease that came with the claimed message',
   minLength: 1,
@@ -54,7 +54,7 @@ export const IDEMPOTENCY_KEY = {
   pattern: '^([!#-+\\--\\[\\]-~]{1,255}|"[!#-\\[\\]-~ ]{1,255}")$',
 };
 
-export function integer(minimum: number, maximum: number, byDefault: number): SchemaObject {
+export function integerBetween(minimum: number, maximum: number, byDefault: number): SchemaObject {
   return {type: 'integer', minimum, maximum, default: byDefault};
 }
 
@@ -65,7 +65,7 @@ const stored = {
   attempts: ATTEMPTS,
   reason: {type: 'string', description: 'The reason given by the last worker that returned it.'},
 };
-const leased = {...stored, lease: LEASE, leaseExpiresAt: TIMESTAMP};
+const leased = {...stored, lease: LEASE_TOKEN, leaseExpiresAt: TIMESTAMP};
 
 /** Of responses. */
 export const COMPONENTS = {

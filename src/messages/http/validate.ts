@@ -1,7 +1,7 @@
 /** Checks requests against the schemas of their operation. Every fault that a schema finds becomes a response here. */
 import {Ajv, type AnySchemaObject, type ErrorObject} from 'ajv';
 import {type Answer, type ProblemCode, problem} from './answer.ts';
-import type {Operation} from './operations.ts';
+import type {ApiOperation} from './operations.ts';
 import {IDEMPOTENCY_KEY, type Schemas} from './schemas.ts';
 
 /** What a schema judges: parsed, and limited in size. Headers are in lower case; a repeated parameter is an array. */
@@ -10,7 +10,7 @@ export type Input = Readonly<Record<'query' | 'body' | 'headers', unknown>>;
 const ajv = new Ajv({useDefaults: true, verbose: true});
 
 /** Fills in defaults. Returns the response to a request with a fault; of several, to the first in schema order. */
-export function validatorOf({query, body, headers}: Operation): (input: Input) => Answer | undefined {
+export function validatorOf({query, body, headers}: ApiOperation): (input: Input) => Answer | undefined {
   const lowerCase = Object.entries(headers ?? {}).map(([name, schema]) => [name.toLowerCase(), schema]);
   const validate = ajv.compile({
     type: 'object',

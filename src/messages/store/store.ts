@@ -109,7 +109,7 @@ export interface MessageStore {
    * Only of a store that several pods share: adds what this pod has allowed accounts to what the others have, and
    * returns in how many milliseconds each of their buckets will be full again. Undefined if it is down.
    */
-  readonly spend?: (used: Usages) => Promise<Usages | undefined>;
+  readonly spend?: (used: RateUsages) => Promise<RateUsages | undefined>;
   /** What the store can do now, without I/O. */
   state(): StoreHealth;
   /** Finishes accepted operations; rejects later ones as down. */
@@ -132,14 +132,14 @@ export interface RetentionOptions {
 }
 
 /** What an account has used of its rate limits, in milliseconds of each rate. */
-export interface Usage {
+export interface RateUsage {
   readonly requests: number;
   readonly bytes: number;
   readonly answers: number;
 }
 
 /** By account. */
-export type Usages = ReadonlyMap<string, Usage>;
+export type RateUsages = ReadonlyMap<string, RateUsage>;
 
 /** For metrics. */
 export type StoreObservation =

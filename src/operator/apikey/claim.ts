@@ -15,7 +15,7 @@ import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {SECRET} from '../model/kinds.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
-import {comesBefore, type KeyHolder} from './first-holder.ts';
+import {comesBefore, type FirstHolder} from './first-holder.ts';
 import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 export interface ClaimContext {
@@ -29,7 +29,7 @@ export interface ClaimContext {
 
 interface Wanted {
   /** The Secret holds the current key, but only the hash of the previous one, which proves nothing. */
-  readonly which: KeyHolder['which'];
+  readonly which: FirstHolder['which'];
   readonly sha256: string;
   /** Only for the previous key. */
   readonly validUntil?: string;
@@ -52,7 +52,11 @@ export async function claimKeys(context: ClaimContext, key: IssuedKey | undefine
 }
 
 /** Records a key if it has no record yet, and changes no record. For keys that were issued before records existed. */
-export async function claimUnrecorded(context: ClaimContext, key: IssuedKey, which: KeyHolder['which']): Promise<void> {
+export async function claimUnrecorded(
+  context: ClaimContext,
+  key: IssuedKey,
+  which: FirstHolder['which'],
+): Promise<void> {
   for (const wanted of wantedOf(context, key).filter(each => each.which === which)) {
     if (context.stores.keyClaims.get(wanted.sha256) || (await hasOlderHolder(context, wanted))) continue;
     // AlreadyExists: another APIKey with the same key was faster.
@@ -164,7 +168,7 @@ async function hasOlderHolder(
   return false;
 }
 
-function heldIn(secret: KeySecret, apiKey: DeepReadonly<APIKey>, sha256: string): KeyHolder['which'] | undefined {
+function heldIn(secret: KeySecret, apiKey: DeepReadonly<APIKey>, sha256: string): FirstHolder['which'] | undefined {
   if (standingOf(secret, apiKey, undefined) !== 'ours') return undefined;
   const key = readKey(secret);
   if (key?.sha256 === sha256) return 'current';

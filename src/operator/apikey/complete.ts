@@ -14,7 +14,7 @@ import {accountId} from '../model/account.ts';
 import {SECRET} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {claimUnrecorded, ignoreAlreadyExists} from './claim.ts';
-import type {KeyHolder} from './first-holder.ts';
+import type {FirstHolder} from './first-holder.ts';
 import {createdMs, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
 
 /** How many APIKeys are recorded in parallel; each costs two requests. */
@@ -56,7 +56,7 @@ export function completeKeyClaims(operator: Operator): Reconcile {
 async function record(
   {stores, clock}: Operator,
   apiKey: DeepReadonly<APIKey>,
-  which: KeyHolder['which'],
+  which: FirstHolder['which'],
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<void> {

@@ -57,7 +57,7 @@ export function holdBack({config}: Operator, view: DomainView): CertificateResul
   const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
   const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
-  const untilMs = blockedUntilMs ?? (isAskedFor(view) ? undefined : pausedUntilMs(own, nowMs));
+  const untilMs = blockedUntilMs ?? (isRequested(view) ? undefined : pausedUntilMs(own, nowMs));
   if (untilMs === undefined) return undefined;
   const next = timestamp(untilMs);
   const condition =
@@ -67,7 +67,7 @@ export function holdBack({config}: Operator, view: DomainView): CertificateResul
   return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 
-export function isAskedFor({verifyRequest, check}: DomainView): boolean {
+export function isRequested({verifyRequest, check}: DomainView): boolean {
   return verifyRequest !== undefined && check?.request === verifyRequest;
 }
 

@@ -19,7 +19,7 @@ import {routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
-import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isAskedFor} from './certificate-waits.ts';
+import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
 import type {Proof} from './verify.ts';
@@ -110,7 +110,7 @@ function judgeIssuer(
 /** After a verify request that was checked, for a certificate that is failing or overdue, within the failure budget. */
 function wantsFreshAttempt({config}: Operator, view: DomainView, state: CertificateState): boolean {
   const {claim, nowMs} = view;
-  if (!isAskedFor(view) || state.kind === 'issued') return false;
+  if (!isRequested(view) || state.kind === 'issued') return false;
   if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
 }

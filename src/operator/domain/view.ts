@@ -1,6 +1,5 @@
 /** What the caches hold about one Domain, read once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
-import type {DomainStatus} from '../../api/generated/domain.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
@@ -10,7 +9,7 @@ import {type Account, accountOf} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
 import {type HostHolder, holderOf} from '../model/host-holder.ts';
-import type {Certificate, Domain, DomainClaim, Project} from '../model/kinds.ts';
+import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {DomainConditionType} from './conditions.ts';
 
@@ -84,8 +83,6 @@ export function isOlderThanClaim({startedAt}: DnsCheck, {spec}: DeepReadonly<Dom
 export function before(view: DomainView, type: DomainConditionType) {
   return findCondition(view.domain.status?.conditions, type);
 }
-
-export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
 
 /** In seconds. */
 const RECORD_TTL = 3600;

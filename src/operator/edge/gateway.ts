@@ -12,7 +12,7 @@ import {
   type PlatformReader,
   PROBE_PATH,
   type RouteObject,
-  type Verdict,
+  type RouteVerdict,
 } from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
@@ -189,9 +189,9 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     return {resource: LISTENER_SET, intent};
   }
 
-  function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Verdict {
+  function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): RouteVerdict {
     const controller = classOf(platform)?.spec.controllerName;
-    let pending: Verdict | undefined;
+    let pending: RouteVerdict | undefined;
     for (const object of objects.toReversed()) {
       const found = verdictOn(object, controller);
       if (found.kind === 'rejected') return found;
@@ -292,7 +292,7 @@ function statusOf(object: KubeObject): unknown {
 }
 
 /** What the Gateway's controller says about the generation of this object; others' entries do not count. */
-function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): Verdict {
+function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): RouteVerdict {
   const {kind, metadata} = object;
   if (kind === LISTENER_SET.kind) {
     const {status} = object as DeepReadonly<ListenerSet>;
@@ -316,7 +316,7 @@ function judged(
   {kind, metadata}: DeepReadonly<KubeObject>,
   conditions: DeepReadonly<Condition[]> = [],
   types: readonly string[],
-): Verdict {
+): RouteVerdict {
   const generation = metadata.generation ?? 0;
   for (const wanted of types) {
     const found = conditions.find(({type}) => type === wanted);

@@ -3,7 +3,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import type {RouteObject, Verdict} from '../model/edge-provider.ts';
+import type {RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {deleteJudged} from '../state/fresh.ts';
@@ -20,7 +20,7 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
  * may change to its new Service; until then, it stays as it is.
  */
 export type Publication =
-  | (Verdict & {readonly movesAtMs?: number; readonly contested?: Contested})
+  | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
   | {readonly kind: 'waiting'; readonly on: string};
 
 /** Another program keeps changing an object of the route. `note`: a sentence that begins with a space. */

@@ -17,18 +17,18 @@ export function planOrders(
   const queues = queuesOf(waiting, ledger);
   const beyond = queues.flatMap(queue => shorten(queue, ledger, budgets));
   const plan = new Map<string, PlannedOrder>();
-  const line = new Line(queues, ledger);
-  line.takeAll(({key}) => plan.set(key, {atMs: nowMs}));
+  const orderQueues = new OrderQueues(queues, ledger);
+  orderQueues.takeAll(({key}) => plan.set(key, {atMs: nowMs}));
   const shortages = new Map<string, Shortage>();
   const left = () => [...queues.flatMap(({orders}) => orders), ...beyond];
   for (const order of left()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
   const later = ({key}: WaitingOrder, atMs: number) => plan.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
   const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
-  while (line.size > 0) {
+  while (orderQueues.size > 0) {
     const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
-    ledger.goTo(nextMs, key => line.noteExit(key));
-    line.takeAll(later);
+    ledger.goTo(nextMs, key => orderQueues.noteExit(key));
+    orderQueues.takeAll(later);
   }
   for (const order of left()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
   return plan;
@@ -109,14 +109,14 @@ function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Bud
 }
 
 /** The state of a queue when it was added to the heap. */
-interface Place {
+interface QueuePosition {
   readonly queue: Queue;
   readonly had: number;
   /** At most the time at which the queue's next order began to wait. */
   readonly sinceMs: number;
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: QueuePosition, b: QueuePosition): boolean {
   return (a.had - b.had || a.sinceMs - b.sinceMs || a.queue.index - b.queue.index) < 0;
 }
 
@@ -125,12 +125,12 @@ function isBefore(a: Place, b: Place): boolean {
  * the order that has waited longest. What waits for a domain or a host is set aside until an order leaves that window, so
  * an order costs the same, however many accounts wait.
  */
-class Line {
+class OrderQueues {
   readonly #ledger: Ledger;
-  readonly #renewals = new Heap<Place>(isBefore);
-  readonly #newHosts = new Heap<Place>(isBefore);
-  /** Its current place; any other place of the queue in a heap no longer counts. */
-  readonly #places = new Map<Queue, Place>();
+  readonly #renewals = new Heap<QueuePosition>(isBefore);
+  readonly #newHosts = new Heap<QueuePosition>(isBefore);
+  /** Its current position; any other of the queue in a heap no longer counts. */
+  readonly #positions = new Map<Queue, QueuePosition>();
   readonly #ofAccount = new Map<string, Queue[]>();
   /** By the key of what they wait for. */
   readonly #aside = new Map<string, Queue[]>();
@@ -152,7 +152,7 @@ class Line {
       queue.orders.splice(queue.orders.indexOf(order), 1);
       this.size -= 1;
       this.#ledger.add({...order, atMs: this.#ledger.nowMs});
-      for (const other of this.#ofAccount.get(queue.account) ?? []) if (this.#places.has(other)) this.#add(other);
+      for (const other of this.#ofAccount.get(queue.account) ?? []) if (this.#positions.has(other)) this.#add(other);
       this.#return(`domain ${order.domain}`); // another order for this host is not for a new one
       take(order, this.#ledger.nowMs);
     }
@@ -160,7 +160,7 @@ class Line {
 
   /** An order with this key has left a window. */
   noteExit(key: string): void {
-    for (const queue of this.#ofAccount.get(key) ?? []) if (this.#places.has(queue)) this.#add(queue);
+    for (const queue of this.#ofAccount.get(key) ?? []) if (this.#positions.has(queue)) this.#add(queue);
     this.#return(key);
   }
 
@@ -168,13 +168,13 @@ class Line {
     return this.#nextOf(this.#renewals, true) ?? this.#nextOf(this.#newHosts, false);
   }
 
-  #nextOf(heap: Heap<Place>, renewal: boolean) {
+  #nextOf(heap: Heap<QueuePosition>, renewal: boolean) {
     const room = this.#ledger.free(renewal);
     for (let place = heap.first; place; place = heap.first) {
       const {queue, had, sinceMs} = place;
-      const isCurrent = this.#places.get(queue) === place;
+      const isCurrent = this.#positions.get(queue) === place;
       if (isCurrent && !hasRoom(had, room)) return undefined; // the others had as many, or more
-      const found = isCurrent ? this.#ledger.firstOf(queue.orders) : undefined;
+      const found = isCurrent ? this.#ledger.nextReady(queue.orders) : undefined;
       // Not "equal": a request without a time has NaN, and the other orders must not wait for it.
       if (found?.order && !(found.order.sinceMs > sinceMs)) return {order: found.order, queue};
       heap.removeFirst();
@@ -186,18 +186,18 @@ class Line {
 
   #add(queue: Queue, sinceMs = queue.sinceMs): void {
     const place = {queue, had: this.#ledger.hadOf(queue.account), sinceMs};
-    this.#places.set(queue, place);
+    this.#positions.set(queue, place);
     (queue.renewal ? this.#renewals : this.#newHosts).add(place);
   }
 
   #setAside(queue: Queue, waitsFor: ReadonlySet<string>): void {
-    this.#places.delete(queue);
+    this.#positions.delete(queue);
     for (const key of waitsFor) this.#aside.set(key, [...(this.#aside.get(key) ?? []), queue]);
   }
 
   #return(key: string): void {
     const queues = this.#aside.get(key) ?? [];
     this.#aside.delete(key);
-    for (const queue of queues) if (!this.#places.has(queue)) this.#add(queue);
+    for (const queue of queues) if (!this.#positions.has(queue)) this.#add(queue);
   }
 }

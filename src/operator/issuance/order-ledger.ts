@@ -83,7 +83,7 @@ export class Ledger {
    * The first of these orders that may be placed, or what all of them wait for. All of them belong to one account: if one
    * new host of a domain finds no room, no other does.
    */
-  firstOf(orders: readonly WaitingOrder[]): {readonly order?: WaitingOrder; readonly waitsFor: ReadonlySet<string>} {
+  nextReady(orders: readonly WaitingOrder[]): {readonly order?: WaitingOrder; readonly waitsFor: ReadonlySet<string>} {
     const waitsFor = new Set<string>();
     const order = orders.find(candidate => {
       const domain = `domain ${candidate.domain}`;

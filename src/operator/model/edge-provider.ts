@@ -59,7 +59,7 @@ export interface EdgeProblem {
 }
 
 /** What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name. */
-export type Verdict =
+export type RouteVerdict =
   | {readonly kind: 'accepted'}
   | {readonly kind: 'pending'; readonly what: string}
   | {readonly kind: 'rejected'; readonly what: string; readonly why: string};
@@ -100,5 +100,5 @@ export interface EdgeProvider {
   /** Whether an object of a route is for the edge that the platform is leaving. Absent: it is leaving none. */
   isOnFormer?(object: DeepReadonly<KubeObject>): boolean;
   /** Whether the edge has accepted all of these objects. An edge that says nothing has accepted them. */
-  verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Verdict;
+  verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): RouteVerdict;
 }

@@ -18,6 +18,7 @@ export interface Domain extends KubeObject {
   spec: DomainSpec;
   status?: DomainStatus;
 }
+export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['required']>[number];
 export interface DomainClaim extends KubeObject {
   spec: DomainClaimSpec;
 }

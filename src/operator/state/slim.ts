@@ -52,8 +52,8 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
     ...(deletionTimestamp !== undefined && {deletionTimestamp}),
     ...(labels && {labels: kept(labels, LABELS)}),
     ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
-    ...(ownerReferences && {ownerReferences: firstOf(ownerReferences, MAX_OWNERS)}),
-    ...(finalizers && {finalizers: firstOf(finalizers, MAX_FINALIZERS)}),
+    ...(ownerReferences && {ownerReferences: atMost(ownerReferences, MAX_OWNERS)}),
+    ...(finalizers && {finalizers: atMost(finalizers, MAX_FINALIZERS)}),
   };
   return {...object, metadata};
 }
@@ -69,7 +69,7 @@ export function cut(text: string, max = MAX_VALUE): string {
 }
 
 /** The first elements, as many as fit. */
-function firstOf<T>(elements: readonly T[], max: number): T[] {
+function atMost<T>(elements: readonly T[], max: number): T[] {
   let size = 0;
   const end = elements.findIndex(element => {
     size += sizeOf(element);

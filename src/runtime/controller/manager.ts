@@ -50,7 +50,7 @@ export interface Runnable {
   readonly leaderOnly?: boolean;
 }
 
-export interface CheckResult {
+export interface ManagerCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly message: string;
@@ -62,7 +62,7 @@ export interface Health {
   /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
   readonly leader: boolean;
-  readonly checks: readonly CheckResult[];
+  readonly checks: readonly ManagerCheck[];
 }
 
 /** Why `start` returned: the signal aborted, the lease is lost and the process must exit, or a runnable failed. */
@@ -169,12 +169,12 @@ class ProcessManager implements Manager {
   health(): Health {
     const {clock, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
     const now = clock.monotonic();
-    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): CheckResult => {
+    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): ManagerCheck => {
       const isLost = store.state === 'synced' && now - lostSince >= maxSilenceMs;
       const message = isLost ? 'its watch is lost, and it may be out of date' : store.state;
       return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing' && !isLost, message};
     });
-    const loops = this.#controllers.map((controller): CheckResult => {
+    const loops = this.#controllers.map((controller): ManagerCheck => {
       const stuck = controller.stuck();
       return {name: `controller ${controller.name}`, ok: !stuck, message: stuck ? `${stuck} never ends` : 'alive'};
     });

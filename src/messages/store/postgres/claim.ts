@@ -53,7 +53,7 @@ export const TAKE = {
       (SELECT literal FROM bodies b WHERE b.account = messages.account AND b.id = messages.id) AS literal`,
 };
 
-export interface Claimed {
+export interface ClaimedBatch {
   readonly messages: readonly LeasedMessage[];
   readonly hasWritten: boolean;
 }
@@ -64,7 +64,7 @@ export async function claim(
   {account, limit, leaseMs}: ClaimQuery,
   {maxAttempts}: StoreRules,
   now: number,
-): Promise<Claimed> {
+): Promise<ClaimedBatch> {
   const until = now + leaseMs;
   const [revealed, rows] = await Promise.all([
     session.query(REVEAL, [maxAttempts, now, account, limit * REVEALED_PER_CLAIMED]),

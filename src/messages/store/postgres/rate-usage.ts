@@ -1,9 +1,9 @@
 /** What the pods together have let each account use of its rate limits. */
-import type {Usage, Usages} from '../store.ts';
+import type {RateUsage, RateUsages} from '../store.ts';
 import type {Session} from './session/session.ts';
 
 const NOW_MS = 'extract(epoch FROM now())::float8 * 1000';
-const both = (kind: keyof Usage) => `${kind} = greatest(u.${kind}, ${NOW_MS}) + excluded.${kind} - ${NOW_MS}`;
+const both = (kind: keyof RateUsage) => `${kind} = greatest(u.${kind}, ${NOW_MS}) + excluded.${kind} - ${NOW_MS}`;
 // Sorted by the program, so that no two pods wait for each other.
 const SPEND = {
   name: 'spend',
@@ -26,7 +26,7 @@ export const FORGET_USAGE = {
  * Adds what this pod has allowed; returns in how many milliseconds each bucket will be full again. The table is not
  * logged, so this waits neither for the disk nor for a standby. After a crash or a failover, it is empty.
  */
-export async function spend(session: Session, used: Usages): Promise<Usages> {
+export async function spend(session: Session, used: RateUsages): Promise<RateUsages> {
   const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
   const rows = await session.query(SPEND, [
     sorted.map(([account]) => account),

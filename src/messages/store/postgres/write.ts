@@ -3,7 +3,7 @@ import type {Operation, OperationValue} from '../queue/operations.ts';
 import type {NewMessage, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {Appends, findKeys} from './append.ts';
-import {type Claimed, claim} from './claim.ts';
+import {type ClaimedBatch, claim} from './claim.ts';
 import type {Done, Session} from './session/session.ts';
 import {lockMessages, Settlements} from './settle.ts';
 
@@ -56,8 +56,8 @@ async function write(
   const {rules, now, accounts} = context;
   const appends = new Appends(context);
   const settlements = new Settlements(context);
-  const claims: Promise<Claimed>[] = [];
-  const values = batch.map((operation): OperationValue | Promise<Claimed> => {
+  const claims: Promise<ClaimedBatch>[] = [];
+  const values = batch.map((operation): OperationValue | Promise<ClaimedBatch> => {
     switch (operation.kind) {
       case 'append':
         return appends.add(operation.given);

@@ -9,10 +9,10 @@ import type {
   MessagePage,
   Nack,
   NewMessage,
+  RateUsages,
   SettleOutcome,
   StoredMessage,
   StoreRefusal,
-  Usages,
 } from '../store.ts';
 
 /** The input and the result of each kind of operation. */
@@ -23,7 +23,7 @@ export interface Operations {
   claim: {readonly given: ClaimQuery; readonly result: readonly LeasedMessage[]};
   ack: {readonly given: LeaseRef; readonly result: SettleOutcome};
   nack: {readonly given: Nack; readonly result: SettleOutcome};
-  spend: {readonly given: {readonly used: Usages}; readonly result: Usages};
+  spend: {readonly given: {readonly used: RateUsages}; readonly result: RateUsages};
   /** `probe`: write in any case, to find out whether the disk is writable. */
   sweep: {readonly given: {readonly probe: boolean}; readonly result: SweepOutcome};
 }

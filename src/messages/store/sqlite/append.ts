@@ -3,7 +3,7 @@ import {keyCost, messageCost} from '../cost.ts';
 import {MessageIds} from '../message-id.ts';
 import type {AppendOutcome, Idempotency, NewMessage, StoreRules} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
-import type {Backlog} from './backlog.ts';
+import type {BacklogCounter} from './backlog.ts';
 import type {Row} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -15,7 +15,7 @@ export function prepareAppend(
   usage: AccountBytes,
   {accountBytes, retention}: StoreRules,
   work: Work,
-  backlog: Backlog,
+  backlog: BacklogCounter,
 ): Append {
   const insert = db.prepare(
     'INSERT INTO messages (id, account, created_at, available_at, bytes, message) VALUES (?, ?, ?, 0, ?, ?)',

@@ -5,7 +5,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import type {Operation, SweepOutcome} from '../queue/operations.ts';
 import type {LeasedMessage} from '../store.ts';
-import {Backlog} from './backlog.ts';
+import {BacklogCounter} from './backlog.ts';
 import {Engine} from './engine.ts';
 import {migrate} from './schema.ts';
 
@@ -109,7 +109,7 @@ test('a new message counts, even if it has the place of a deleted one', () => {
 test('what is rolled back does not count', () => {
   const db = new DatabaseSync(':memory:');
   migrate(db);
-  const backlog = new Backlog(db);
+  const backlog = new BacklogCounter(db);
   backlog.move(undefined, 'queued');
   backlog.flush();
   backlog.move(undefined, 'queued');

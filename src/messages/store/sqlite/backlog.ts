@@ -30,7 +30,7 @@ interface Reading {
  * How many messages are queued and leased: counted when the database is opened, then kept in memory. Call `flush` after
  * each commit, and `forget` after a rollback.
  */
-export class Backlog {
+export class BacklogCounter {
   readonly #from: StatementSync;
   readonly #last: StatementSync;
   #committed: State;

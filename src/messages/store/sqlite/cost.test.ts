@@ -6,7 +6,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
-import {Backlog} from './backlog.ts';
+import {BacklogCounter} from './backlog.ts';
 import {prepareLeases} from './lease.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
@@ -25,7 +25,7 @@ function open(accountBytes = 1e12, path = join(folder, `${files++}.db`), version
   migrate(db, version);
   const work = new Work();
   const usage = new AccountBytes(db);
-  const backlog = new Backlog(db);
+  const backlog = new BacklogCounter(db);
   const options = {path, maxAttempts: 2, accountBytes, reserveBytes: 0, retention};
   const expire = prepareRetention(db, usage, retention, work);
   return {

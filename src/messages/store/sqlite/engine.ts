@@ -4,7 +4,7 @@ import {DatabaseSync} from 'node:sqlite';
 import type {Operation, OperationResult, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
-import {Backlog} from './backlog.ts';
+import {BacklogCounter} from './backlog.ts';
 import {failureOf} from './failure.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import {prepareReads, type Reads} from './read.ts';
@@ -16,7 +16,7 @@ import {Work} from './work.ts';
 interface Statements {
   readonly work: Work;
   readonly usage: AccountBytes;
-  readonly backlog: Backlog;
+  readonly backlog: BacklogCounter;
   readonly append: Append;
   readonly reads: Reads;
   readonly leases: Leases;
@@ -111,7 +111,7 @@ function connect(options: EngineOptions): Connection {
       PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
     migrate(db);
     const usage = new AccountBytes(db);
-    const backlog = new Backlog(db);
+    const backlog = new BacklogCounter(db);
     const work = new Work();
     return {
       db,

@@ -3,7 +3,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
-import {Backlog, COUNT_OPEN} from './backlog.ts';
+import {BacklogCounter, COUNT_OPEN} from './backlog.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import {prepareReads} from './read.ts';
 import {prepareRetention} from './retention.ts';
@@ -38,7 +38,7 @@ function open(db = new DatabaseSync(':memory:')): Store {
   };
   const work = new Work();
   const usage = new AccountBytes(db);
-  const backlog = new Backlog(db);
+  const backlog = new BacklogCounter(db);
   const append = prepareAppend(db, usage, options, work, backlog);
   const leases = prepareLeases(db, usage, options, work, backlog);
   prepareReads(db, work);

@@ -11,7 +11,7 @@ import {
   type StoreRules,
 } from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
-import type {Backlog} from './backlog.ts';
+import type {BacklogCounter} from './backlog.ts';
 import {COLUMNS, type Row, toMessage} from './read.ts';
 import type {Work} from './work.ts';
 
@@ -38,7 +38,7 @@ export function prepareLeases(
   usage: AccountBytes,
   {maxAttempts, accountBytes}: Pick<StoreRules, 'maxAttempts' | 'accountBytes'>,
   work: Work,
-  backlog: Backlog,
+  backlog: BacklogCounter,
 ): Leases {
   const isLastAttempt = `status = 'leased' AND attempts >= :maxAttempts`;
   const backToQueue = `

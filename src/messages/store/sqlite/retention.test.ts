@@ -2,7 +2,7 @@ import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
-import {Backlog} from './backlog.ts';
+import {BacklogCounter} from './backlog.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
 import {Work} from './work.ts';
@@ -11,7 +11,7 @@ test('an idempotency key is forgotten when its own time is over, not when that o
   const db = new DatabaseSync(':memory:');
   migrate(db);
   const usage = new AccountBytes(db);
-  const backlog = new Backlog(db);
+  const backlog = new BacklogCounter(db);
   const retention = {doneMs: 0, deadMs: 0, idempotencyMs: 1000};
   const work = new Work();
   const options = {path: '', maxAttempts: 1, accountBytes: 1e6, reserveBytes: 0, retention};

@@ -16,7 +16,7 @@ export function refused(error: unknown): StoreError {
 }
 
 /** What a failure means once COMMIT was sent. */
-export function unknown(error: unknown): StoreError {
+export function unknownOutcome(error: unknown): StoreError {
   const {code = '', message = String(error)} = error as {code?: string; message?: string};
   return new StoreError('unknown', `no certain answer to COMMIT: ${describe(code, message)}`, {cause: error});
 }

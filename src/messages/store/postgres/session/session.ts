@@ -3,7 +3,7 @@ import pg from 'pg';
 import {Deadline} from '../../../../base/deadline.ts';
 import {StoreError} from '../../store.ts';
 import {type ConnectionOptions, connectionConfig} from './connection.ts';
-import {refused, unknown} from './failure.ts';
+import {refused, unknownOutcome} from './failure.ts';
 import {migrate} from './schema.ts';
 import {type Durability, READ_SETTINGS, type Settings, sessionSettings, shortfall} from './settings.ts';
 
@@ -237,7 +237,7 @@ export class Session implements Disposable {
 
   /** Ends the session, because it cannot be told what its last transactions did. */
   #uncertain(error: unknown): StoreError {
-    const uncertain = unknown(error);
+    const uncertain = unknownOutcome(error);
     this.#break(uncertain);
     return uncertain;
   }
