@@ -120,9 +120,12 @@ test('writes that fail with an I/O error: down, not full; reading continues; rec
   await submit(sick, 100_000);
   const limitFiles = (bytes: string) => run('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:unlimited`]);
   await limitFiles('150000'); // the log of the store is longer, that of the service is not
+  const failed = await submit(sick);
+  const unknown = {status: 503, body: {code: 'outcome_unknown'}, headers: {'retry-after': '1'}};
+  expect(failed, 'its COMMIT failed, and may be in the log').toMatchObject(unknown);
+  expect(failed.text, 'what the disk said is for the log').not.toMatch(/SQLite|disk I\/O/);
   const refused = await submit(sick);
   expect(refused).toMatchObject({status: 503, body: {code: 'unavailable'}, headers: {'retry-after': '5'}});
-  expect(refused.text, 'what the disk said is for the log').not.toMatch(/SQLite|disk I\/O/);
   await expect(service.operations('/readyz')).resolves.toMatchObject({status: 503});
   expect(await readyz(sick)).toContain('[-]store store down: disk I/O error');
   await expect(service.operations('/healthz'), 'a restart would not help').resolves.toMatchObject({status: 200});
@@ -152,6 +155,7 @@ test.runIf(isRoot)(
       sick.service.folder,
     ]);
     await writeFile(`/sys/fs/ext4/${stdout.trim().replace('/dev/', '')}/trigger_fs_error`, 'test');
+    await expect(submit(sick)).resolves.toMatchObject({status: 503, body: {code: 'outcome_unknown'}});
     await expect(submit(sick)).resolves.toMatchObject({status: 503, body: {code: 'unavailable'}});
     expect(await state(sick)).toBe('down');
     await expectAllThere(sick, [body.id]);

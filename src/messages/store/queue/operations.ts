@@ -43,6 +43,10 @@ export interface Chunk {
   readonly now: number;
 }
 
+export function isWrite({kind}: Operation): boolean {
+  return kind !== 'get' && kind !== 'list';
+}
+
 export type OperationValue = Operations[OperationKind]['result'];
 
 export interface SweepOutcome {

@@ -1,5 +1,12 @@
-import {StoreError} from '../store.ts';
-import type {Chunk, Operation, OperationKind, OperationResult, Operations} from './operations.ts';
+import {StoreError, type StoreRefusal} from '../store.ts';
+import {
+  type Chunk,
+  isWrite,
+  type Operation,
+  type OperationKind,
+  type OperationResult,
+  type Operations,
+} from './operations.ts';
 import {Turns} from './turns.ts';
 
 export interface SubmissionLimits {
@@ -104,11 +111,16 @@ export class Submissions {
     return this.#idle.promise;
   }
 
-  /** The engine is gone: rejects all waiting and future operations. */
+  /** The engine is gone: rejects all waiting and future operations. What a write at the engine has done is unknown. */
   fail(error: Error): void {
     this.#gone = error;
-    for (let next = this.#lanes.shift(); next; next = this.#lanes.shift()) this.#sent.push(next);
-    this.answer(this.#sent.map(() => ({ok: false, refusal: 'down', problem: error.message})));
+    const refused = (refusal: StoreRefusal): OperationResult => ({ok: false, refusal, problem: error.message});
+    const results = this.#sent.map(({operation}) => refused(isWrite(operation) ? 'unknown' : 'down'));
+    for (let next = this.#lanes.shift(); next; next = this.#lanes.shift()) {
+      this.#sent.push(next);
+      results.push(refused('down'));
+    }
+    this.answer(results);
   }
 
   #add(submission: Submission, account: string): void {

@@ -1,16 +1,22 @@
 import {statfsSync} from 'node:fs';
 import {dirname} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
-import type {Operation, OperationResult, OperationValue, SweepOutcome} from '../queue/operations.ts';
+import {
+  isWrite,
+  type Operation,
+  type OperationResult,
+  type OperationValue,
+  type SweepOutcome,
+} from '../queue/operations.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
 import {BacklogCounter} from './backlog.ts';
-import {failureOf} from './failure.ts';
+import {CommitError, failureOf} from './failure.ts';
 import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
 import {prepareReads, type Reads} from './read.ts';
 import {type Expired, prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';
-import type {BatchResult, EngineOptions, Failure} from './thread-messages.ts';
+import type {BatchResult, EngineOptions} from './thread-messages.ts';
 import {Work} from './work.ts';
 
 interface Statements {
@@ -64,7 +70,7 @@ export class Engine {
       const done = writeSome(this.#connection, batch, now, room);
       return {...done, room, commitMs: performance.now() - start};
     } catch (error) {
-      return this.#undone(batch, now, failureOf(error));
+      return this.#failed(batch, now, error);
     }
   }
 
@@ -86,10 +92,13 @@ export class Engine {
     before.db.close();
   }
 
-  /** Nothing of the batch was written. Its reads are answered if possible. */
-  #undone(batch: readonly Operation[], now: number, failure: Failure): BatchResult {
+  /** The connection shows nothing of the batch. Its reads are answered if possible. */
+  #failed(batch: readonly Operation[], now: number, error: unknown): BatchResult {
+    const failure = failureOf(error);
     this.#suspect ||= failure.refusal === 'down';
-    const refused: OperationResult = {ok: false, ...failure};
+    // Without room, the frame that ends the transaction is not in the log. After another error, it may be.
+    const isUncertain = error instanceof CommitError && failure.refusal === 'down';
+    const refused: OperationResult = {ok: false, ...failure, ...(isUncertain && {refusal: 'unknown'})};
     const results = batch.map((operation): OperationResult => {
       if (isWrite(operation)) return refused;
       try {
@@ -129,10 +138,6 @@ function connect(options: EngineOptions): Connection {
   }
 }
 
-function isWrite({kind}: Operation): boolean {
-  return kind !== 'get' && kind !== 'list';
-}
-
 type Done = Pick<BatchResult, 'results' | 'rows'>;
 
 function writeSome(connection: Connection, batch: readonly Operation[], now: number, room: number): Done {
@@ -141,7 +146,7 @@ function writeSome(connection: Connection, batch: readonly Operation[], now: num
   try {
     const done = performSome(connection, batch, now, room);
     usage.flush();
-    db.exec('COMMIT');
+    commit(db);
     backlog.flush();
     return done;
   } catch (error) {
@@ -150,6 +155,14 @@ function writeSome(connection: Connection, batch: readonly Operation[], now: num
     // SQLite has already rolled back after some errors, such as a full disk.
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
+  }
+}
+
+function commit(db: DatabaseSync): void {
+  try {
+    db.exec('COMMIT');
+  } catch (error) {
+    throw new CommitError(error);
   }
 }
 
