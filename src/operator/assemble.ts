@@ -2,6 +2,7 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
+import {KnownSince} from '../base/known-since.ts';
 import {createDns, type Dns} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
@@ -89,6 +90,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     events: manager.events,
     logger,
     clock,
+    knownSince: new KnownSince(clock),
   };
   addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});

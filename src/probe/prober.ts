@@ -111,7 +111,7 @@ export function createProber({settings, addresses, clock, registry, onError, onR
     },
     problem: () => (unreachable === undefined ? undefined : `The edge cannot be reached (${unreachable}).`),
     watch(key, host) {
-      const question = withPrevious(watched.get(key), host.question, clock.now());
+      const question = withPrevious(watched.get(key), host.question, clock.monotonic());
       watched.set(key, question);
       const {renewedMs: _, ...asked} = question;
       scheduler.watch(key, {...host, question: asked});

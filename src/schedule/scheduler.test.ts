@@ -225,6 +225,16 @@ describe('a request', () => {
     expect(scheduler.get('k')?.request).toBe('one');
   });
 
+  test('is answered soon, although the clock was set back', async () => {
+    const {clock, scheduler} = setUp();
+    scheduler.watch('k', watched());
+    await clock.advance(MINUTE);
+    clock.step(-60 * MINUTE);
+    scheduler.request('k', 'one');
+    await clock.advance(5 * SECOND);
+    expect(scheduler.get('k')?.request).toBe('one');
+  });
+
   test('does not let an account check without pause', async () => {
     const {clock, asked, scheduler} = setUp();
     scheduler.watch('k', watched());
@@ -253,6 +263,15 @@ describe('the run of agreed negative verdicts', () => {
     state.answer = VERIFIED;
     await clock.advance(5 * MINUTE);
     expect(scheduler.get('k')?.agreedSince).toBeUndefined();
+  });
+
+  test('is no drift because the clock was set forward', async () => {
+    const {clock, told, scheduler} = setUp();
+    scheduler.watch('k', watched());
+    await clock.advance(MINUTE);
+    clock.step(60 * MINUTE);
+    await clock.advance(5 * MINUTE);
+    expect(told).toHaveLength(1);
   });
 
   test('reports once when it has lasted long enough to be drift', async () => {

@@ -26,17 +26,19 @@ export interface Watched<Question> {
 
 export interface CheckResult<Verdict extends Judgement> {
   readonly verdict: Verdict;
-  /** Milliseconds since the epoch. */
+  /** On the monotonic clock, as are the other times except the last. */
   readonly checkedAt: number;
-  /** When the check began: its verdict shows no change made since. Milliseconds since the epoch. */
+  /** When the check began: its verdict shows no change made since. */
   readonly startedAt: number;
   /** The latest request token that this check answers. */
   readonly request?: string;
   /**
-   * Start of the unbroken run of agreed negative verdicts, in milliseconds since the epoch. The run has lasted for
-   * `checkedAt - agreedSince`: until the check, not until now.
+   * Start of the unbroken run of agreed negative verdicts. The run has lasted for `checkedAt - agreedSince`: until the
+   * check, not until now.
    */
   readonly agreedSince?: number;
+  /** The same for people, in milliseconds since the epoch. */
+  readonly agreedSinceEpochMs?: number;
 }
 
 /** Owns all checks. A reconcile reads verdicts as it reads objects from a cache, and never waits for a check. */
@@ -143,7 +145,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     const entry = entries.get(key);
     if (entry === undefined || entry.request === token) return;
     entry.request = token;
-    const sinceLast = clock.now() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
+    const sinceLast = clock.monotonic() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
     const delay = Math.max(limit.take(entry.watched.account), checks.soonSeconds * 1000 - sinceLast, 0);
     entry.count = 0;
     if (!entry.running) schedule(entry, delay);
@@ -198,7 +200,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     entry.running = true;
     entry.count++;
     try {
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const verdict = await verifyInTime(watched.question, signal);
       if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, startedAt, token);
     } catch (error) {
@@ -225,14 +227,17 @@ export function createScheduler<Question, Verdict extends Judgement>(
 
   function record(entry: Host, verdict: Verdict, startedAt: number, token: string | undefined): void {
     const before = entry.result;
-    const checkedAt = clock.now();
+    const checkedAt = clock.monotonic();
     const negative = verdict.agreed && !verdict.verified;
     entry.result = {
       verdict,
       startedAt,
       checkedAt,
       ...(token !== undefined && {request: token}),
-      ...(negative && {agreedSince: before?.agreedSince ?? checkedAt}),
+      ...(negative && {
+        agreedSince: before?.agreedSince ?? checkedAt,
+        agreedSinceEpochMs: before?.agreedSinceEpochMs ?? clock.now(),
+      }),
     };
     if (!isDeepStrictEqual(visible(before), visible(entry.result))) for (const handler of handlers) handler(entry.key);
   }

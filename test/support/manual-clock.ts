@@ -12,6 +12,7 @@ interface Sleeper {
 export class ManualClock implements Clock {
   readonly #sleepers = new Set<Sleeper>();
   #ms: number;
+  #steppedMs = 0;
 
   constructor(startMs = 0) {
     this.#ms = startMs;
@@ -23,7 +24,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    return this.#ms;
+    return this.#ms + this.#steppedMs;
   }
 
   monotonic(): number {
@@ -43,6 +44,11 @@ export class ManualClock implements Clock {
       this.#sleepers.delete(sleeper);
       signal?.removeEventListener('abort', abort);
     }
+  }
+
+  /** Sets the wall clock forward or, if negative, back; no time passes. */
+  step(ms: number): void {
+    this.#steppedMs += ms;
   }
 
   /** Moves the time forward and wakes each due sleeper in turn, with time for it to run before the next. */

@@ -10,7 +10,7 @@ import {isOurs} from '../model/certificate-request.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {type Decision, decide} from './decide.ts';
-import {GRACE_MS} from './reconcile.ts';
+import {isNew} from './reconcile.ts';
 
 /** A claim or an Issuer may change what a request would get. */
 const AGAIN_MS = 60_000;
@@ -21,7 +21,7 @@ export function reconcileDryRun(
   requests: ReadonlyStore<CertificateRequest>,
   registry: Registry,
 ): Reconcile {
-  const {stores, config, clock, events, logger} = operator;
+  const {stores, config, knownSince, events, logger} = operator;
   const judged = new Map<string, Decision>();
   new Gauge({
     name: 'nameplate_dry_run_requests',
@@ -43,8 +43,7 @@ export function reconcileDryRun(
       return after(1000);
     const decision = decide(operator, request);
     const isDenied = decision.type === 'Denied';
-    const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
-    if (isDenied && ageMs < GRACE_MS) return after(1000); // a cache may lag behind
+    if (isDenied && isNew(knownSince, request)) return after(1000); // a cache may lag behind
     const before = judged.get(key);
     judged.set(key, decision);
     if (isDenied && before?.reason !== decision.reason) {

@@ -5,36 +5,34 @@
  * Replaces cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
 import {timestamp} from '../../api/conditions.ts';
+import type {KnownSince} from '../../base/known-since.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {caAccountOf} from '../model/ca-account.ts';
-import {
-  approvedAtMs,
-  isDecided,
-  isForHost,
-  isOurs,
-  isWithdrawable,
-  requestedHost,
-} from '../model/certificate-request.ts';
+import {isDecided, isForHost, isOurs, isWithdrawable, requestedHost} from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
 import {type Decision, decide} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
-import {accountOfObject, Slots} from './slots.ts';
+import {accountOfObject, approvalId, Slots} from './slots.ts';
 import {failRequest, withdrawRequest} from './withdraw.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
-export const GRACE_MS = 10_000;
+const GRACE_MS = 10_000;
+
+export function isNew(knownSince: KnownSince, {metadata}: DeepReadonly<CertificateRequest>): boolean {
+  return knownSince.leftMs(`${metadata.uid}`, Date.parse(metadata.creationTimestamp ?? ''), GRACE_MS) > 0;
+}
 
 /** How often to look whether a pause that holds back an approval has ended. */
 export const PAUSED_MS = 5_000;
 
 /** Keys are "namespace/name". */
 export function reconcileCertificateRequest(operator: Operator): Reconcile {
-  const {stores, clock, config} = operator;
+  const {stores, config, knownSince} = operator;
   return async (key, {client, signal}) => {
     const context = {...operator, client, signal};
     const request = stores.certificateRequests?.get(key);
@@ -44,13 +42,12 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const isApproved = isWithdrawable(config, request);
     if (!isApproved && (isDecided(request) || !isOurs(config, request))) return done();
     const decision = decide(operator, request);
-    const ageMs = clock.now() - Date.parse(request.metadata.creationTimestamp ?? '');
     // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything else
     // may be a cache that lags behind.
     const {reason} = decision;
     const isContent = reason === 'NotOneHost' || reason === 'SubjectNotAllowed';
     const isCertain = isContent || (isApproved && reason === 'HostNotHeld');
-    if (decision.type === 'Denied' && !isCertain && ageMs < GRACE_MS) return after(1000);
+    if (decision.type === 'Denied' && !isCertain && isNew(knownSince, request)) return after(1000);
     if (isApproved) {
       if (decision.type === 'Approved') return endIfOverdue(context, request);
       await withdrawUnlessAllowed(context, request);
@@ -98,7 +95,8 @@ async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<Cer
 async function endIfOverdue(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
   if (!isForHost(request)) return done(); // the platform's own requests may take longer
   const {timeoutSeconds} = context.config.certificates.challenges;
-  const leftMs = approvedAtMs(request) + timeoutSeconds * 1000 - context.clock.now();
+  // Whatever the wall clock says, what this process approves or finds in progress gets the whole time.
+  const leftMs = timeoutSeconds * 1000 - context.knownSince.ageMs(approvalId(request));
   if (leftMs > 0) return after(leftMs);
   // One that cert-manager does not process yet waits behind others; each change of a challenge triggers this again.
   if (!openChallenges(context, request).some(({status}) => status?.processing)) return done();

@@ -1,5 +1,8 @@
 /** How many requests may be in progress at a time, per account. */
+
 import {expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {KnownSince} from '../../base/known-since.ts';
 import {keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -39,7 +42,8 @@ function slots({challenges = [], approved = []}: World = {}, reservations = new 
     namespaces: {get: (name: string) => ({metadata: {uid: name}})},
   };
   const config = {certificates: {challenges: LIMITS}};
-  return new Slots({stores, config, clock: {now: () => NOW}, reservations} as unknown as Operator);
+  const knownSince = new KnownSince(new ManualClock(NOW));
+  return new Slots({stores, config, knownSince, reservations} as unknown as Operator);
 }
 
 /** How many of `count` get a slot. */

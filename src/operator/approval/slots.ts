@@ -51,9 +51,13 @@ export function accountOfObject({stores}: Operator, {metadata}: DeepReadonly<Kub
   return accountIn(stores, metadata.namespace) ?? '';
 }
 
+export function approvalId({metadata}: DeepReadonly<CertificateRequest>): string {
+  return `approved ${metadata.uid}`;
+}
+
 /** A request holds a slot while it is younger than the timeout of challenges, or has open challenges. */
 function holdsSlot(operator: Operator, request: DeepReadonly<CertificateRequest>): boolean {
   const {timeoutSeconds} = operator.config.certificates.challenges;
-  const isYoung = operator.clock.now() < approvedAtMs(request) + timeoutSeconds * 1000;
-  return (isYoung && isForHost(request)) || openChallenges(operator, request).length > 0;
+  const leftMs = operator.knownSince.leftMs(approvalId(request), approvedAtMs(request), timeoutSeconds * 1000);
+  return (leftMs > 0 && isForHost(request)) || openChallenges(operator, request).length > 0;
 }

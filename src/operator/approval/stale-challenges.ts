@@ -19,7 +19,7 @@ const CLEANUP_MS = 60_000;
 
 /** Keys are "namespace/name". */
 export function reconcileChallenge(operator: Operator): Reconcile {
-  const {stores, clock, logger} = operator;
+  const {stores, knownSince, logger} = operator;
   const caches = [
     stores.claims,
     stores.namespaces,
@@ -33,9 +33,11 @@ export function reconcileChallenge(operator: Operator): Reconcile {
     const host = challenge.spec.dnsName;
     const reason = await reasonToWithdraw(context, challenge);
     if (!reason) return done();
-    const {deletionTimestamp} = challenge.metadata;
+    const {deletionTimestamp, uid} = challenge.metadata;
     if (!deletionTimestamp) logger.info({challenge: key, host}, `Withdrawing a challenge: ${reason}.`);
-    const leftMs = deletionTimestamp ? Date.parse(deletionTimestamp) + CLEANUP_MS - clock.now() : CLEANUP_MS;
+    const leftMs = deletionTimestamp
+      ? knownSince.leftMs(`deleted ${uid}`, Date.parse(deletionTimestamp), CLEANUP_MS)
+      : CLEANUP_MS;
     if (leftMs <= 0) {
       // First, because a stuck challenge blocks the next holder's, and the steps after this may fail.
       logger.warn(

@@ -11,7 +11,7 @@ import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
 import {CertificateReady, type StepResult} from './conditions.ts';
-import {before, type DomainView} from './view.ts';
+import {before, claimId, type DomainView} from './view.ts';
 
 export interface CertificateResult extends StepResult {
   /** The Secret holds a certificate: the host may be routed. */
@@ -24,7 +24,7 @@ const WITHDRAWAL_MS = 60_000;
 
 /** A first certificate waits until no former holder blocks it, and the policy on challenges knows the host. */
 export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
-  const {stores, logger} = operator;
+  const {stores, logger, knownSince} = operator;
   const {host, namespace, claim, nowMs} = view;
   if (stores.heldHosts.state === 'synced') {
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
@@ -32,8 +32,8 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   }
   const left = ofOthers(operator, view);
   if (left.length === 0) return undefined;
-  const untilMs = Date.parse(claim?.spec.since ?? '') + WITHDRAWAL_MS;
-  if (untilMs > nowMs) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: untilMs};
+  const leftMs = claim ? knownSince.leftMs(claimId(claim), Date.parse(claim.spec.since), WITHDRAWAL_MS) : 0;
+  if (leftMs > 0) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: nowMs + leftMs};
   logger.warn({host, namespace, left}, 'Requesting a certificate although the former holder has open requests.');
   return undefined;
 }

@@ -77,7 +77,7 @@ async function refuse(
  * ours, the holder's is gone. A name can have several TXT records: the holder keeps the host as long as its own exists.
  */
 function refuseMove(
-  {stores, names}: Operator,
+  {stores, names, knownSince}: Operator,
   view: DomainView,
   claim: DeepReadonly<DomainClaim>,
   mayStart: boolean,
@@ -92,7 +92,8 @@ function refuseMove(
   const record = records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and ');
   const isHere = holder.namespace === view.namespace;
   const held = isHere ? Claimed.otherAccountHere(host, record) : Claimed.heldByAnother(host, record);
-  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed || isOlderThanClaim(check, claim)) return held;
+  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed || isOlderThanClaim(knownSince, check, claim))
+    return held;
   if (check.verdict.proof === 'cname') return undefined;
   if (check.verdict.proof === 'address') return held;
   const holderToken = names.proofToken(holder.account, host);

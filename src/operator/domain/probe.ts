@@ -7,7 +7,7 @@ import {before, type DomainView} from './view.ts';
 
 /** Watches hosts whose route is in place. A live host is reported only after probes have failed for the configured time. */
 export function probe(operator: Operator, view: DomainView, routed: RouteResult): StepResult {
-  const {config, prober} = operator;
+  const {config, prober, clock} = operator;
   const {key, domain, account, certificate, nowMs} = view;
   const last = before(view, 'Probed');
   const {notBefore, notAfter} = certificate?.status ?? {};
@@ -41,8 +41,8 @@ export function probe(operator: Operator, view: DomainView, routed: RouteResult)
     const isJudged = last?.status === 'True' || (last?.status === 'False' && last.reason !== 'Pending');
     return {condition: isJudged ? {...last, type: 'Probed'} : Probed.edgeUnreachable()};
   }
-  const failsAtMs = agreedSince + config.probes.failAfterSeconds * 1000;
-  if (failsAtMs > nowMs) return {condition: unknown, wakeAtMs: failsAtMs};
+  const leftMs = agreedSince + config.probes.failAfterSeconds * 1000 - clock.monotonic();
+  if (leftMs > 0) return {condition: unknown, wakeAtMs: nowMs + leftMs};
   return {condition: Probed.no(verdict.reason, verdict.message)};
 }
 

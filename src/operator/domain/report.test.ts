@@ -79,6 +79,15 @@ test('answers that rotate are written every 30 seconds at most, and the last one
   expect(await report({value: '30'})).toMatchObject({writes: 2});
 });
 
+test('after a step of the clock back, evidence is written as often as before', async () => {
+  const {clock, report} = newReport();
+  await report({value: '0'});
+  clock.step(-3_600_000);
+  expect(await report({value: '1'})).toMatchObject({writes: 1, wakeAtMs: expect.arrayContaining([clock.now() + 30_000])});
+  await clock.advance(30_000);
+  expect(await report({value: '1'})).toMatchObject({writes: 2});
+});
+
 test('another outcome is written at once', async () => {
   const {report} = newReport();
   await report({value: '0'});

@@ -35,7 +35,7 @@ export interface Decided {
 }
 
 export class Reporter {
-  /** When a status was last written, by key; forgotten with the Domain. */
+  /** When a status was last written, by key, on the monotonic clock; forgotten with the Domain. */
   readonly #writtenAtMs = new Map<string, number>();
   /** Since when a status has been held back, by key, on the monotonic clock. */
   readonly #heldSinceMs = new Map<string, number>();
@@ -52,17 +52,19 @@ export class Reporter {
   async report(context: Context, view: DomainView, decided: Decided): Promise<number[]> {
     const {status, wakeAtMs} = statusOf(context, view, decided);
     const {domain, key, nowMs} = view;
-    const dueMs = (this.#writtenAtMs.get(key) ?? 0) + EVIDENCE_PAUSE_MS;
-    if (nowMs < dueMs && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
+    const {clock} = context;
+    const writtenAtMs = this.#writtenAtMs.get(key) ?? Number.NEGATIVE_INFINITY;
+    const restMs = writtenAtMs + EVIDENCE_PAUSE_MS - clock.monotonic();
+    if (restMs > 0 && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
       const waits = !isDeepStrictEqual(status, domain.status);
-      return waits ? [...wakeAtMs, dueMs] : wakeAtMs;
+      return waits ? [...wakeAtMs, nowMs + restMs] : wakeAtMs;
     }
     const holdMs = isProgress(domain.status, status) ? this.#holdMs(context, key) : 0;
     if (holdMs > 0) return [...wakeAtMs, nowMs + holdMs];
     const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
     this.#heldSinceMs.delete(key);
     if (changed) {
-      this.#writtenAtMs.set(key, nowMs);
+      this.#writtenAtMs.set(key, clock.monotonic());
       this.#announce(context, key, domain, status);
     }
     return wakeAtMs;

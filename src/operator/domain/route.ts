@@ -3,8 +3,8 @@ import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
-import {earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
-import {newestMs, publishedRoute} from '../edge/route-objects.ts';
+import {earliest, type Publication, publishRoute, routeObjects, settlingMs} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import type {Backend, HostRoute} from '../model/edge-provider.ts';
 import type {Project} from '../model/kinds.ts';
@@ -105,8 +105,8 @@ function routeOf(
   if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {
     return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
   }
-  const untilMs = settledMs(operator, view, end.host);
-  if (view.nowMs < untilMs) return {waitsFor: end.host, untilMs};
+  const leftMs = settlesInMs(operator, view, end.host);
+  if (leftMs > 0) return {waitsFor: end.host, untilMs: view.nowMs + leftMs};
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
@@ -119,9 +119,8 @@ function isServing({stores, edge}: Operator, namespace: string, host: string): b
   return current && publishedRoute(edge, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
 }
 
-/** When a redirect to `target` may replace the current route: not before the ingress has the target's route. */
-function settledMs({stores, edge}: Operator, {namespace, published}: DomainView, target: string): number {
+/** How soon a redirect to `target` may replace the current route: not before the ingress has the target's route. */
+function settlesInMs(operator: Operator, {namespace, published}: DomainView, target: string): number {
   const replaces = published && !(published.kind === 'redirect' && published.to === target);
-  if (!replaces) return 0;
-  return newestMs(routeObjects(stores, routeKeyOf(`${namespace}/${target}`))) + edge.settleMs;
+  return replaces ? settlingMs(operator, routeObjects(operator.stores, routeKeyOf(`${namespace}/${target}`))) : 0;
 }

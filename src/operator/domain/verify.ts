@@ -24,7 +24,7 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
     question,
     urgency: isSteady(view) ? 'steady' : 'pending',
   });
-  const request = requestOf(view);
+  const request = requestOf(operator, view);
   if (request) scheduler.request(key, request);
   const {check} = view;
   const held = holder === 'us' || (published !== undefined && holder !== 'another');
@@ -45,9 +45,13 @@ function isSteady(view: DomainView): boolean {
 }
 
 /** The tenant's request, or our own after a check that is too old to decide who may hold the host. */
-function requestOf({verifyRequest, account, holder, claim, check}: DomainView): string | undefined {
+function requestOf(
+  {knownSince}: Operator,
+  {verifyRequest, account, holder, claim, check}: DomainView,
+): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
-  const isStale = holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(check, claim);
+  const isStale =
+    holder === 'another' && claim && check?.verdict.verified && isOlderThanClaim(knownSince, check, claim);
   return isStale ? `claim of ${claim.spec.since}, after the check of ${check.startedAt}` : undefined;
 }
 
@@ -58,22 +62,23 @@ function unchecked(view: DomainView, held: boolean): DomainCondition {
 }
 
 /** A failed check of a host that we hold. A live host drifts only if all servers agree for the configured time. */
-function judgeHeld({config}: Operator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
+function judgeHeld({config, clock}: Operator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
   const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};
-  const {verdict, agreedSince} = check;
+  const {verdict, agreedSince, agreedSinceEpochMs = 0} = check;
   const last = before(view, 'DNSVerified');
   if (!published) {
     const keep = !verdict.agreed && last?.status === 'True';
     return {condition: keep ? {...last, type: 'DNSVerified'} : DnsVerified.no(verdict.reason, verdict.message)};
   }
-  const driftsAtMs = agreedSince === undefined ? undefined : agreedSince + config.dns.driftAfterSeconds * 1000;
-  if (verdict.agreed && agreedSince !== undefined && driftsAtMs !== undefined && driftsAtMs <= nowMs) {
-    return {condition: DnsVerified.drifted(timestamp(agreedSince), verdict.message)};
+  const leftMs =
+    agreedSince === undefined ? undefined : agreedSince + config.dns.driftAfterSeconds * 1000 - clock.monotonic();
+  if (verdict.agreed && leftMs !== undefined && leftMs <= 0) {
+    return {condition: DnsVerified.drifted(timestamp(agreedSinceEpochMs), verdict.message)};
   }
   const condition =
     last && last.status !== 'Unknown' ? {...last, type: 'DNSVerified' as const} : DnsVerified.held(host);
-  return {condition, ...(driftsAtMs !== undefined && {wakeAtMs: driftsAtMs})};
+  return {condition, ...(leftMs !== undefined && {wakeAtMs: nowMs + leftMs})};
 }
 
 /** CAA, from the last DNS check. If the lookup fails, a CA must refuse (RFC 8659), so nothing is requested. */

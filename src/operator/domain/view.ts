@@ -47,6 +47,8 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
   const key = `${namespace}/${host}`;
   const routeKey = routeKeyOf(key);
   const claim = stores.claims.get(host);
+  const holder = holderOf(claim, account, namespace);
+  if (claim && holder === 'another') operator.knownSince.of(claimId(claim)); // before the check that may move it
   const requested = annotations[ANNOTATION.verifyRequestedAt]?.slice(0, 128);
   return {
     key,
@@ -65,7 +67,7 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
     },
     check: operator.scheduler.get(key),
     claim,
-    holder: holderOf(claim, account, namespace),
+    holder,
     certificate: stores.certificates.get(routeKey),
     secret: stores.secrets.get(routeKey),
     published: publishedRoute(operator.edge, routeObjects(stores, routeKey)),
@@ -74,9 +76,21 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
   };
 }
 
-/** Such a check predates the claim; trusting it would hand the host back to the former holder. */
-export function isOlderThanClaim({startedAt}: DnsCheck, {spec}: DeepReadonly<DomainClaim>): boolean {
-  return startedAt < Date.parse(spec.since) + 1000; // `since` is cut to whole seconds
+/**
+ * Such a check may predate the claim; trusting it would hand the host back to the former holder. A time in the claim may
+ * be of another clock, or from before a step of ours: a check that began after this process knew of the claim is newer.
+ */
+export function isOlderThanClaim(
+  knownSince: Operator['knownSince'],
+  {startedAt}: DnsCheck,
+  claim: DeepReadonly<DomainClaim>,
+): boolean {
+  return startedAt < knownSince.of(claimId(claim));
+}
+
+/** The claim as long as the same holder has it. */
+export function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
+  return `DomainClaim ${metadata.uid} ${spec.namespace} ${spec.since}`;
 }
 
 /** The condition that the last reconcile wrote. */

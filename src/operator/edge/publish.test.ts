@@ -3,6 +3,7 @@
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
+import {KnownSince} from '../../base/known-since.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import {Store} from '../../runtime/cache/store.ts';
@@ -89,7 +90,8 @@ beforeEach(() => {
   const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
   const {signal} = new AbortController();
   const corrections = new Corrections(clock);
-  context = {stores, config, edge, clock, client, signal, corrections} as unknown as Context;
+  const knownSince = new KnownSince(clock);
+  context = {stores, config, edge, clock, client, signal, corrections, knownSince} as unknown as Context;
   const reconcile = reconcileUnusedService(context);
   sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
 });
@@ -139,6 +141,16 @@ test('a route moves to a new Service once the edge has had time to read its endp
   expect(await publish('a.example.com')).toEqual({kind: 'accepted'});
   expect(backendOf('a.example.com')).toEqual([shared]);
   expect(writes.filter(write => write.startsWith('delete'))).toEqual([]);
+});
+
+test('after a step of the clock back, a route moves as soon as ever', async () => {
+  putFormerRoute('a.example.com');
+  await publish('a.example.com');
+  clock.step(-3_600_000);
+  expect(await publish('a.example.com')).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+  await clock.advance(edge.settleMs);
+  expect(await publish('a.example.com')).toEqual({kind: 'accepted'});
+  expect(backendOf('a.example.com')).toEqual([backendName(NAMESPACE, 'shop', 80)]);
 });
 
 test('a Service is deleted once no route has used it for a minute', async () => {

@@ -5,10 +5,9 @@ import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
-import type {Context} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {deleteJudged} from '../state/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
-import {newestMs} from './route-objects.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
@@ -45,8 +44,9 @@ export async function publishRoute(
       corrections: context.corrections,
       signal: context.signal,
     });
-    const movesAtMs = resource === SERVICE ? settlesAtMs(context, routeKey, object) : 0;
-    if (movesAtMs > context.clock.now()) {
+    const leftMs = resource === SERVICE ? settlesInMs(context, routeKey, object) : 0;
+    if (leftMs > 0) {
+      const movesAtMs = context.clock.now() + leftMs;
       return {...context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform), movesAtMs};
     }
     applied.push(object);
@@ -79,11 +79,20 @@ export function earliest(...timesMs: readonly (number | undefined)[]): number | 
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** When a route that uses another Service may move to this one: not before the edge has its endpoints. */
-function settlesAtMs({stores, edge}: Context, routeKey: string, service: DeepReadonly<KubeObject>): number {
+/** How soon a route that uses another Service may move to this one: not before the edge has its endpoints. */
+function settlesInMs(context: Context, routeKey: string, service: DeepReadonly<KubeObject>): number {
+  const {stores, edge} = context;
   const used = routeObjects(stores, routeKey).flatMap(object => edge.backends(object));
   const moves = used.length > 0 && !used.includes(service.metadata.name);
-  return moves ? newestMs([service]) + edge.settleMs : 0;
+  return moves ? settlingMs(context, [service]) : 0;
+}
+
+/** How long until the edge certainly has read these objects. */
+export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepReadonly<KubeObject>[]): number {
+  const waits = objects.map(({metadata: {uid, creationTimestamp}}) =>
+    knownSince.leftMs(`${uid}`, Date.parse(creationTimestamp ?? '') || 0, edge.settleMs),
+  );
+  return Math.max(0, ...waits);
 }
 
 /** What must come before the first object of an exclusive kind. Reads the former holder's from the API server. */

@@ -55,8 +55,3 @@ export function publishedRoute(
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }
-
-/** When the newest one was created, in milliseconds since the epoch. */
-export function newestMs(objects: readonly DeepReadonly<KubeObject>[]): number {
-  return Math.max(...objects.map(({metadata}) => Date.parse(metadata.creationTimestamp ?? '') || 0));
-}

@@ -23,7 +23,8 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   const {stores, config, clock} = operator;
   const namespace = namespaceOf(caAccount);
   const isOfAccount = (other: string) => namespace === undefined || namespace === other;
-  const sinceMs = clock.now() - rememberMs(config);
+  const nowMs = clock.now();
+  const sinceMs = nowMs - rememberMs(config);
   const made: MadeOrder[] = [];
   const recorded = new Set<string | undefined>();
   const add = (host: string, account: string, orders: DeepReadonly<Order[]> = []) => {
@@ -31,7 +32,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
     const domain = registrableDomain(host) ?? host;
     for (const {at, request, renewal = false} of orders) {
       recorded.add(request);
-      const atMs = Date.parse(at);
+      const atMs = Math.min(Date.parse(at), nowMs); // it may be of another clock
       if (atMs > sinceMs) made.push({host, account, domain, renewal, atMs});
     }
   };

@@ -1,5 +1,6 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
+import type {KnownSince} from '../../base/known-since.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
 import type {Prober} from '../../probe/prober.ts';
 import type {Corrections} from '../../runtime/apply/corrections.ts';
@@ -32,6 +33,7 @@ export interface Operator {
   readonly events: EventRecorder;
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly knownSince: KnownSince;
 }
 
 /** The API server, within one reconcile. */

@@ -43,6 +43,7 @@ function newFormerEdge() {
       return edge.addressesOf('acme', HOST);
     },
     now: () => clock.now(),
+    step: (seconds: number) => clock.step(seconds * 1000),
   };
 }
 
@@ -83,6 +84,16 @@ test('what was true a while ago takes no host off the former edge', async () => 
   dns.resolveTo(FORMER);
   dns.hang();
   expect((await dns.after(86_400)).kind).toBe('unknown');
+});
+
+test('a step of the clock takes no host off the former edge early, and lets it wait no longer', async () => {
+  const dns = newFormerEdge();
+  dns.resolveTo(NEW);
+  await dns.after(0);
+  dns.step(3600);
+  expect((await dns.after(PAUSE_SECONDS)).kind).toBe('cached');
+  dns.step(-7200);
+  expect((await dns.after(REMEMBERED_SECONDS - PAUSE_SECONDS)).kind).toBe('gone');
 });
 
 test('while DNS does not answer, nothing is known, whatever it said before', async () => {

@@ -32,11 +32,12 @@ export interface FormerEdgeParts {
 }
 
 interface Seen {
+  /** On the monotonic clock. */
   readonly checkedAtMs: number;
   /** Undefined if the last lookup failed. */
   readonly addresses: readonly string[] | undefined;
   /** Since when each successful lookup has returned only addresses of the next edge. */
-  readonly sinceMs: number | undefined;
+  readonly since: {readonly onClockMs: number; readonly epochMs: number} | undefined;
 }
 
 const HOSTS = 100_000;
@@ -66,20 +67,24 @@ export class FormerEdge {
 
   addressesOf(namespace: string, host: string): FormerAddresses {
     const {clock, pauseMs, rememberedMs} = this.#parts;
-    const nowMs = clock.now();
+    const nowMs = clock.monotonic();
+    const epochMs = clock.now();
     const seen = this.#seen.get(host);
     const isFresh = seen !== undefined && nowMs < seen.checkedAtMs + pauseMs;
     if (!isFresh) void this.#look(namespace, host);
-    const againMs = isFresh ? seen.checkedAtMs + pauseMs : nowMs + pauseMs / IMPATIENCE;
+    const againMs = epochMs + (isFresh ? seen.checkedAtMs + pauseMs - nowMs : pauseMs / IMPATIENCE);
     if (seen?.addresses === undefined) return {kind: 'unknown', againMs};
-    const {addresses, sinceMs, checkedAtMs} = seen;
-    if (sinceMs === undefined) return {kind: 'elsewhere', addresses, againMs};
-    const untilMs = sinceMs + rememberedMs;
-    if (nowMs < untilMs) return {kind: 'cached', untilMs, againMs: isFresh ? Math.min(againMs, untilMs) : againMs};
+    const {addresses, since, checkedAtMs} = seen;
+    if (since === undefined) return {kind: 'elsewhere', addresses, againMs};
+    const untilMs = since.onClockMs + rememberedMs;
+    if (nowMs < untilMs) {
+      const soonMs = isFresh ? Math.min(againMs, epochMs + untilMs - nowMs) : againMs;
+      return {kind: 'cached', untilMs: since.epochMs + rememberedMs, againMs: soonMs};
+    }
     // Only an answer after the wait says that nothing has changed since.
     if (isFresh && checkedAtMs >= untilMs) return {kind: 'gone', againMs};
     void this.#look(namespace, host);
-    return {kind: 'unknown', againMs: nowMs + pauseMs / IMPATIENCE};
+    return {kind: 'unknown', againMs: epochMs + pauseMs / IMPATIENCE};
   }
 
   async #look(namespace: string, host: string): Promise<void> {
@@ -103,10 +108,11 @@ export class FormerEdge {
   }
 
   #next(before: Seen | undefined, found: HostLookup): Seen {
-    const checkedAtMs = this.#parts.clock.now();
-    if (!found.known) return {checkedAtMs, addresses: undefined, sinceMs: before?.sinceMs};
+    const {clock} = this.#parts;
+    const checkedAtMs = clock.monotonic();
+    if (!found.known) return {checkedAtMs, addresses: undefined, since: before?.since};
     const isOnNext = found.addresses.length > 0 && found.addresses.every(address => this.#addresses.has(address));
-    const sinceMs = isOnNext ? (before?.sinceMs ?? checkedAtMs) : undefined;
-    return {checkedAtMs, addresses: found.addresses.toSorted(), sinceMs};
+    const since = isOnNext ? (before?.since ?? {onClockMs: checkedAtMs, epochMs: clock.now()}) : undefined;
+    return {checkedAtMs, addresses: found.addresses.toSorted(), since};
   }
 }

@@ -66,6 +66,13 @@ test('an account beyond its limit holds up no other account, and one removal cou
   expect(removals.warning()).toContain('annotate --overwrite namespace nameplate nameplate.dev/allow-removals-until=');
 });
 
+test('a step of the clock forgets no removal', () => {
+  admit('a', '1');
+  admit('a', '2');
+  clock.step(2 * HOUR_MS);
+  expect(admit('a', '3')).toBe(false);
+});
+
 test('many accounts together reach the total, which one Event reports', () => {
   const admitted = ['a', 'b', 'c', 'd', 'e', 'f'].map(account => admit(account, '1'));
   expect(admitted).toEqual([true, true, true, true, true, false]);

@@ -43,7 +43,7 @@ type Scope = `account ${string}` | typeof TOTAL;
 export class Removals {
   readonly #parts: RemovalsParts;
   readonly #concluded: Counter;
-  /** By what is removed: when, and of which account. */
+  /** By what is removed: when, on the monotonic clock, and of which account. */
   readonly #recent = new Map<string, {readonly atMs: number; readonly account: string}>();
   readonly #stopped = new Set<Scope>();
   readonly #held = new Map<string, {readonly removed: Removed; readonly key: string}>();
@@ -80,7 +80,7 @@ export class Removals {
   /** Whether the removal may happen now. If so, it counts. */
   admit({removed, key, account, wasHeld}: Removal): boolean {
     const id = `${removed} ${key}`;
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#parts.clock.monotonic();
     if (this.#isAllowed()) {
       this.#recent.clear();
       this.#stopped.clear();
