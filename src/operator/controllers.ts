@@ -51,7 +51,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
-  const {stores, places} = operator;
+  const {stores, places, removals} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
   const ofService = (key: string) => projectsOfService(stores, key);
@@ -77,6 +77,10 @@ function addProjectController(manager: Manager, operator: Operator): void {
     controller.watch(store, delta => [...projectKeysOf(delta), ...backendProjectsOf(delta)]);
   }
   watchPlatform(controller, operator, stores.projects);
+  removals.subscribe((removed, key) => {
+    if (removed !== 'default-route') return;
+    for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
+  });
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
@@ -129,7 +133,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   prober.subscribe(key => controller.enqueue(key));
-  removals.subscribe((_, key) => controller.enqueue(key));
+  removals.subscribe((removed, key) => removed !== 'default-route' && controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
 }
 

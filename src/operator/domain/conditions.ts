@@ -7,7 +7,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -279,9 +279,6 @@ export const CaaAllowed = {
   forbidden: (message: string) => caaAllowed('False', 'Forbidden', message),
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
 } as const;
-
-const REMOVALS_HELD =
-  'Nameplate holds this removal because it has already made too many. Ask the platform team to fix the cause or to allow the removals.';
 
 const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;

@@ -83,7 +83,10 @@ test('after a step of the clock back, evidence is written as often as before', a
   const {clock, report} = newReport();
   await report({value: '0'});
   clock.step(-3_600_000);
-  expect(await report({value: '1'})).toMatchObject({writes: 1, wakeAtMs: expect.arrayContaining([clock.now() + 30_000])});
+  expect(await report({value: '1'})).toMatchObject({
+    writes: 1,
+    wakeAtMs: expect.arrayContaining([clock.now() + 30_000]),
+  });
   await clock.advance(30_000);
   expect(await report({value: '1'})).toMatchObject({writes: 2});
 });

@@ -71,3 +71,6 @@ export function explainPause(what: string): string {
 function trimmed(message: string): string {
   return message.replace(/[.\s]+$/, '');
 }
+
+export const REMOVALS_HELD =
+  'Nameplate holds this removal because it has already made too many. Ask the platform team to fix the cause or to allow the removals.';

@@ -1,7 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 
@@ -21,6 +21,7 @@ export const PROJECT_REASONS = {
     'CertificateNotReady',
     'CertificateFailed',
     'CertManagerMissing',
+    'RemovalHeld',
     'Refused',
     'Retrying',
     'Paused',
@@ -71,6 +72,12 @@ export const ProjectReady = {
       'False',
       'CertificateNotReady',
       `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
+    ),
+  removalHeld: (host: string) =>
+    ready(
+      'False',
+      'RemovalHeld',
+      `The certificate of ${host} names other hosts, so Nameplate would no longer publish the project. ${REMOVALS_HELD}`,
     ),
   routePending: (host: string, on: string) =>
     ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published. No action needed.`),

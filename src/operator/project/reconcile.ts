@@ -2,7 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {type DecidedCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {applyIfChanged, applyStatusIfChanged} from '../../runtime/apply/apply.ts';
+import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
@@ -10,24 +10,18 @@ import {findBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
 import {deleteRoutes, earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
-import {
-  assessCertificate,
-  buildCertificate,
-  certifiedBy,
-  KIND_MISSING_MS,
-  nextAttemptMs,
-} from '../issuance/certificate.ts';
+import {KIND_MISSING_MS} from '../issuance/certificate.ts';
 import {accountOf} from '../model/account.ts';
-import {keptIssuer} from '../model/ca-account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import {type CachedProject, CERTIFICATE, PROJECT, type Project, SECRET} from '../model/kinds.ts';
+import {type CachedProject, PROJECT, type Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {conditionAfter, lastCondition, PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
-import {BEHIND_MS, isGone, readFresh} from '../state/fresh.ts';
+import {BEHIND_MS, isGone} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';
 import {INDEX, isTerminating} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
+import {certificateMissing, type DefaultHost} from './default-certificate.ts';
 import {deployedAt, projectStatus} from './status.ts';
 
 /** Each Domain of a Project changes the summary, so the status is written at most this often. */
@@ -35,7 +29,7 @@ const STATUS_PAUSE_MS = 2_000;
 
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
-  const {stores, names, places, clock} = operator;
+  const {stores, names, places, clock, removals} = operator;
   /** When a status may be written again, by key, on the monotonic clock. */
   const restsUntilMs = new Map<string, number>();
   return async (key, {client, signal, keepsFailing}) => {
@@ -46,6 +40,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     if (!project || project.metadata.deletionTimestamp || isTerminating(stores, namespace)) {
       restsUntilMs.delete(key);
       const routeKey = routeKeyOf(`${namespace}/${names.defaultHost(name, namespace)}`);
+      removals.forget('default-route', `${namespace}/${names.defaultHost(name, namespace)}`);
       if (routeObjects(stores, routeKey).length === 0) return done();
       const isJustified = () => isGone(context, PROJECT, key);
       if (!(await isJustified())) return after(BEHIND_MS);
@@ -101,12 +96,6 @@ async function noteFirstDeploy(
   return now;
 }
 
-interface DefaultHost {
-  readonly ready: DecidedCondition;
-  /** When the route must be published again. */
-  readonly wakeAtMs?: number;
-}
-
 function unlessPaused(error: unknown): undefined {
   if (!(error instanceof PausedError)) throw error;
 }
@@ -126,8 +115,8 @@ async function publishDefaultHost(
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  const missing = ownCertificate && (await certificateMissing(context, building, route));
-  if (missing) return {ready: missing};
+  const missing = ownCertificate && (await certificateMissing(context, building, project, route));
+  if (missing) return missing;
   const routeKey = `${namespace}/${name}`;
   const former = leaving(context, {namespace, host, routeKey});
   const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
@@ -169,50 +158,4 @@ function failedPublication(
     retrying: ProjectReady.retrying,
     paused: () => ProjectReady.paused(works),
   });
-}
-
-/** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */
-async function certificateMissing(
-  context: Context,
-  building: Context,
-  intent: Omit<Parameters<typeof buildCertificate>[0], 'issuerRef'>,
-): Promise<DecidedCondition | undefined> {
-  const {stores, config} = context;
-  const {host, namespace, name} = intent;
-  if (stores.certificates.state === 'missing') return ProjectReady.certManagerMissing(host);
-  const key = `${namespace}/${name}`;
-  const existing = stores.certificates.get(key);
-  const issuerRef = keptIssuer(config, existing);
-  const freshly = async () =>
-    certifiedBy(await readFresh(context, SECRET, {namespace, name}, {metadataOnly: true}), host);
-  const cached = certifiedBy(stores.secrets.get(key), host);
-  const certified = cached.kind === 'others' ? await freshly() : cached;
-  if (certified.kind === 'others') {
-    await deleteRoutes(context, key, async () => (await freshly()).kind === 'others');
-  }
-  const hashAnnotation = ANNOTATION.appliedHash;
-  const certificate = buildCertificate({...intent, issuerRef});
-  await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
-    hashAnnotation,
-    signal: context.signal,
-  });
-  if (certified.kind === 'others') return ProjectReady.certificateForOthers(host, certified.names, name);
-  if (!existing) return ProjectReady.certificate(host);
-  const state = assessCertificate(existing, certified);
-  switch (state.kind) {
-    case 'issued':
-    case 'renewal-failing':
-      return undefined;
-    case 'failed': {
-      const nextMs = nextAttemptMs(existing);
-      return ProjectReady.certificateFailed(
-        host,
-        state.why,
-        nextMs === undefined ? undefined : timestamp(nextMs),
-        name,
-      );
-    }
-    default:
-      return ProjectReady.certificate(host);
-  }
 }

@@ -12,8 +12,8 @@ import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {Stores} from './stores.ts';
 
-/** What is removed: the route of a Domain, or the Domain itself. */
-export type Removed = 'route' | 'domain';
+/** What is removed: the route of a Domain, the Domain itself, or the route of a default host. */
+export type Removed = 'route' | 'domain' | 'default-route';
 
 export interface Removal {
   readonly removed: Removed;

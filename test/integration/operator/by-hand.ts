@@ -1,6 +1,6 @@
 /** Certificates that the test makes itself: cert-manager does not run. */
-import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {hostLabel, routeName} from '../../../src/operator/model/derived-names.ts';
+import {ANNOTATION} from '../../../src/api/names.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {CLUSTER_ISSUER_NAME} from './cert-manager.ts';
 import type {DomainTenant} from './domain-tenant.ts';
@@ -23,8 +23,8 @@ export async function claimed(tenant: DomainTenant, host: string): Promise<void>
 export async function issue(tenant: DomainTenant, host: string): Promise<void> {
   const {namespace, world} = tenant;
   const name = routeName(namespace, host);
-  await tenant.until('a certificate is requested', () => tenant.certificate(host));
-  const labels = {[LABEL.managedBy]: 'nameplate', [LABEL.host]: hostLabel(host)};
+  const certificate = await tenant.until('a certificate is requested', () => tenant.certificate(host));
+  const {labels = {}} = certificate.metadata; // the same, by its secretTemplate
   const annotations = {[ANNOTATION.host]: host, 'cert-manager.io/alt-names': host};
   const metadata = {namespace, name, labels, annotations};
   const content = {type: 'kubernetes.io/tls', data: {'tls.crt': 'YQ==', 'tls.key': 'YQ=='}};

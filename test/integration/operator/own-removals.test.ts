@@ -6,7 +6,7 @@ import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {DOMAIN, NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
@@ -36,10 +36,10 @@ afterAll(async () => {
   await rm(folder, {recursive: true, force: true});
 });
 
-function start(): Promise<OperatorProcess> {
+function start(changes: Readonly<Record<string, unknown>> = {}): Promise<OperatorProcess> {
   const ownRemovals = {perAccount: PER_ACCOUNT, total: 2 * PER_ACCOUNT};
   const controller = {...(world.config.controller as object), ownRemovals};
-  return world.startOperator(`replica-${++count}`, {controller});
+  return world.startOperator(`replica-${++count}`, {controller, ...changes});
 }
 
 /** A person allows removals until then. */
@@ -121,6 +121,35 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
   await tenant.until('what a person allows is removed', () => !tenant.ingress(last));
   expect(await held()).toBe(0);
   expect(await world.operator().readiness()).not.toContain('Nameplate holds removals');
+});
+
+test('default hosts with their own certificates are held, too, except where the certificate is for somebody else', async () => {
+  const ownCertificates = {defaultHost: {tls: 'certificate'}};
+  await start(ownCertificates);
+  const tenant = await newDomainTenant(world, 'defaults');
+  const projects = ['one', 'two', 'three', 'four'];
+  const hostOf = (project: string) => tenant.get(PROJECT, project)?.status?.defaultHost ?? '';
+  for (const project of projects) await tenant.deployedProject(undefined, project);
+  await tenant.until('each has a default host', () => projects.every(hostOf));
+  for (const project of projects) await issue(tenant, hostOf(project));
+  for (const project of projects) await tenant.projectBecomes(project, {Ready: 'Published'});
+  for (const project of projects) await name(tenant, hostOf(project), [hostOf(project), `www.${hostOf(project)}`]);
+  const readyOf = (project: string) => findCondition(tenant.get(PROJECT, project)?.status?.conditions, 'Ready');
+  const kept = () => projects.filter(project => readyOf(project)?.reason === 'RemovalHeld');
+  await tenant.until('the rest is held', () => kept().length === projects.length - PER_ACCOUNT);
+  expect(projects.filter(project => tenant.ingress(hostOf(project)))).toEqual(kept());
+  const [harmful = '', last = ''] = kept();
+  expect(readyOf(last)?.message).toContain('Ask the platform team to fix the cause or to allow the removals');
+  await name(tenant, hostOf(harmful), [hostOf(harmful), hostOf(last)]);
+  await tenant.until('a certificate for another default host is not kept', () => !tenant.ingress(hostOf(harmful)));
+
+  await world.operator().stop();
+  await start(ownCertificates);
+  await until('its successor holds the last one, too', async () => (await held()) === 1, PATIENCE);
+  expect(tenant.ingress(hostOf(last))).toBeDefined();
+  await allow(new Date(Date.now() + 600_000).toISOString());
+  await tenant.until('what a person allows is removed', () => !tenant.ingress(hostOf(last)));
+  expect(await held()).toBe(0);
 });
 
 test('a Project that loses its place in the plan loses a few Domains, and the rest until it has a place again', async () => {
