@@ -28,7 +28,7 @@ import {shippedFlags} from './shipped-flags.ts';
 const OBJECTS = Number(process.argv[2] ?? 10_000);
 const ROUNDS = Number(process.argv[3] ?? 5);
 /** Writes of one object each, one after another, for the delay between a write and its reconcile. */
-const SINGLE_WRITES = 200;
+const SINGLE_WRITES = 2_000;
 /** Objects touched at once, as fast as the API server takes it. */
 const BURST = Math.min(10_000, OBJECTS - 1);
 /** Concurrent writers of the burst. */
@@ -95,7 +95,7 @@ async function measure(argv: readonly string[]): Promise<Figures> {
     const {syncedMs: syncMs} = await peer.synced();
     await delay(1_000);
     const [rssMiB, cpuMs] = [await peer.rssMiB(), await peer.cpuMs()];
-    await inParallel(SINGLE_WRITES, index => touch(index), 1);
+    await inParallel(SINGLE_WRITES, index => touch(index % (OBJECTS - 1)), 1);
     const single = await reported(peer, SINGLE_WRITES);
     const startedAt = nowMs();
     await inParallel(BURST, touch);

@@ -25,7 +25,7 @@ import {
 import * as objects from '../../test/support/objects.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 1_000);
-const ROUNDS = Number(process.argv[3] ?? 5);
+const ROUNDS = Number(process.argv[3] ?? 3);
 /** Concurrent requests of those who apply. */
 const WRITERS = 16;
 const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};

@@ -25,6 +25,8 @@ export interface ApiServer {
   /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string;
   readonly url: string;
+  /** Its etcd, which requires no credentials. */
+  readonly etcdUrl: string;
   /** PEM bundle that verifies the server. */
   readonly ca: string;
   /** Runs kubectl as the administrator and returns its stdout. */
@@ -44,8 +46,8 @@ export interface ApiServer {
   cpuMs(): number;
   /** Kills the API server at once; the data stays. */
   crash(): Promise<void>;
-  /** Starts it again, at the same address and with the same data, and waits until it is ready. */
-  resume(): Promise<void>;
+  /** Starts it again, at the same address and with the same data, and waits until it is ready: by default, at most a minute. */
+  resume(timeoutMs?: number): Promise<void>;
   /** Keeps a copy of etcd's data; returns the way back to it. Either way the API server and etcd are restarted. */
   backup(): Promise<() => Promise<void>>;
   /** Ends everything and deletes the data. */
@@ -97,7 +99,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     };
     const made = () => client.kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
     await until('the controllers have made the default service account', made);
-    return {...client, ...server, pauseControllers, stop, [Symbol.asyncDispose]: stop};
+    const etcdUrl = `http://127.0.0.1:${plane.etcd.clientPort}`;
+    return {...client, ...server, etcdUrl, pauseControllers, stop, [Symbol.asyncDispose]: stop};
   } catch (error) {
     await stop();
     throw error;
@@ -122,9 +125,9 @@ async function startServer(
 ): Promise<Pick<ApiServer, 'cpuMs' | 'crash' | 'resume' | 'backup'>> {
   let etcd = start('etcd', etcdFlags(plane));
   let server: Child;
-  const resume = async () => {
+  const resume = async (timeoutMs = 60_000) => {
     server = start('kube-apiserver', [...apiServerFlags(plane), '--endpoint-reconciler-type=none', ...further]);
-    const ready = until(`${serverUrl(plane)}/readyz answers`, () => answersReady(plane), {timeoutMs: 60_000});
+    const ready = until(`${serverUrl(plane)}/readyz answers`, () => answersReady(plane), {timeoutMs});
     await Promise.race([ready, failOnExit(server, join(plane.folder, 'kube-apiserver.log'))]);
   };
   /** Changes etcd's data while nothing runs on them. */
@@ -156,7 +159,7 @@ async function startServer(
 
 type Client = Omit<
   ApiServer,
-  'pauseControllers' | 'cpuMs' | 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose
+  'etcdUrl' | 'pauseControllers' | 'cpuMs' | 'crash' | 'resume' | 'backup' | 'stop' | typeof Symbol.asyncDispose
 >;
 
 function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {

@@ -23,6 +23,8 @@ export interface NameServers {
   addZone(zone: string): Promise<void>;
   /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
   set(name: string, type: string, values: readonly string[], at?: NameServerName): Promise<void>;
+  /** Adds many records of new names in one zone, at once. */
+  add(zone: string, type: string, records: readonly (readonly [name: string, value: string])[]): Promise<void>;
   /** No answer to any query, until `speak`. */
   silence(): void;
   speak(): void;
@@ -65,6 +67,10 @@ export async function startNameServers(parent: string): Promise<NameServers> {
       const records = values.map(value => ({name, ttl: TTL, type, value: formatValue(type, value)}));
       const others = (record: ZoneRecord) => record.name !== name || record.type !== type;
       return of(name).edit(at ? [at] : SERVERS, old => [...old.filter(others), ...records]);
+    },
+    add: (zone, type, records) => {
+      const added = records.map(([name, value]) => ({name, ttl: TTL, type, value: formatValue(type, value)}));
+      return of(zone).edit(SERVERS, old => [...old, ...added]);
     },
     stop: child.kill,
   };

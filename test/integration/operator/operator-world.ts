@@ -76,6 +76,7 @@ export interface OperatorWorld {
     approvals(): Approvals;
     /** Restarts it with its built-in approver enabled. */
     approveItself(): Promise<void>;
+    stop(): Promise<void>;
   };
   stop(): Promise<void>;
 }

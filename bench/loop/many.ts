@@ -1,0 +1,150 @@
+/**
+ * The operator with 100,000 live domains: a restart, and idle minutes with and without DNS checks.
+ *
+ *     node bench/loop/many.ts [DOMAINS]                    default 100000; 10000 takes 12 minutes
+ *     PROFILE=/tmp/profiles node bench/loop/many.ts 10000  with CPU profiles of the starts, and heap snapshots at the end
+ *
+ * To make them all would take hours, so the operator and cert-manager make 100 of 5 tenants, and copies of these tenants
+ * are written to etcd directly, while no API server runs (copies.ts says what a copy changes). Then the operator starts
+ * alone: without cert-manager, and without the controllers of Kubernetes. An idle time without writes shows that
+ * the copies are as the operator wants them.
+ *
+ * Prints, for the first start (when the API server has just read etcd) and for a restart: the time until the operator is
+ * ready, and until it has reconciled everything once; the highest memory; then writes, CPU, and memory of idle minutes.
+ * The restart has DNS checks disabled, as far as the configuration allows it, so the difference is their cost.
+ */
+import {readdirSync, readFileSync} from 'node:fs';
+import {setTimeout as delay} from 'node:timers/promises';
+import {failOnExit} from '../../test/cluster/children.ts';
+import {until} from '../../test/cluster/wait.ts';
+import type {OperatorWorld} from '../../test/integration/operator/operator-world.ts';
+import {type OperatorProcess, spawnOperator} from '../../test/support/operator-process.ts';
+import {CopiedTenant} from './copies.ts';
+import {putAll, type Stored} from './etcd.ts';
+import {becomeLive, HOSTS, idle, namesOf, quiet, report, startLiveWorld, ZONE} from './live.ts';
+
+const DOMAINS = Number(process.argv[2] ?? 100_000);
+/** Half of the limit that docs/sizing.md recommends. */
+const HEAP_MIB = Math.max(256, Math.ceil(DOMAINS / 100));
+const MADE = 5 * HOSTS;
+const MINUTES = 2;
+const PROFILE = process.env.PROFILE;
+const PROFILED_SECONDS = 30;
+/** No check in this time: the longest pause that a timer can wait for. */
+const NEVER_SECONDS = 1_000_000;
+const PATIENCE = {timeoutMs: 900_000, intervalMs: 200};
+
+type Operator = Awaited<ReturnType<typeof spawnOperator>>;
+
+/** The API server may stall for seconds when it has just started, and an operator that loses its lease ends. */
+const PATIENT_LEASE = {leaseDurationSeconds: 120, renewDeadlineSeconds: 100};
+
+const {world, program, config, stop} = await startLiveWorld({domains: DOMAINS, heapMiB: HEAP_MIB});
+try {
+  await becomeLive(world, MADE);
+  await quiet(world);
+  await world.operator().stop();
+  await world.certManager.stop();
+  await world.history.stop();
+  await makeCopies(world);
+  const {dns, controller} = config as {dns: {checks: object}; controller: {leaderElection: object}};
+  const patient = {...config, controller: {leaderElection: {...controller.leaderElection, ...PATIENT_LEASE}}};
+  await measure(world, 'first start', patient);
+  await measure(world, 'restart', patient);
+  const unchecked = {...patient, dns: {...dns, checks: {...dns.checks, steadySeconds: NEVER_SECONDS}}};
+  await measure(world, 'restart without DNS checks', unchecked);
+} finally {
+  await stop();
+}
+
+async function makeCopies(world: OperatorWorld): Promise<void> {
+  const {api, client, dns} = world;
+  const names = await namesOf(world);
+  const tenants: CopiedTenant[] = [];
+  for (let index = 0; index < MADE / HOSTS; index++) {
+    tenants.push(await CopiedTenant.read(client, names, `tenant-${index}`));
+  }
+  api.pauseControllers(); // they would compute for minutes, about nothing that is measured
+  await api.crash();
+  const startedAt = performance.now();
+  const targets = new Map<string, string>();
+  const written = await putAll(api.etcdUrl, copies(tenants, targets));
+  const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(0);
+  console.log(`${written} objects of ${targets.size} tenants written to etcd in ${seconds(startedAt)} s`);
+  const records = [...targets].map(([namespace, target]) => [`*.${namespace}.${ZONE}`, target] as const);
+  await dns.add(ZONE, 'CNAME', records);
+  const resumedAt = performance.now();
+  await api.resume(PATIENCE.timeoutMs);
+  console.log(`the API server is ready again after ${seconds(resumedAt)} s`);
+}
+
+/** Round after round of the same tenants, until there are enough domains. */
+function* copies(tenants: readonly CopiedTenant[], targets: Map<string, string>): Generator<Stored> {
+  for (let round = 0, domains = MADE; domains < DOMAINS; round++) {
+    for (const tenant of tenants) {
+      if (domains >= DOMAINS) return;
+      const {namespace, target, objects} = tenant.copy(round);
+      targets.set(namespace, target);
+      yield* objects;
+      domains += tenant.hosts;
+    }
+  }
+}
+
+async function measure(world: OperatorWorld, what: string, config: Readonly<Record<string, unknown>>): Promise<void> {
+  const before = (await world.audit.writes()).length;
+  const startedAt = performance.now();
+  const seconds = () => ((performance.now() - startedAt) / 1000).toFixed(1);
+  const {folder, kubeconfig} = world;
+  const operator = await spawnOperator({
+    folder,
+    name: what.replaceAll(' ', '-'),
+    kubeconfig,
+    config: {...config, ...(PROFILE && {diagnostics: {folder: PROFILE, cpuSeconds: PROFILED_SECONDS}})},
+    program,
+  });
+  if (PROFILE) await profileStart(operator, PROFILE);
+  const ready = until('the operator is ready', operator.ready, PATIENCE);
+  await Promise.race([ready, failOnExit(operator.child, operator.logFile)]);
+  const syncedAfter = seconds();
+  await until('everything is reconciled', () => isDone(operator), PATIENCE);
+  console.log(`${what}: synced after ${syncedAfter} s, all reconciled after ${seconds()} s, with the start of Node`);
+  console.log(
+    `  CPU ${(await operator.metric('process_cpu_seconds_total')).toFixed(1)} s, highest RSS ${peakMiB(operator.child.pid)} MiB`,
+  );
+  await delay(10_000);
+  report(`  until then`, (await world.audit.writes()).slice(before));
+  const verdicts = await operator.metric('nameplate_dns_verdicts_total');
+  await idle(world, operator, MINUTES, `after the ${what}`);
+  const checks = (await operator.metric('nameplate_dns_verdicts_total')) - verdicts;
+  console.log(
+    `  ${(checks / (MINUTES * 60)).toFixed(1)} DNS checks per second, highest RSS ${peakMiB(operator.child.pid)} MiB`,
+  );
+  if (PROFILE) await writeHeap(operator, PROFILE);
+  await operator.stop();
+}
+
+/** What the operator's own diagnostics write, on a signal. */
+async function profileStart({child, logFile}: Operator, folder: string): Promise<void> {
+  const hears = () => readFileSync(logFile, 'utf8').includes('diagnostics are enabled');
+  await until('the operator handles signals', hears, {intervalMs: 10});
+  process.kill(child.pid, 'SIGHUP');
+  console.log(`  a CPU profile of its first ${PROFILED_SECONDS} s is in ${folder}`);
+}
+
+async function writeHeap({child}: Operator, folder: string): Promise<void> {
+  const count = () => readdirSync(folder).filter(name => name.endsWith('.heapsnapshot')).length;
+  const before = count();
+  process.kill(child.pid, 'SIGUSR2');
+  await until('the heap snapshot is complete', () => count() > before, PATIENCE);
+}
+
+async function isDone(operator: OperatorProcess): Promise<boolean> {
+  const reconciled = await operator.metric('controller_runtime_reconcile_total', {controller: 'domain'});
+  return reconciled >= DOMAINS && (await operator.metric('workqueue_depth')) === 0;
+}
+
+function peakMiB(pid: number): string {
+  const [, kib = ''] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return (Number(kib) / 1024).toFixed(0);
+}
