@@ -6,10 +6,21 @@ import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {COMMAND_EXIT, type CommandContext, findDomain, records, status, verify, why} from '../kubectl/commands.ts';
+import {
+  COMMAND_EXIT,
+  type CommandContext,
+  findDomain,
+  namesIn,
+  records,
+  status,
+  verify,
+  why,
+} from '../kubectl/commands.ts';
+import {COMMANDS, complete} from '../kubectl/complete.ts';
 import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
 import {colored} from '../kubectl/tree.ts';
 import {runTool} from '../process/command-line.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 
@@ -27,18 +38,26 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   -A, --all-namespaces  all namespaces
   -o, --output FORMAT   json; for records also table (default), zone, terraform, or external-dns
   --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
-  --timeout SECONDS     how long verify waits, default 60
+  --timeout SECONDS     how long a command may take, default 60; verify waits for the operator
   --help                print this help
 
 Exit codes: 0 done, 1 something waits, 2 wrong usage, 3 failed.
 `;
 const NAME = 'kubectl nameplate';
 const USER_AGENT = 'kubectl-nameplate';
-const COMMANDS = ['status', 'why', 'records', 'verify', 'check', 'review', 'completion'];
 const COMPLETION = `#!/bin/sh
 # https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
 exec kubectl nameplate __complete "$@"
 `;
+
+const OPTIONS = {
+  namespace: {type: 'string', short: 'n'},
+  'all-namespaces': {type: 'boolean', short: 'A', default: false},
+  output: {type: 'string', short: 'o'},
+  kubeconfig: {type: 'string'},
+  timeout: {type: 'string', default: '60'},
+  help: {type: 'boolean', short: 'h', default: false},
+} as const;
 
 class UsageError extends Error {}
 
@@ -57,18 +76,7 @@ interface Invocation {
 function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   const end = argv.indexOf('--');
   const [own, rest] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
-  const {values, positionals} = parseArgs({
-    args: [...own],
-    allowPositionals: true,
-    options: {
-      namespace: {type: 'string', short: 'n'},
-      'all-namespaces': {type: 'boolean', short: 'A', default: false},
-      output: {type: 'string', short: 'o'},
-      kubeconfig: {type: 'string'},
-      timeout: {type: 'string', default: '60'},
-      help: {type: 'boolean', short: 'h', default: false},
-    },
-  });
+  const {values, positionals} = parseArgs({args: [...own], allowPositionals: true, options: OPTIONS});
   if (values.help) return 'help';
   const [command, name, ...more] = positionals;
   if (command === undefined || !COMMANDS.includes(command)) throw new UsageError(`give one of: ${COMMANDS.join(', ')}`);
@@ -92,28 +100,43 @@ async function run(invocation: Invocation): Promise<number> {
     return COMMAND_EXIT.done;
   }
   if (command === 'review') return await start('review', rest);
-  const client = createKubeClient({
-    ...(kubeconfig !== undefined && {kubeconfig}),
-    userAgent: USER_AGENT,
-    fieldManager: USER_AGENT,
-    registry: new Registry(),
-    logger: pino({level: 'silent'}),
-  });
+  const client = clientFor(kubeconfig);
+  const context = contextFor(invocation, client);
   try {
-    const context = contextFor(invocation, client);
     if (command === 'status') return await status(context, name);
     if (command === 'records') return await records(context, name, (output ?? 'table') as Format);
     const host = (name ?? '').toLowerCase().replace(/\.$/, '');
     if (command === 'why') return await why(context, host);
     if (command === 'verify') return await verify(context, host);
     return await check(context, host, rest);
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+    const seconds = invocation.timeoutMs / 1000;
+    throw new Error(`the API server has not answered within ${seconds} s. Check the connection, or raise --timeout.`);
   } finally {
     await client.close();
   }
 }
 
+/** What ends a call whose deadline has passed. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
+function clientFor(kubeconfig: string | undefined): KubeClient {
+  return createKubeClient({
+    ...(kubeconfig !== undefined && {kubeconfig}),
+    userAgent: USER_AGENT,
+    fieldManager: USER_AGENT,
+    registry: new Registry(),
+    logger: pino({level: 'silent'}),
+  });
+}
+
+type Selection = Pick<Invocation, 'namespace' | 'isEverywhere' | 'kubeconfig' | 'output' | 'timeoutMs'>;
+
 function contextFor(
-  {namespace, isEverywhere, kubeconfig, output, timeoutMs}: Invocation,
+  {namespace, isEverywhere, kubeconfig, output, timeoutMs}: Selection,
   client: CommandContext['client'],
 ): CommandContext {
   const here = () => namespace ?? loadClusterAccess(kubeconfig).namespace ?? 'default';
@@ -144,34 +167,30 @@ async function start(program: string, args: readonly string[]): Promise<number> 
   return code ?? COMMAND_EXIT.failed;
 }
 
-/** For kubectl: a line for each word, then the directive "no file names". */
-async function complete(words: readonly string[]): Promise<number> {
-  const typed = words.filter(word => !word.startsWith('-'));
-  const candidates = typed.length > 1 ? await hosts().catch(() => []) : COMMANDS;
-  const matching = candidates.filter(word => word.startsWith(words.at(-1) ?? ''));
-  process.stdout.write([...matching, ':4', ''].join('\n'));
-  return COMMAND_EXIT.done;
-}
-
-async function hosts(): Promise<readonly string[]> {
-  const lines: string[] = [];
-  const argv = {command: 'status', name: undefined, rest: [], namespace: undefined, isEverywhere: false};
-  const client = createKubeClient({
-    userAgent: USER_AGENT,
-    fieldManager: USER_AGENT,
-    registry: new Registry(),
-    logger: pino({level: 'silent'}),
-  });
+/** The options that select the cluster and the namespace may precede the word to complete. */
+async function completeIn(words: readonly string[]): Promise<number> {
+  const {values} = parseArgs({args: words.slice(0, -1), options: OPTIONS, allowPositionals: true, strict: false});
+  const {namespace, kubeconfig, 'all-namespaces': isEverywhere} = values;
+  const named = (value: typeof namespace) => (typeof value === 'string' ? value : undefined);
+  const client = clientFor(named(kubeconfig));
+  const context = contextFor(
+    {
+      namespace: named(namespace),
+      isEverywhere: isEverywhere === true,
+      kubeconfig: named(kubeconfig),
+      output: undefined,
+      timeoutMs: 2000,
+    },
+    client,
+  );
   try {
-    const context = contextFor({...argv, output: 'json', kubeconfig: undefined, timeoutMs: 2000}, client);
-    await status({...context, print: text => lines.push(text)}, undefined);
+    process.stdout.write(await complete(words, namesIn(context)));
   } finally {
     await client.close();
   }
-  const {domains} = JSON.parse(lines.join('')) as {domains: {spec: {host: string}}[]};
-  return domains.map(({spec}) => spec.host);
+  return COMMAND_EXIT.done;
 }
 
 const [first, ...others] = process.argv.slice(2);
 const tool = {name: NAME, usage: USAGE, parse: parseInvocation, run};
-process.exitCode = first === '__complete' ? await complete(others) : await runTool(tool, process.argv.slice(2));
+process.exitCode = first === '__complete' ? await completeIn(others) : await runTool(tool, process.argv.slice(2));

@@ -3,10 +3,11 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {timestamp} from '../api/conditions.ts';
 import {ANNOTATION} from '../api/names.ts';
 import {printable} from '../base/printable.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain, PROJECT} from '../operator/model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain, NAMESPACE, PROJECT} from '../operator/model/kinds.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError} from '../runtime/kube/errors.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import type {Names} from './complete.ts';
 import {type Format, printRecords, recordsOf} from './records.ts';
 import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts';
 
@@ -88,8 +89,9 @@ async function holderOf({client, signal}: CommandContext, host: string): Promise
 }
 
 const POLL_MS = 500;
+const PROGRESS_MS = 5000;
 
-/** Requests a check of a host's DNS now, waits for its result, and explains it. */
+/** Requests a check of a host's DNS now, waits for its result, and explains it. Says every five seconds that it waits. */
 export async function verify(context: CommandContext, host: string): Promise<number> {
   const {client, signal, tell} = context;
   const {metadata} = await findDomain(context, host);
@@ -98,10 +100,32 @@ export async function verify(context: CommandContext, host: string): Promise<num
   const annotations = {[ANNOTATION.verifyRequestedAt]: token};
   await client.patch(DOMAIN, {namespace, name}, {metadata: {annotations}}, {signal});
   tell(`Requested a check of ${host}. Waiting for the operator.\n`);
+  const start = performance.now();
+  const elapsed = () => Math.round((performance.now() - start) / 1000);
+  const progress = setInterval(() => tell(`Still waiting after ${elapsed()} s.\n`), PROGRESS_MS);
+  try {
+    await untilHandled(context, {namespace, name}, token);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Error(
+      `the operator has not handled the request within ${elapsed()} s. The request remains: run \`kubectl nameplate why ${host}\` later, or ask the platform team whether the operator is running.`,
+      {cause: error},
+    );
+  } finally {
+    clearInterval(progress);
+  }
+  return await why(context, host);
+}
+
+async function untilHandled(
+  {client, signal}: CommandContext,
+  where: {readonly namespace: string; readonly name: string},
+  token: string,
+): Promise<void> {
   for (;;) {
-    const domain = await client.get(DOMAIN, {namespace, name}, {signal});
-    if (!domain) throw new NotFoundError(`the Domain ${name} was deleted`);
-    if (domain.status?.lastHandledVerifyRequest === token) return await why(context, host);
+    const domain = await client.get(DOMAIN, where, {signal});
+    if (!domain) throw new NotFoundError(`the Domain ${where.name} was deleted`);
+    if (domain.status?.lastHandledVerifyRequest === token) return;
     await delay(POLL_MS, undefined, {signal});
   }
 }
@@ -120,6 +144,17 @@ export async function findDomain(context: CommandContext, host: string): Promise
     throw new NotFoundError(`Domains named ${host} exist in ${namespaces}. Choose one with --namespace.`);
   }
   return domain;
+}
+
+/** For completion. */
+export function namesIn(context: CommandContext): Names {
+  const names = async <T extends KubeObject>(resource: ResourceType<T>, where: CommandContext) =>
+    (await listAll(where, resource)).map(({metadata}) => metadata.name ?? '');
+  return {
+    namespaces: () => names(NAMESPACE, {...context, namespace: undefined}),
+    projects: () => names(PROJECT, context),
+    hosts: () => names(DOMAIN, context),
+  };
 }
 
 /** Tenants, and the DNS servers of strangers, choose much of what is printed. */

@@ -1,6 +1,7 @@
-import {describe, expect, test} from 'vitest';
+import {afterEach, describe, expect, test, vi} from 'vitest';
 import type {Condition} from '../api/conditions.ts';
 import type {Domain, Project} from '../operator/model/kinds.ts';
+import {type CommandContext, verify} from './commands.ts';
 import {printRecords, recordsOf} from './records.ts';
 import {blockerOf, plain, printTree, printWhy} from './tree.ts';
 
@@ -40,7 +41,10 @@ const missing = condition(
   'RecordMissing',
   'Create the record a.example.com CNAME t.example.net.',
 );
-const live = domain('www.example.com', 'Live', [condition('DNSVerified', 'True', 'Verified', 'verified')]);
+const live = domain('www.example.com', 'Live', [
+  condition('DNSVerified', 'True', 'Verified', 'verified'),
+  condition('CertificateReady', 'Unknown', 'Issuing', 'issuing'),
+]);
 const waiting = domain('a.example.com', 'Unverified', [missing]);
 
 describe('the tree', () => {
@@ -49,11 +53,18 @@ describe('the tree', () => {
       printTree({projects: [project], domains: [live, waiting]}, plain),
     ).toBe(`Project team/shop  https://www.example.com/
 ├─ a.example.com  Unverified
-│    DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.
-│    done: Accepted
+│  DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.
+│  └─ ✗ dns: RecordMissing
 └─ www.example.com  Live
-     done: Accepted, DNSVerified
+   ├─ ✓ dns: verified
+   └─ · certificate: issuing
 `);
+  });
+
+  test('puts Projects with something that waits before the others', () => {
+    const first = {...project, metadata: {name: 'a', namespace: 'team'}};
+    const text = printTree({projects: [first, project], domains: [waiting]}, plain);
+    expect(text.indexOf('team/shop')).toBeLessThan(text.indexOf('team/a'));
   });
 
   test('a step that is unknown matters only if the host is not ready', () => {
@@ -100,6 +111,35 @@ describe('why', () => {
 
   test('says so if nothing waits', () => {
     expect(printWhy(live, 'hidden', plain)).toContain('It waits for nothing.');
+  });
+});
+
+describe('verify', () => {
+  afterEach(() => vi.useRealTimers());
+
+  test('says that it still waits, and at the deadline what to do', async () => {
+    vi.useFakeTimers();
+    const deadline = new AbortController();
+    const told: string[] = [];
+    const context: CommandContext = {
+      client: {get: async () => live, patch: async () => live} as never, // an operator that handles nothing
+      namespace: 'team',
+      style: plain,
+      isJson: false,
+      signal: deadline.signal,
+      print: () => {},
+      tell: text => told.push(text),
+    };
+    const verdict = verify(context, 'www.example.com').catch((error: Error) => error.message);
+    await vi.advanceTimersByTimeAsync(11_000);
+    deadline.abort();
+    expect(await verdict).toMatch(/^the operator has not handled the request within 11 s\. The request remains: run/);
+    expect(told).toEqual([
+      'Requested a check of www.example.com. Waiting for the operator.\n',
+      'Still waiting after 5 s.\n',
+      'Still waiting after 10 s.\n',
+    ]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

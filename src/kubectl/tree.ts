@@ -14,6 +14,15 @@ const COLORS: Readonly<Record<State, InspectColor>> = {
   Live: 'green',
   Degraded: 'magenta',
 };
+/** What a Domain consists of for a person, with the condition that says how far it is. */
+const PARTS: Readonly<Record<string, string>> = {
+  dns: 'DNSVerified',
+  claim: 'Claimed',
+  certificate: 'CertificateReady',
+  route: 'Routed',
+  probe: 'Probed',
+};
+const MARKS = {True: '✓', False: '✗', Unknown: '·'} as const;
 /** They only summarize the others. */
 const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
 
@@ -48,7 +57,8 @@ export function printTree({projects, domains}: Overview, style: Style): string {
     );
   const listed = new Set(projects.flatMap(of));
   const rest = domains.filter(domain => !listed.has(domain));
-  const blocks = projects.map(project => projectBlock(project, of(project), style));
+  const waits = (project: DeepReadonly<Project>) => [project, ...of(project)].some(blockerOf);
+  const blocks = waitingFirst(projects, waits).map(project => projectBlock(project, of(project), style));
   if (rest.length > 0) blocks.push(['Domains without their Project', ...branches(rest, style)]);
   return blocks.map(lines => `${lines.join('\n')}\n`).join('\n');
 }
@@ -68,13 +78,18 @@ function projectBlock(
 }
 
 function branches(domains: readonly DeepReadonly<Domain>[], style: Style): string[] {
-  const isDone = (domain: DeepReadonly<Domain>) => (blockerOf(domain) ? 0 : 1);
-  const sorted = [...domains].sort((a, b) => isDone(a) - isDone(b) || (a.spec.host < b.spec.host ? -1 : 1));
+  const byHost = [...domains].sort((a, b) => (a.spec.host < b.spec.host ? -1 : 1));
+  const sorted = waitingFirst(byHost, domain => blockerOf(domain) !== undefined);
   return sorted.flatMap((domain, index) => {
     const isLast = index === sorted.length - 1;
     const [head = '', ...steps] = domainLines(domain, style);
-    return [`${isLast ? '└─' : '├─'} ${head}`, ...steps.map(step => `${isLast ? '  ' : '│ '}   ${step}`)];
+    return [`${isLast ? '└─' : '├─'} ${head}`, ...steps.map(step => `${isLast ? '  ' : '│ '} ${step}`)];
   });
+}
+
+/** Otherwise in their order. */
+function waitingFirst<T>(items: readonly T[], waits: (item: T) => boolean): readonly T[] {
+  return [...items.filter(waits), ...items.filter(item => !waits(item))];
 }
 
 function domainLines(domain: DeepReadonly<Domain>, style: Style): readonly string[] {
@@ -83,14 +98,25 @@ function domainLines(domain: DeepReadonly<Domain>, style: Style): readonly strin
   const redirect = spec.redirect ? ` → ${spec.redirect.to}` : '';
   const head = `${spec.host}${redirect}  ${state ? style(COLORS[state], state) : style('yellow', 'not seen yet')}`;
   const blocker = blockerOf(domain);
-  const done = (status?.conditions ?? []).filter(({type, status: held}) => held === 'True' && !SUMMARIES.has(type));
-  const expires = status?.certificate?.notAfter;
-  return [
-    head,
-    ...(blocker ? [stepLine(blocker, style)] : []),
-    ...(done.length > 0 ? [style('dim', `done: ${done.map(({type}) => type).join(', ')}`)] : []),
-    ...(expires ? [style('dim', `certificate until ${expires}`)] : []),
-  ];
+  return [head, ...(blocker ? [stepLine(blocker, style)] : []), ...partLines(domain, blocker, style)];
+}
+
+/** A line for each part. What blocks has been explained above. */
+function partLines(
+  {status}: DeepReadonly<Domain>,
+  blocker: DeepReadonly<Condition> | undefined,
+  style: Style,
+): readonly string[] {
+  const parts = Object.entries(PARTS).flatMap(([part, type]) => {
+    const condition = findCondition(status?.conditions ?? [], type);
+    return condition ? [{part, condition}] : [];
+  });
+  return parts.map(({part, condition}, index) => {
+    const branch = index === parts.length - 1 ? '└─' : '├─';
+    const says = condition === blocker ? condition.reason : condition.message;
+    const line = `${branch} ${MARKS[condition.status]} ${part}: ${says}`;
+    return condition.status === 'False' ? line : style('dim', line);
+  });
 }
 
 function stepLine({type, reason, message}: DeepReadonly<Condition>, style: Style): string {

@@ -8,6 +8,7 @@ import {tmpdir} from 'node:os';
 import {basename, join} from 'node:path';
 import {zstdDecompressSync} from 'node:zlib';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {parse} from 'yaml';
 import {ARCHITECTURES, type Architecture, ownArchitecture} from '../../tools/release/pins.ts';
 import {cacheRoot} from '../cluster/cache.ts';
 import {run} from '../cluster/children.ts';
@@ -83,6 +84,20 @@ test('the chart is one that Helm accepts', async () => {
   const linted = await run([helm, 'lint', '--strict', join(one, chart), ...settings.flatMap(each => ['--set', each])]);
   expect(linted).toContain('0 chart(s) failed');
   expect(await run([helm, 'show', 'readme', join(one, chart)])).toContain('# Nameplate');
+});
+
+test('npm installs the commands for people, and the manifest of krew names the same archive', async () => {
+  const prefix = join(root, 'npm');
+  const cli = (await readdir(one)).find(name => name.startsWith('nameplate-cli-')) ?? '';
+  await run(['npm', 'install', '--global', '--prefix', prefix, '--no-audit', '--no-fund', '--offline', join(one, cli)]);
+  for (const command of ['kubectl-nameplate', 'nameplate-check', 'nameplate-review']) {
+    expect((await run([join(prefix, 'bin', command), '--help'])).toLowerCase()).toContain('usage: ');
+  }
+  const {spec} = parse(await readFile(join(one, 'krew.yaml'), 'utf8'));
+  const [platform] = spec.platforms;
+  expect(platform.uri).toBe(`RELEASE_URL/${cli}`);
+  expect(await run(['sha256sum', join(one, cli)])).toContain(platform.sha256);
+  expect(await run(['tar', '--list', '--file', join(one, cli)])).toContain(`package/${platform.bin}\n`);
 });
 
 describe.each(ARCHITECTURES)('the image for %s', architecture => {

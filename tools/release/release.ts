@@ -55,7 +55,10 @@ async function main(): Promise<void> {
   const write = (name: string) => writeFile(join(output, name), files.get(name) ?? '');
   await write(`nameplate-${version}.tgz`);
   put('install.yaml', await installYaml(join(output, `nameplate-${version}.tgz`)));
-  const fill = (text: string) => text.replaceAll('VERSION', version).replaceAll('DIGEST', digest);
+  const cli = sha256(files.get(`nameplate-cli-${version}.tgz`) ?? Buffer.of()).replace('sha256:', '');
+  const fill = (text: string) =>
+    text.replaceAll('VERSION', version).replaceAll('DIGEST', digest).replaceAll('CLI_SHA256', cli);
+  put('krew.yaml', fill(await readFile(join(import.meta.dirname, 'krew.yaml'), 'utf8')));
   put('README.md', fill(await readFile(join(import.meta.dirname, 'RELEASE.md'), 'utf8')));
   put('RELEASE_NOTES.md', fill(await notes(source)));
   put(`nameplate-${version}.intoto.jsonl`, await provenance(source, files));

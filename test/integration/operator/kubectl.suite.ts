@@ -74,8 +74,11 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     expect(ended.stderr).toContain('Usage: kubectl nameplate COMMAND');
   });
 
-  test('completion offers the commands', async () => {
+  test('completion offers the commands, and hosts of the namespace that is selected', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'completed');
+    const selected = ['--kubeconfig', world().api.kubeconfig, '-n', tenant.namespace];
     expect((await run('__complete', 're')).stdout).toBe('records\nreview\n:4\n');
+    expect((await run('__complete', ...selected, 'why', '')).stdout).toBe(`${host}\n:4\n`);
   });
 }
 
