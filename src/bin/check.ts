@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 /** `nameplate check`: the operator's own DNS verdict about a host, from where the command runs. */
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';

@@ -15,7 +15,7 @@ import {ARCHITECTURES} from './pins.ts';
 import {provenance} from './provenance.ts';
 import {imageSbom} from './sbom.ts';
 import {type Source, sourceOf} from './source.ts';
-import {file, writeTar} from './tar.ts';
+import {file, withFolders, writeTar} from './tar.ts';
 
 const repository = join(import.meta.dirname, '../..');
 /** As a container engine completes `nameplate`, the default of the chart. */
@@ -44,6 +44,7 @@ async function main(): Promise<void> {
     [`nameplate-${version}.oci.tar`, content],
     [`nameplate-${version}.tgz`, chart],
     [`nameplate-cli-${version}.tgz`, await packageCli(source)],
+    [`nameplate-${version}-docs.tgz`, await packageDocs(source)],
   ]);
   const put = (name: string, text: string) => files.set(name, Buffer.from(text));
   for (const image of images)
@@ -91,6 +92,14 @@ async function packageCli({version, epoch}: Source): Promise<Buffer> {
     ...(await Promise.all(names.sort().map(async name => file(`package/${name}`, await read(`dist/${name}`), 0o755)))),
   ];
   return gzipSync(writeTar(entries, epoch), {level: 9});
+}
+
+/** What the README of the release, the conditions, and the alerts refer to. */
+async function packageDocs({epoch}: Source): Promise<Buffer> {
+  const listed = await run(['git', 'ls-files', '-z', 'docs', 'examples', 'LICENSE'], {cwd: repository});
+  const paths = listed.split('\0').filter(Boolean).sort();
+  const entries = paths.map(async path => file(path, await readFile(join(repository, path))));
+  return gzipSync(writeTar(withFolders(await Promise.all(entries)), epoch), {level: 9});
 }
 
 async function crds(): Promise<string> {
