@@ -1,4 +1,7 @@
-/** A room is a folder. It holds few files, no two rooms import each other, not even types, and no exported name has two meanings. */
+/**
+ * A room is a folder. It holds few files, no two rooms import each other, not even types, and no exported name has two
+ * meanings.
+ */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
 import {expect, test} from 'vitest';

@@ -16,6 +16,6 @@ export const diagnostics = section(
       title: 'the path of a folder',
       description: 'Folder to write them to. It must exist. If it is missing, the signals are not handled.',
     },
-    cpuSeconds: integer(10, 1, 300, 'How long a CPU profile takes. In seconds.'),
+    cpuSeconds: integer(10, 1, 300, 'The length of a CPU profile, in seconds.'),
   },
 );

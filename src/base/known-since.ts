@@ -1,6 +1,6 @@
 /**
- * Since when this process has known things. The wall clock may step, and a recorded time is of another clock, so neither
- * may delay an act by more than its wait, nor end what has just begun.
+ * Since when this process has known things. The wall clock may step, and a recorded time is of another clock, so
+ * neither may delay an act by more than its wait, nor end what has just begun.
  */
 import type {Clock} from './clock.ts';
 import {TtlCache} from './ttl-cache.ts';
@@ -31,7 +31,10 @@ export class KnownSince {
     return this.#clock.monotonic() - this.of(id);
   }
 
-  /** What is left of a wait that began at `recordedMs`, in milliseconds since the epoch, and at the first call at the latest. */
+  /**
+   * What is left of a wait that began at `recordedMs`, in milliseconds since the epoch, and at the first call at the
+   * latest.
+   */
   leftMs(id: string, recordedMs: number, waitMs: number): number {
     return Math.min(recordedMs + waitMs - this.#clock.now(), waitMs - this.ageMs(id));
   }

@@ -30,7 +30,7 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   why HOST           at which step HOST waits, what to do, and who holds it if you may read DomainClaims
   records [HOST]     the DNS records to create
   verify HOST        check the DNS of HOST now, and explain the result
-  check HOST         the operator's DNS verdict from where you are (nameplate-check; options after --)
+  check HOST         the DNS verdict as seen from this machine (nameplate-check; options after --)
   review             check existing objects against the rules (nameplate-review; options after --)
   completion         the script kubectl_complete-nameplate; put it into your PATH
 
@@ -160,7 +160,7 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
 }
 
-/** The other programs are installed beside this one. */
+/** The other programs are installed next to this one. */
 async function start(program: string, args: readonly string[]): Promise<number> {
   const file = join(import.meta.dirname, `${program}${extname(import.meta.filename)}`);
   const [code] = await once(spawn(process.execPath, [file, ...args], {stdio: 'inherit'}), 'exit');

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
- * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and signals.
+ * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and
+ * signals.
  */
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
@@ -113,7 +114,7 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
     metrics: registry,
     logger,
   });
-  logger.info({pid: process.pid, port, operationsPort: operations.port}, 'ready');
+  logger.info({pid: process.pid, port, operationsPort: operations.port}, 'Ready.');
   await aborted(shutdown.signal);
   await service.close(ANSWER_GRACE_MS);
   await operations.close();

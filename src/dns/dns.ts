@@ -74,7 +74,7 @@ export function createDns(config: DnsConfig, {logger, registry, clock, port = 53
     driftAfterSeconds: config.driftAfterSeconds,
     clock,
     random: Math.random,
-    onError: (key, error) => logger.error({key, err: error}, 'a DNS check failed unexpectedly'),
+    onError: (key, error) => logger.error({key, err: error}, 'A DNS check failed unexpectedly.'),
   });
   const find = async (host: string, signal: AbortSignal): Promise<Lookup> => {
     const {authoritative, fallback} = deps;

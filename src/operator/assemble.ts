@@ -131,7 +131,7 @@ function proberOf(
     },
     clock,
     registry,
-    onError: (key, error) => logger.error({key, err: error}, 'a probe failed unexpectedly'),
+    onError: (key, error) => logger.error({key, err: error}, 'A probe failed unexpectedly.'),
     onReachable: (isReachable, why) =>
       isReachable
         ? logger.info('The edge can be reached again.')

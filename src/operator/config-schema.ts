@@ -1,6 +1,7 @@
 /**
- * JSON schema (draft 7) of the operator's configuration file: the single source of its defaults, limits, and descriptions.
- * Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages use both.
+ * JSON schema (draft 7) of the operator's configuration file: the single source of its defaults, limits, and
+ * descriptions. Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages
+ * use both.
  */
 import {choice, DAY_SECONDS, integer, object, type Schema, section} from '../base/config-schema.ts';
 import {diagnostics} from '../base/diagnostics-config.ts';

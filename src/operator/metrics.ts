@@ -1,4 +1,6 @@
-/** What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured. */
+/**
+ * What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured.
+ */
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import {findCondition} from '../api/conditions.ts';
 import type {Clock} from '../base/clock.ts';

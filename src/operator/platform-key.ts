@@ -53,7 +53,7 @@ export async function loadPlatformKey(ref: KeySecretRef, parts: PlatformKeyParts
       if (kind === 'unknown') throw error;
       // Another replica has just created the Secret: read it immediately.
       if (kind === 'race') continue;
-      logger.warn({err: error}, 'the platform key cannot be read yet');
+      logger.warn({err: error}, 'The platform key cannot be read yet.');
       const requestedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
       await clock.sleep(retryDelayMs(BACKOFF, failures, requestedMs, Math.random), signal).catch(() => {});
     }
@@ -73,14 +73,16 @@ async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): 
     const metadata = {name, namespace};
     const wanted = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data};
     secret = await client.create(kind, wanted, {signal});
-    logger.info({namespace, name}, 'created the platform key; back it up');
+    logger.info({namespace, name}, 'Created the platform key; back it up.');
   }
   const bytes = Buffer.from(secret.data?.[key] ?? '', 'base64');
   if (bytes.length >= MIN_BYTES) return bytes;
   throw problem(`${key} has ${bytes.length} bytes; at least ${MIN_BYTES} random bytes are required`);
 }
 
-/** Whether names that were derived from a key are in use: a host is held, records were shown, or a Project published. */
+/**
+ * Whether names that were derived from a key are in use: a host is held, records were shown, or a Project published.
+ */
 async function isInUse(client: KubeClient, signal: AbortSignal): Promise<boolean> {
   for await (const {items} of client.list(DOMAIN_CLAIM, {pageSize: 1, metadataOnly: true, signal})) {
     if (items.length > 0) return true;

@@ -1,7 +1,7 @@
 /**
- * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, versions of
- * cert-manager or the edge that are too old, and solvers with which a tenant can stop everyone's certificates. The log,
- * /readyz, and a metric report it; the operator keeps running.
+ * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, versions
+ * of cert-manager or the edge that are too old, and solvers with which a tenant can stop everyone's certificates. The
+ * log, /readyz, and a metric report it; the operator keeps running.
  */
 import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';

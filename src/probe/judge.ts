@@ -93,7 +93,7 @@ function isExpected({host, certificate, previous}: ProbeQuestion, served: Served
 
 function shown({names, notBeforeMs, notAfterMs}: ServedCertificate): string {
   const dates = [notBeforeMs, notAfterMs].map(ms => new Date(ms).toISOString().slice(0, 10)).join(' to ');
-  return `a certificate for ${printable(names.join(', ')) || 'no name'} (${dates})`;
+  return `a certificate for ${printable(names.join(', ')) || 'no host'} (${dates})`;
 }
 
 function shownResponse(response: Response | undefined): string {

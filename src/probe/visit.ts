@@ -25,8 +25,8 @@ export interface ServedCertificate {
 }
 
 /**
- * `unreachable`: no TCP connection. `silent`: a connection, but no TLS handshake within the deadline. `closed`: the edge
- * ended the connection instead of the handshake.
+ * `unreachable`: no TCP connection. `silent`: a connection, but no TLS handshake within the deadline. `closed`: the
+ * edge ended the connection instead of the handshake.
  */
 export type VisitResult =
   | {readonly kind: 'unreachable' | 'silent' | 'closed'; readonly why: string}
@@ -41,7 +41,10 @@ export interface Response {
 const MAX_NAMES = 100;
 const MAX_HEADER_BYTES = 16_384;
 
-/** Never rejects. Reads no body. Whether the certificate is trusted does not matter: the caller knows which one to expect. */
+/**
+ * Never rejects. Reads no body. Whether the certificate is trusted does not matter: the caller knows which one to
+ * expect.
+ */
 export async function visit(
   address: Address,
   {host, path}: Visit,

@@ -13,7 +13,9 @@ export interface ConnectionLimits {
   readonly dropsBusy: boolean;
 }
 
-/** Not in the order in which they became idle: a Set that changed with every request would keep requests; see app.ts. */
+/**
+ * Not in the order in which they became idle: a Set that changed with every request would keep requests; see app.ts.
+ */
 type Address = Set<Socket>;
 
 interface Connection {

@@ -18,16 +18,16 @@ export function handleDiagnostics({folder, cpuSeconds}: DiagnosticsConfig, logge
 
   async function write(extension: string, record: (path: string) => unknown): Promise<void> {
     if (isBusy) {
-      logger.warn({extension}, 'a heap snapshot or CPU profile is in progress, ignoring the signal');
+      logger.warn({extension}, 'A heap snapshot or CPU profile is in progress; ignoring the signal.');
       return;
     }
     isBusy = true;
     const path = join(folder as string, `${new Date().toISOString().replaceAll(':', '-')}.${extension}`);
     try {
       await writeComplete(path, record);
-      logger.info({path}, 'wrote a heap snapshot or CPU profile');
+      logger.info({path}, 'Wrote a heap snapshot or CPU profile.');
     } catch (err) {
-      logger.error({err, path}, 'could not write a heap snapshot or CPU profile');
+      logger.error({err, path}, 'Could not write a heap snapshot or CPU profile.');
     } finally {
       isBusy = false;
     }
@@ -35,7 +35,10 @@ export function handleDiagnostics({folder, cpuSeconds}: DiagnosticsConfig, logge
 
   process.on('SIGUSR2', () => void write('heapsnapshot', path => writeHeapSnapshot(path)));
   process.on('SIGHUP', () => void write('cpuprofile', path => writeCpuProfile(path, cpuSeconds)));
-  logger.info({folder, cpuSeconds}, 'diagnostics are enabled: SIGUSR2 for a heap snapshot, SIGHUP for a CPU profile');
+  logger.info(
+    {folder, cpuSeconds},
+    'Diagnostics are enabled: send SIGUSR2 for a heap snapshot, SIGHUP for a CPU profile.',
+  );
 }
 
 /** The file has its name only once it is complete. */

@@ -85,7 +85,7 @@ async function respond(
   metrics: () => Promise<string>,
 ): Promise<void> {
   const {status, contentType, body} = await answer(request, options, metrics).catch((err: unknown) => {
-    options.logger.error({err, url: request.url}, 'a request to the operations endpoint failed');
+    options.logger.error({err, url: request.url}, 'A request to the operations endpoint failed.');
     return text(500, 'internal error; see the log\n');
   });
   response.writeHead(status, {

@@ -32,9 +32,9 @@ export function handleShutdown({logger, deadlineMs, process: target = process}: 
 
   function begin(reason: string): void {
     if (controller.signal.aborted) return;
-    logger.info({reason, deadlineMs}, 'shutting down');
+    logger.info({reason, deadlineMs}, 'Shutting down.');
     deadline = setTimeout(() => {
-      logger.error({reason, deadlineMs}, 'shutdown did not finish in time, exiting');
+      logger.error({reason, deadlineMs}, 'The shutdown did not finish in time; exiting.');
       target.exit(1);
     }, deadlineMs);
     // The deadline alone does not keep the process alive.
@@ -47,7 +47,7 @@ export function handleShutdown({logger, deadlineMs, process: target = process}: 
       begin(signal);
       return;
     }
-    logger.warn({signal}, 'second signal, exiting immediately');
+    logger.warn({signal}, 'Got a second signal; exiting immediately.');
     target.exit(signal === 'SIGINT' ? 130 : 143);
   }
 

@@ -1,4 +1,6 @@
-/** What may import what, so that this folder could be a package of its own. The linter says the same of whole folders. */
+/**
+ * What may import what, so that this folder could be a package of its own. The linter says the same of whole folders.
+ */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
 import {expect, test} from 'vitest';

@@ -24,9 +24,9 @@ interface Program {
   signal(name: NodeJS.Signals, message: string, count?: number): Promise<Record<string, unknown>>;
 }
 
-const WROTE = 'wrote a heap snapshot or CPU profile';
-const FAILED = 'could not write a heap snapshot or CPU profile';
-const ENABLED = 'diagnostics are enabled: SIGUSR2 for a heap snapshot, SIGHUP for a CPU profile';
+const WROTE = 'Wrote a heap snapshot or CPU profile.';
+const FAILED = 'Could not write a heap snapshot or CPU profile.';
+const ENABLED = 'Diagnostics are enabled: send SIGUSR2 for a heap snapshot, SIGHUP for a CPU profile.';
 
 /** Without a cluster: the operator waits for the API server. `mount` gives only the program another volume. */
 async function start(program: string, cpuSeconds = 1, mount = ''): Promise<Program> {
@@ -87,9 +87,9 @@ test('while one is in progress, further signals are ignored, and a shutdown does
   const {folder, logFile, child, signal} = await start('messages', 300);
   process.kill(child.pid, 'SIGHUP');
   await until('it began', async () => (await readdir(folder)).some(name => name.endsWith('.cpuprofile.partial')));
-  const ignored = await signal('SIGUSR2', 'a heap snapshot or CPU profile is in progress, ignoring the signal');
+  const ignored = await signal('SIGUSR2', 'A heap snapshot or CPU profile is in progress; ignoring the signal.');
   expect(ignored).toMatchObject({extension: 'heapsnapshot'});
-  await until('it is ready', async () => (await logLines(logFile)).some(({message}) => message === 'ready'));
+  await until('it is ready', async () => (await logLines(logFile)).some(({message}) => message === 'Ready.'));
   process.kill(child.pid, 'SIGTERM');
   expect(await child.exited).toBe(0);
   expect(await readdir(folder)).toHaveLength(1);

@@ -118,7 +118,7 @@ export function mismatch(given: Case, {answer, cname, end}: Extract<Classificati
 function describeEnd(end: ChainEnd): string {
   switch (end.kind) {
     case 'nothing':
-      return `, which leads to ${quoteName(end.at)}, a name without an address`;
+      return `, which points to ${quoteName(end.at)}, but that name has no address`;
     case 'loop':
       return ', which is part of a CNAME loop';
     case 'too-long':
@@ -157,7 +157,7 @@ export function conflict(given: Case, classification: Classification): string {
     }
     case 'mixed':
       return (
-        `${at} returns ${list(foreignOf(classification))} next to the addresses of ${question.target}: some visitors go there. ` +
+        `${at} returns ${list(foreignOf(classification))} next to the addresses of ${question.target}, so some visitors do not reach this platform. ` +
         `Delete ${deletion(classification)}.`
       );
     case 'beside': {

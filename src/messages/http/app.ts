@@ -33,8 +33,9 @@ export interface AppOptions extends Limits {
 }
 
 /**
- * One request, from its headers until its response was sent or its connection was closed. A class, because V8 may decide
- * to create the objects of a literal in the old generation, where each would keep its request until a full collection.
+ * One request, from its headers until its response was sent or its connection was closed. A class, because V8 may
+ * decide to create the objects of a literal in the old generation, where each would keep its request until a full
+ * collection.
  */
 class Exchange {
   readonly request: IncomingMessage;
@@ -164,7 +165,7 @@ function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Auth
   const found = authenticator.authenticate(key);
   if (!('refused' in found)) return found.scopes.has(scope) ? found : outOfScope(scope);
   if (found.refused === 'unavailable') {
-    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked now. Retry later.', {
+    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked at the moment. Retry later.', {
       headers: {'retry-after': '5'},
     });
   }
@@ -184,15 +185,15 @@ function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppO
     const [code, detail, retryAfter] = STORE_PROBLEMS[error.refusal];
     return problem(503, code, detail, {headers: {'retry-after': retryAfter}});
   }
-  logger.error({err: error, requestId, route: operation?.name}, 'request failed');
-  return problem(500, 'internal_error', 'Internal error. The details are in the log under the request id.');
+  logger.error({err: error, requestId, route: operation?.name}, 'The request failed.');
+  return problem(500, 'internal_error', 'Internal error. The server logged the details under the request id.');
 }
 
 /** Code, detail, and Retry-After. Details about the store's disk go to the log, not to clients. */
 const STORE_PROBLEMS: Readonly<Record<StoreRefusal, readonly [ProblemCode, string, string]>> = {
   full: ['store_full', 'The store is full. Retry later.', '30'],
   busy: ['store_busy', 'Too many operations are waiting to be stored. Retry later.', '1'],
-  down: ['unavailable', 'Messages cannot be stored or read now. Retry later.', '5'],
+  down: ['unavailable', 'Messages cannot be stored or read at the moment. Retry later.', '5'],
   unknown: [
     'outcome_unknown',
     'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',

@@ -24,7 +24,9 @@ export function admission(account: string, hold: Hold, limits: Limits, sendConti
   };
 }
 
-/** 429, with the fields of draft-ietf-httpapi-ratelimit-headers-10; undefined while the account is within its limits. */
+/**
+ * 429, with the fields of draft-ietf-httpapi-ratelimit-headers-10; undefined while the account is within its limits.
+ */
 export function overLimit(account: string, bytes: number, {limiter, clock}: Limits): Answer | undefined {
   return refusal(limiter.take(account, bytes, clock.monotonic()));
 }
@@ -58,6 +60,8 @@ export function overBound(bound: Bound | undefined): Answer | undefined {
         {headers},
       );
     case 'total':
-      return problem(503, 'store_busy', 'Requests hold the most bytes that they may. Retry after 1 s.', {headers});
+      return problem(503, 'store_busy', 'Requests in progress use all the memory that they may. Retry after 1 s.', {
+        headers,
+      });
   }
 }

@@ -78,7 +78,10 @@ export const KeyReady = {
     ready('False', 'Retrying', explainRetrying(`Secret ${secret}`, message)),
 } as const;
 
-/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
+/**
+ * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is
+ * done.
+ */
 export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
   if (status === 'True' && reason !== 'Refused') return [];
   return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];

@@ -35,7 +35,8 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
     if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion also deletes the APIKey
 
-    // First, every key that is older than the records gets one. Until then, the messages API neither accepts nor refuses keys.
+    // First, every key that is older than the records gets one. Until then, the messages API neither accepts nor
+    // refuses keys.
     if (!stores.keyClaims.get(COMPLETE)) return after(1000);
     const ended = endOf(apiKey, nowMs) !== undefined;
     const knownUid = known.get(key);

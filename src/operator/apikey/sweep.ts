@@ -9,8 +9,8 @@ import {createdMs, isKeySecret, RESTORE_MS, secretNameOf, standingOf} from './se
 type Secrets = readonly DeepReadonly<KubeObject>[];
 
 /**
- * How long to keep the Secret of a missing APIKey, in milliseconds. If this process has seen the APIKey, it was deleted,
- * and its key ends now. If not, a restore may still create it.
+ * How long to keep the Secret of a missing APIKey, in milliseconds. If this process has seen the APIKey, it was
+ * deleted, and its key ends now. If not, a restore may still create it.
  */
 export function keptMs(secret: DeepReadonly<KubeObject>, wasSeen: boolean, nowMs: number): number {
   return wasSeen ? 0 : Math.max(0, createdMs(secret) + RESTORE_MS - nowMs);

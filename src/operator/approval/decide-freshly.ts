@@ -1,6 +1,6 @@
 /**
- * Decides by what the API server has, not by caches, which may lag behind: cert-manager acts on an approval immediately,
- * and a denial is permanent.
+ * Decides by what the API server has, not by caches, which may lag behind: cert-manager acts on an approval
+ * immediately, and a denial is permanent.
  */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -32,8 +32,8 @@ export interface FreshDecision {
 }
 
 /**
- * `isDenied`: what the caches say. Only a denial reads the Certificate: an approved request of a former Certificate gets
- * nothing that its namespace may not have.
+ * `isDenied`: what the caches say. Only a denial reads the Certificate: an approved request of a former Certificate
+ * gets nothing that its namespace may not have.
  */
 export async function decideFreshly(
   context: Context,

@@ -1,6 +1,6 @@
 /**
- * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate would
- * decide on each certificate request, also on those that are already decided, and writes no decision.
+ * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate
+ * would decide on each certificate request, also on those that are already decided, and writes no decision.
  */
 import {Gauge, type Registry} from 'prom-client';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';

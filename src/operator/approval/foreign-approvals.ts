@@ -1,6 +1,6 @@
 /**
- * Notices that cert-manager's built-in approver is enabled. It approves every request, usually before we can judge it, so
- * that a tenant gets a certificate for any host. Nothing else would report this.
+ * Notices that cert-manager's built-in approver is enabled. It approves every request, usually before we can judge it,
+ * so that a tenant gets a certificate for any host. Nothing else would report this.
  */
 import type {Logger} from 'pino';
 import {Counter, type Registry} from 'prom-client';

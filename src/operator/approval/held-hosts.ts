@@ -67,7 +67,10 @@ function change(
   return client.patch(HELD_HOSTS, {namespace, name}, {metadata: {resourceVersion}, spec: {hosts}}, {signal});
 }
 
-/** By host, the UID of what makes it the namespace's: a claim, or the Project whose default host has its own certificate. */
+/**
+ * By host, the UID of what makes it the namespace's: a claim, or the Project whose default host has its own
+ * certificate.
+ */
 function heldHosts(operator: Operator, namespace: string): Record<string, string> {
   const {stores, config, places} = operator;
   const claims = stores.claims.byIndex(INDEX.namespace, namespace).filter(claim => isHeld(operator, namespace, claim));

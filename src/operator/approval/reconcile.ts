@@ -1,8 +1,9 @@
 /**
- * Approves the certificate requests that `decide` allows and denies all others, so that no tenant gets a certificate for a
- * host that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that it would
- * no longer give. Requests that order from a CA account of the platform wait for ../issuance/place-orders.ts to approve them.
- * Replaces cert-manager's own approver: https://cert-manager.io/docs/usage/certificaterequest/#approval
+ * Approves the certificate requests that `decide` allows and denies all others, so that no tenant gets a certificate
+ * for a host that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that
+ * it would no longer give. Requests that order from a CA account of the platform wait for ../issuance/place-orders.ts
+ * to approve them. Replaces cert-manager's own approver:
+ * https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {KnownSince} from '../../base/known-since.ts';
@@ -42,8 +43,8 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const isApproved = isWithdrawable(config, request);
     if (!isApproved && (isDecided(request) || !isOurs(config, request))) return done();
     const decision = decide(operator, request);
-    // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything else
-    // may be a cache that lags behind.
+    // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything
+    // else may be a cache that lags behind.
     const {reason} = decision;
     const isContent = reason === 'NotOneHost' || reason === 'SubjectNotAllowed';
     const isCertain = isContent || (isApproved && reason === 'HostNotHeld');

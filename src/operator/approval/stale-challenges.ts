@@ -1,7 +1,7 @@
 /**
- * Challenges that nothing justifies any longer: their namespace has lost the host, or their request has failed. The policy
- * refuses new ones of the first kind. This controller withdraws open ones, also after a restart, and also if an operator
- * died while withdrawing.
+ * Challenges that nothing justifies any longer: their namespace has lost the host, or their request has failed. The
+ * policy refuses new ones of the first kind. This controller withdraws open ones, also after a restart, and also if an
+ * operator died while withdrawing.
  */
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

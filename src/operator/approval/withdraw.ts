@@ -1,8 +1,8 @@
 /**
- * Withdraws what was approved for a host that the namespace no longer holds: the request, its Orders and Challenges, and
- * the routes of their solvers. Nameplate deletes each one itself, because a finalizer on one would block the garbage
- * collector. Until then, cert-manager solves the former holder's challenge and does not start the new holder's for the
- * same name.
+ * Withdraws what was approved for a host that the namespace no longer holds: the request, its Orders and Challenges,
+ * and the routes of their solvers. Nameplate deletes each one itself, because a finalizer on one would block the
+ * garbage collector. Until then, cert-manager solves the former holder's challenge and does not start the new holder's
+ * for the same name.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {type DeepReadonly, type KubeObject, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
@@ -25,8 +25,8 @@ export async function withdrawRequest(context: Context, request: DeepReadonly<Ce
 }
 
 /**
- * The attempt fails as if the CA had refused it: cert-manager pauses, and the failure counts. `reconcileChallenge` deletes
- * its Order and Challenge when it sees that the request has failed.
+ * The attempt fails as if the CA had refused it: cert-manager pauses, and the failure counts. `reconcileChallenge`
+ * deletes its Order and Challenge when it sees that the request has failed.
  */
 export async function failRequest(
   context: Context,
@@ -49,8 +49,8 @@ export async function withdrawOrder(api: ApiAccess, order: DeepReadonly<KubeObje
 }
 
 /**
- * Also deletes the solver's route. Its Service and pod are left to cert-manager, because without a route nothing reaches
- * them. Only cert-manager creates routes with this label, so one page holds them all.
+ * Also deletes the solver's route. Its Service and pod are left to cert-manager, because without a route nothing
+ * reaches them. Only cert-manager creates routes with this label, so one page holds them all.
  */
 export async function withdrawChallenge(context: Context, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {namespace = '', uid} = challenge.metadata;

@@ -8,7 +8,9 @@ import type {
   RoutingConfig,
 } from '../model/config.ts';
 
-/** A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file. */
+/**
+ * A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file.
+ */
 interface ConfigProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;

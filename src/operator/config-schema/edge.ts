@@ -23,7 +23,7 @@ export const routing = section('How traffic is routed to projects.', {
   formerTtlSeconds: seconds(
     86_400,
     1,
-    'With movingFrom: the longest TTL of a record that led to the former edge. A host is removed from that edge only after DNS has returned only addresses of the new one for this long.',
+    'With movingFrom: the longest TTL of a record that pointed to the former edge. A host is removed from that edge only after DNS has returned only addresses of the new one for this long.',
   ),
   ingressClassName: {
     ...kubernetesName,
@@ -68,7 +68,7 @@ export const routing = section('How traffic is routed to projects.', {
 });
 
 export const probes = section(
-  'Probes of each host at the edge. A host becomes Live only once a probe has seen its certificate and its route.',
+  'Probes of each host at the edge. A host becomes Live only once a probe has confirmed its certificate and its route.',
   {
     enabled: {type: 'boolean', default: true, description: 'Probe the edge, if its address is known.'},
     addresses: {

@@ -1,6 +1,6 @@
 /**
- * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say what
- * stands without the write. Others than refusals, outages, and pauses are thrown.
+ * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say
+ * what stands without the write. Others than refusals, outages, and pauses are thrown.
  */
 import {assessCertificate, certifiedBy} from '../issuance/certificate.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';

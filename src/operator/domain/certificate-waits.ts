@@ -49,8 +49,8 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
 }
 
 /**
- * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request ends the
- * pause, but cannot exceed the budget.
+ * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request
+ * ends the pause, but cannot exceed the budget.
  */
 export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
   const {claim, nowMs, host} = view;
@@ -62,8 +62,8 @@ export function holdBack({config}: Operator, view: DomainView): CertificateResul
   const next = timestamp(untilMs);
   const condition =
     blockedUntilMs === undefined
-      ? CertificateReady.failed(host, 'the last attempts for this host failed, before it was added again.', next)
-      : CertificateReady.rateLimited('Too many certificate attempts failed for this host.', next);
+      ? CertificateReady.failed(host, 'the last attempts failed, before the host was removed and added again.', next)
+      : CertificateReady.rateLimited('Too many certificate attempts have failed for this host.', next);
   return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
 }
 

@@ -354,7 +354,7 @@ export const CertificateReady = {
     certificateReady(
       'False',
       'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate would remove the route of this host, but holds the removal' : 'so the host is not routed'}. The owner of this ${kind} must make it issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
+      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate wants to remove the route of this host, but is holding the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
     ),
   issuerNotFound: (kind: string, name: string) =>
     certificateReady(

@@ -5,7 +5,9 @@ import {Probed, type StepResult} from './conditions.ts';
 import type {RouteResult} from './route.ts';
 import {before, type DomainView} from './view.ts';
 
-/** Watches hosts whose route is in place. A live host is reported only after probes have failed for the configured time. */
+/**
+ * Watches hosts whose route is in place. A live host is reported only after probes have failed for the configured time.
+ */
 export function probe(operator: Operator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;
   const {key, domain, account, certificate, nowMs} = view;

@@ -71,9 +71,9 @@ export class Reporter {
   }
 
   /**
-   * An Event for each change that a person would want to see in `kubectl describe`. A host that becomes live without ever
-   * needing anybody is none: its conditions say so, and with many new hosts, an Event for each would cost as much as a
-   * route.
+   * An Event for each change that a person would want to see in `kubectl describe`. A host that becomes live without
+   * ever needing anybody is none: its conditions say so, and with many new hosts, an Event for each would cost as much
+   * as a route.
    */
   #announce({events}: Operator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
     const ready = findCondition(status.conditions, 'Ready');

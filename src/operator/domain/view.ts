@@ -77,8 +77,9 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
 }
 
 /**
- * Such a check may predate the claim; trusting it would hand the host back to the former holder. A time in the claim may
- * be of another clock, or from before a step of ours: a check that began after this process knew of the claim is newer.
+ * Such a check may predate the claim; trusting it would hand the host back to the former holder. A time in the claim
+ * may be of another clock, or from before a step of ours: a check that began after this process knew of the claim is
+ * newer.
  */
 export function isOlderThanClaim(
   knownSince: Operator['knownSince'],

@@ -1,8 +1,9 @@
 /**
  * Any implementation of Gateway API with ListenerSets. https://gateway-api.sigs.k8s.io
  *
- * A host has a ListenerSet with an https listener, and two HTTPRoutes: `np-…` on it, and `np-…-http` on the http listener
- * of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared listener.
+ * A host has a ListenerSet with an https listener, and two HTTPRoutes: `np-…` on it, and `np-…-http` on the http
+ * listener of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared
+ * listener.
  */
 import {type DeepReadonly, type KubeObject, keyOf, resourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
@@ -159,7 +160,10 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     return `The cluster's Gateway is not known to support redirects with ${status}. Use ${status === 308 ? 301 : 302}, or ask the platform team to add ${feature} to config.routing.gateway.supportedFeatures if the Gateway does support it.`;
   }
 
-  /** The first one must accept the route. A default host whose certificate is new stays on the shared listener meanwhile. */
+  /**
+   * The first one must accept the route. A default host whose certificate is new stays on the shared listener
+   * meanwhile.
+   */
   function httpsParents({name: own, tlsSecret, project}: HostRoute): ParentRef[] {
     const shared = {...platformGateway, sectionName: httpsListener};
     if (tlsSecret === undefined) return [shared];
@@ -296,7 +300,8 @@ function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefi
   const {kind, metadata} = object;
   if (kind === LISTENER_SET.kind) {
     const {status} = object as DeepReadonly<ListenerSet>;
-    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be said.
+    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be
+    // said.
     const whole = judged(object, status?.conditions, ['Accepted']);
     if (whole.kind === 'rejected') return whole;
     const listener = status?.listeners?.find(({name}) => name === LISTENER);

@@ -1,4 +1,4 @@
-/** Takes a host off the former edge, if the platform says so and no visitor comes there anymore. */
+/** Takes a host off the former edge, if the platform requests it and no visitors reach the host there anymore. */
 import {timestamp} from '../../api/conditions.ts';
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
@@ -9,9 +9,11 @@ import {routeObjects} from './publish.ts';
 export interface Leaving {
   /** Whether the former edge no longer serves the host. */
   readonly leaves: boolean;
-  /** Why it still does although the platform wants it to end; a sentence that begins with a space. Empty if it does not. */
+  /**
+   * Why it still does although the platform requests otherwise: a sentence that begins with a space, or an empty text.
+   */
   readonly note: string;
-  /** When to ask again. */
+  /** When to check again. */
   readonly wakeAtMs?: number;
 }
 
@@ -23,14 +25,20 @@ export function isToLeave(namespace: DeepReadonly<KubeObject> | undefined): bool
   return namespace?.metadata.labels?.[LABEL.formerEdge] === 'remove';
 }
 
-/** Whether the objects for the former edge are to be built. Those that are not there are not built on a guess. */
+/**
+ * Whether the host leaves the former edge. A host that is not there is not added unless DNS still returns other
+ * addresses.
+ */
 export function leaving(
   {edge, formerEdge, stores, config}: Operator,
   {namespace, host, routeKey}: {readonly namespace: string; readonly host: string; readonly routeKey: string},
 ): Leaving {
   if (!edge.isOnFormer || !isToLeave(stores.namespaces.get(namespace))) return STAYS;
   if (config.routing.edgeAddresses.length === 0) {
-    return {leaves: false, note: ' The former edge serves it too. Platform team: set config.routing.edgeAddresses.'};
+    return {
+      leaves: false,
+      note: ' The former edge still serves the host too. Platform team: to end this, set config.routing.edgeAddresses.',
+    };
   }
   const objects = routeObjects(stores, routeKey);
   const {isOnFormer} = edge;
@@ -43,16 +51,20 @@ export function leaving(
     return !isThere || isServed ? LEAVES : {...STAYS, wakeAtMs: found.againMs};
   }
   if (!isThere && found.kind !== 'elsewhere') return LEAVES;
-  return {leaves: false, note: ` The former edge serves it too: ${explain(host, found)}`, wakeAtMs: found.againMs};
+  return {
+    leaves: false,
+    note: ` The former edge still serves the host too: ${explain(host, found)}`,
+    wakeAtMs: found.againMs,
+  };
 }
 
 function explain(host: string, found: Exclude<FormerAddresses, {readonly kind: 'gone'}>): string {
   switch (found.kind) {
     case 'unknown':
-      return `Nameplate does not know the addresses that DNS returns for ${host}. It will check again.`;
+      return `Nameplate has not been able to look up ${host} yet. It will check again.`;
     case 'elsewhere':
-      return `DNS returns ${found.addresses.join(', ') || 'no address'} for ${host}. Nameplate will remove it there once DNS returns only addresses of the new edge.`;
+      return `DNS returns ${found.addresses.join(', ') || 'no address'} for ${host}. Nameplate will remove the host from the former edge once DNS returns only addresses of the new one.`;
     case 'cached':
-      return `resolvers may remember a former address of ${host} until ${timestamp(found.untilMs)}. Nameplate will then remove it there.`;
+      return `resolvers may cache the former address of ${host} until ${timestamp(found.untilMs)}. Nameplate will then remove the host from the former edge.`;
   }
 }

@@ -2,7 +2,7 @@
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 
-/** What a route needs of an edge is required of both. Only what `next` says decides whether a host is live. */
+/** A route requires the same of both. Only what `next` says decides whether a host is live. */
 export function moving(next: EdgeProvider, former: EdgeProvider): EdgeProvider {
   const ofNext = new Set(next.resources.map(({kind}) => kind));
   const ownerOf = ({kind}: DeepReadonly<KubeObject>) => (ofNext.has(kind) ? next : former);

@@ -1,4 +1,7 @@
-/** One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API server. */
+/**
+ * One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API
+ * server.
+ */
 
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';

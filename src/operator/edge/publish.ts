@@ -15,8 +15,8 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the route
- * may change to its new Service; until then, it stays as it is.
+ * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the
+ * route may change to its new Service; until then, it stays as it is.
  */
 export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
@@ -115,9 +115,9 @@ async function obstacle(
 }
 
 /**
- * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving a
- * deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first. `isJustified`: as
- * for `deleteJudged`; the caller has confirmed it.
+ * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving
+ * a deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first. `isJustified`:
+ * as for `deleteJudged`; the caller has confirmed it.
  */
 export async function deleteRoutes(
   context: Context,

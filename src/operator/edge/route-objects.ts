@@ -28,9 +28,9 @@ export function routeMetadata(route: HostRoute, name: string, annotations: Recor
 
 /**
  * The Service of all routes of a project: the operator's own, with the selector and port of the tenant's Service. The
- * tenant's could become an ExternalName, lose its selector, or collide with another one in the keys that an ingress joins
- * from namespace, name, and port. It is headless because the ingress reads endpoints, so it uses no cluster address. It has
- * no owner: a host that moves to another Project uses it until its own route has changed.
+ * tenant's could become an ExternalName, lose its selector, or collide with another one in the keys that an ingress
+ * joins from namespace, name, and port. It is headless because the ingress reads endpoints, so it uses no cluster
+ * address. It has no owner: a host that moves to another Project uses it until its own route has changed.
  */
 export function backendService({namespace, backend}: HostRoute): RouteObject {
   const {name, project, selector, port} = backend;

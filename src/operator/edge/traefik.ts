@@ -82,8 +82,8 @@ function backends(object: DeepReadonly<KubeObject>): string[] {
 }
 
 /**
- * A rule without paths matches nothing. The rules cannot be removed: an Ingress must have a rule or a default backend, and
- * that backend would serve every unknown host. Nor can the class: Traefik may serve an Ingress without one.
+ * A rule without paths matches nothing. The rules cannot be removed: an Ingress must have a rule or a default backend,
+ * and that backend would serve every unknown host. Nor can the class: Traefik may serve an Ingress without one.
  */
 function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined {
   if (object.kind !== INGRESS.kind) return undefined;
@@ -110,8 +110,8 @@ function middlewareName(route: HostRoute): string {
 
 /**
  * One Middleware for both entry points. Traefik reads Middlewares and Ingresses with two providers that do not wait for
- * each other, and a router without its Middleware responds with 404. So a host that starts or stops redirecting keeps its
- * Ingresses and its Middleware, and only the rule in it changes.
+ * each other, and a router without its Middleware responds with 404. So a host that starts or stops redirecting keeps
+ * its Ingresses and its Middleware, and only the rule in it changes.
  */
 function middleware(route: HostRoute): RouteObject {
   const {host, redirect} = route;

@@ -57,14 +57,16 @@ export function dnsNamesIn(secret: DeepReadonly<KubeObject> | undefined): string
   return names.flatMap(text => text.toLowerCase().split(',')).filter(Boolean);
 }
 
-/** The annotations in which cert-manager records the certificate's other names, besides the DNS names in `alt-names`. */
+/**
+ * The annotations in which cert-manager records the certificate's other names, besides the DNS names in `alt-names`.
+ */
 const OTHER_NAMES = ['ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`);
 const MAX_NAMES_LENGTH = 200;
 
 /**
  * A request states the names for a certificate, but the issuer decides them, and a tenant can run the Issuer of its
- * namespace. An ingress uses a certificate for every name in it, whichever route it came with, so one that names another
- * tenant's host must never be routed.
+ * namespace. An ingress uses a certificate for every name in it, whichever route it came with, so one that names
+ * another tenant's host must never be routed.
  */
 export function certifiedBy(secret: DeepReadonly<KubeObject> | undefined, host: string): Certified {
   const {annotations = {}} = secret?.metadata ?? {};
@@ -86,8 +88,9 @@ export type CertificateState =
   | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
 
 /**
- * The Certificate's state, according to cert-manager. A Ready one whose Secret is gone is being issued again. `certified`:
- * what its Secret holds. `orderedAtMs`: when the last order was approved; the time that it waited before is not the CA's.
+ * The Certificate's state, according to cert-manager. A Ready one whose Secret is gone is being issued again.
+ * `certified`: what its Secret holds. `orderedAtMs`: when the last order was approved; the time that it waited before
+ * is not the CA's.
  */
 export function assessCertificate(
   certificate: DeepReadonly<Certificate>,
@@ -156,8 +159,8 @@ export function budgetBlockedUntilMs(
 }
 
 /**
- * The status that `cmctl renew` writes: cert-manager starts a new attempt, regardless of its own backoff. It attributes a
- * failure in the same second to the new attempt, so the attempt begins at the next second at the earliest.
+ * The status that `cmctl renew` writes: cert-manager starts a new attempt, regardless of its own backoff. It attributes
+ * a failure in the same second to the new attempt, so the attempt begins at the next second at the earliest.
  */
 export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
   const {lastFailureTime} = certificate.status ?? {};

@@ -1,7 +1,7 @@
 /**
- * The orders placed so far. They are recorded in the cluster, so they survive a restart, a change of leader, and a tenant
- * that removes and re-adds its hosts and Projects. They are on the claims, and on HeldHosts for default hosts; only the
- * operator writes either.
+ * The orders placed so far. They are recorded in the cluster, so they survive a restart, a change of leader, and a
+ * tenant that removes and re-adds its hosts and Projects. They are on the claims, and on HeldHosts for default hosts;
+ * only the operator writes either.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';

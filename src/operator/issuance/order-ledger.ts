@@ -26,8 +26,8 @@ export interface WaitingOrder extends Draw {
 }
 
 /**
- * No tenant may have more than this many times what it leaves to others: a single one gets four fifths, and two get four
- * ninths each, so there is something left for the first host of the next one.
+ * No tenant may have more than this many times what it leaves to others: a single one gets four fifths, and two get
+ * four ninths each, so there is something left for the first host of the next one.
  */
 const SHARE = 4;
 
@@ -80,8 +80,8 @@ export class Ledger {
   }
 
   /**
-   * The first of these orders that may be placed, or what all of them wait for. All of them belong to one account: if one
-   * new host of a domain finds no room, no other does.
+   * The first of these orders that may be placed, or what all of them wait for. All of them belong to one account: if
+   * one new host of a domain finds no room, no other does.
    */
   nextReady(orders: readonly WaitingOrder[]): {readonly order?: WaitingOrder; readonly waitsFor: ReadonlySet<string>} {
     const waitsFor = new Set<string>();

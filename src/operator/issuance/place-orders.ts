@@ -1,6 +1,6 @@
 /**
- * Approves certificate requests within the CA's limits, because cert-manager places an order when a request is approved.
- * Every order from the platform's account at the CA passes here, whatever the request is for.
+ * Approves certificate requests within the CA's limits, because cert-manager places an order when a request is
+ * approved. Every order from the platform's account at the CA passes here, whatever the request is for.
  */
 
 import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
@@ -28,8 +28,8 @@ import type {WaitingOrder} from './order-ledger.ts';
 /** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
 const PASS_MS = 15_000;
 /**
- * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times the
- * time that planning took: with a few hundred orders, milliseconds.
+ * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times
+ * the time that planning took: with a few hundred orders, milliseconds.
  */
 const REST = 10;
 
@@ -131,7 +131,8 @@ class Refused {
 }
 
 /**
- * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot triggers this again.
+ * The orders for which a slot is free, renewals first, then the longest-waiting; the next freed slot triggers this
+ * again.
  */
 function withSlots(operator: Operator, due: readonly Waiting[]): Waiting[] {
   if (due.length === 0) return [];

@@ -68,8 +68,8 @@ export function isApprovedWithoutClaim({status}: Request): boolean {
 }
 
 /**
- * What the subject has besides a common name, such as `O`; undefined if nothing. An issuer may copy the subject into the
- * certificate, and a server that trusts the issuer may read an organization as a group.
+ * What the subject has besides a common name, such as `O`; undefined if nothing. An issuer may copy the subject into
+ * the certificate, and a server that trusts the issuer may read an organization as a group.
  */
 export function requestedAttribute(request: Request): string | undefined {
   return namesIn(request)?.attribute;

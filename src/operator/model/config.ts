@@ -112,7 +112,7 @@ export interface RoutingConfig {
   readonly movingFrom: 'none' | 'traefik';
   /** IP addresses of the edge that it moves to, as DNS returns them. */
   readonly edgeAddresses: readonly string[];
-  /** How long resolvers may remember a record that led to the edge in `movingFrom`. */
+  /** How long resolvers may cache a record that pointed to the edge in `movingFrom`. */
   readonly formerTtlSeconds: number;
   readonly ingressClassName: string;
   readonly traefik: {

@@ -90,7 +90,10 @@ test('a truncated request is refused, never read in part', async () => {
   }
 });
 
-/** Go's decoder, which cert-manager uses, skips a block that does not begin a line, or is not strict base64, and takes the next. */
+/**
+ * Go's decoder, which cert-manager uses, skips a block that does not begin a line, or is not strict base64, and takes
+ * the next.
+ */
 test.each([
   {disguise: 'a block in the middle of a line', hide: (pem: string) => `x${pem}`},
   {disguise: 'a block with what base64 does not know', hide: (pem: string) => pem.replace('\n', '\n!')},

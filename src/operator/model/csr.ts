@@ -24,7 +24,9 @@ const MAX_OID = 64;
 const MAX_BYTES = 16_384;
 /** Base64 of base64 takes 16 characters for 9 bytes; the rest is for line breaks. */
 export const MAX_CHARACTERS = 2 * MAX_BYTES;
-/** One block and nothing else. Given several, or one that is not strict, Go's decoder may read another one than we do. */
+/**
+ * One block and nothing else. Given several, or one that is not strict, Go's decoder may read another one than we do.
+ */
 const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----\n?$/;
 
 export interface RequestedNames {

@@ -72,7 +72,9 @@ export class DerivedNames {
     return `nameplate-proof=${this.#derive('proof', [account, host], 32)}`;
   }
 
-  /** `{project}-{namespace}-{hash}`, cut to 63 characters; the keyed hash makes it unique despite the cut and dashes. */
+  /**
+   * `{project}-{namespace}-{hash}`, cut to 63 characters; the keyed hash makes it unique despite the cut and dashes.
+   */
   defaultHost(project: string, namespace: string): string {
     const hash = this.#derive('default-host', [namespace, project], 10);
     const readable = `${project}-${namespace}`.slice(0, 63 - hash.length - 1).replace(/-+$/, '');

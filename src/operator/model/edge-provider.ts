@@ -1,6 +1,6 @@
 /**
- * An edge provider knows one kind of ingress controller: which objects publish a route, and what it cannot serve exactly.
- * It is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
+ * An edge provider knows one kind of ingress controller: which objects publish a route, and what it cannot serve
+ * exactly. It is pure; the reconciles apply what it builds, in its order, and delete what it no longer builds.
  */
 import type {DeepReadonly, Intent, KubeObject, OwnerReference, ResourceType} from '../../runtime/kube/object.ts';
 import type {ServicePort} from './kinds.ts';
@@ -75,7 +75,9 @@ export interface EdgeProvider {
   readonly platformKinds: readonly PlatformKind[];
   /** Whether it reads this object of such a kind. */
   reads(object: DeepReadonly<KubeObject>): boolean;
-  /** The kind that conflicts if two namespaces have one for the same host, and breaks the host if its Secret is missing. */
+  /**
+   * The kind that conflicts if two namespaces have one for the same host, and breaks the host if its Secret is missing.
+   */
   readonly exclusive?: ResourceType;
   /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
   readonly solverRoutes: readonly ResourceType<KubeObject>[];

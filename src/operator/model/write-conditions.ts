@@ -27,8 +27,8 @@ export interface AfterFailure<C> {
 }
 
 /**
- * A refusal or a pause concerns the object: its condition says so. An outage does not: the last condition stays, unless the outage
- * has lasted and nothing works yet. Throws the failure if there is nothing to say.
+ * A refusal or a pause concerns the object: its condition says so. An outage does not: the last condition stays, unless
+ * the outage has lasted and nothing works yet. Throws the failure if there is nothing to say.
  */
 export function conditionAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): C {
   const {works, keepsFailing, last, refused, retrying, paused} = after;
@@ -73,4 +73,4 @@ function trimmed(message: string): string {
 }
 
 export const REMOVALS_HELD =
-  'Nameplate holds this removal because it has already made too many. Ask the platform team to fix the cause or to allow the removals.';
+  'Nameplate is holding this removal, because it has already made too many that nobody requested. Ask the platform team to fix the cause or to allow the removals.';

@@ -71,7 +71,7 @@ export const ProjectReady = {
     ready(
       'False',
       'CertificateNotReady',
-      `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must make the issuer issue only the requested name and then run, in this namespace: cmctl renew ${certificate}`,
+      `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`,
     ),
   removalHeld: (host: string) =>
     ready(
@@ -127,7 +127,7 @@ export const DomainsReady = {
     domainsReady(
       'False',
       'HostInOtherProject',
-      `Project ${project}, which is older, also lists ${host} and gets it. Remove the host from one of the two Projects.`,
+      `Project ${project}, which is older, also lists ${host} and takes precedence. Remove the host from one of the two Projects.`,
     ),
   inOtherDomain: (host: string) =>
     domainsReady(
@@ -137,7 +137,10 @@ export const DomainsReady = {
     ),
 } as const;
 
-/** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is done. */
+/**
+ * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is
+ * done.
+ */
 export function progressOfProject({status, reason, message}: DecidedCondition): DecidedCondition<Type>[] {
   if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
   // Only a person can make room in the plan.

@@ -53,8 +53,8 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
 }
 
 /**
- * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark, so
- * a deletion that a former leader sent before fails.
+ * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark,
+ * so a deletion that a former leader sent before fails.
  */
 async function remove({client, signal, clock}: Context, domain: DeepReadonly<Domain>): Promise<void> {
   const {uid, resourceVersion, annotations} = domain.metadata;

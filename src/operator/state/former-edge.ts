@@ -1,4 +1,4 @@
-/** Whether visitors may still reach a host through the edge that the platform is leaving, as DNS says. */
+/** Whether visitors may still reach a host through the edge that the platform is leaving, according to DNS. */
 import type {Clock} from '../../base/clock.ts';
 import {Deadline} from '../../base/deadline.ts';
 import {Semaphore} from '../../base/semaphore.ts';
@@ -7,11 +7,11 @@ import {canonicalAddress, type HostLookup} from '../../dns/dns.ts';
 
 /**
  * - unknown: the addresses of the host have not been looked up yet, or its name servers do not answer.
- * - elsewhere: DNS returns something else than addresses of the next edge: these, or none.
+ * - elsewhere: DNS returns `addresses`, not all of which belong to the next edge, or none.
  * - cached: DNS returns only addresses of the next edge, but resolvers may remember until `untilMs` what it returned before.
- * - gone: no visitor comes to the former edge.
+ * - gone: visitors no longer reach the host at the former edge.
  *
- * `againMs`: when to ask again.
+ * `againMs`: when to look it up again.
  */
 export type FormerAddresses = {readonly againMs: number} & (
   | {readonly kind: 'unknown'}
@@ -21,13 +21,13 @@ export type FormerAddresses = {readonly againMs: number} & (
 );
 
 export interface FormerEdgeParts {
-  /** Of the next edge, as DNS returns them. What is not among them counts as the former edge. */
+  /** The addresses of the next edge, as DNS returns them. All others count as the former edge. */
   readonly addresses: readonly string[];
   readonly lookUp: (host: string, signal: AbortSignal) => Promise<HostLookup>;
   readonly clock: Clock;
-  /** Between two lookups of a host. */
+  /** The pause between two lookups of a host. */
   readonly pauseMs: number;
-  /** How long resolvers may remember a record that led to the former edge. */
+  /** How long resolvers may cache a record that pointed to the former edge. */
   readonly rememberedMs: number;
 }
 
@@ -41,13 +41,13 @@ interface Seen {
 }
 
 const HOSTS = 100_000;
-/** Of a host that nobody asks about. The wait for resolvers then begins again. */
+/** When to forget a host that no reconcile asks about. Its wait for resolvers then begins again. */
 const FORGET_MS = 3 * 86_400_000;
-/** Tenants choose the name servers of their hosts, so a lookup may take all of its time. */
+/** Tenants choose the name servers of their hosts, so a lookup may take until its deadline. */
 const LOOKUP_MS = 10_000;
 const LOOKUPS_AT_ONCE = 16;
 const LOOKUPS_OF_NAMESPACE = 4;
-/** A lookup that has not ended is asked for again this many times per pause. */
+/** A lookup that has not ended is requested again this many times per pause. */
 const IMPATIENCE = 10;
 
 /** Looks up hosts in the background, when somebody asks. */

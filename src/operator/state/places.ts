@@ -1,7 +1,7 @@
 /**
- * Which Projects have a place in the plan of their account: the oldest, and those that are published already. Only these
- * Projects are published and have Domains. Every question about them costs at most what the plan allows, because a
- * tenant may create any number of Projects.
+ * Which Projects have a place in the plan of their account: the oldest, and those that are published already. Only
+ * these Projects are published and have Domains. Every question about them costs at most what the plan allows, because
+ * a tenant may create any number of Projects.
  */
 import {LABEL} from '../../api/names.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
@@ -67,7 +67,9 @@ export function createPlaces({stores, config}: Pick<Operator, 'stores' | 'config
   };
 }
 
-/** The keys of the Projects with a route, which only the operator creates: its objects are found by their names, too. */
+/**
+ * The keys of the Projects with a route, which only the operator creates: its objects are found by their names, too.
+ */
 function publishedIn({projects, routes}: Stores, namespaces: readonly string[]): Set<string> {
   const keys = namespaces.flatMap(namespace =>
     routes.flatMap(({store}) =>

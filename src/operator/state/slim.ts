@@ -1,7 +1,7 @@
 /**
- * What caches keep of the objects that tenants write: at most a few KiB of each. An object may have 256 KiB of annotations
- * and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must be patched,
- * never replaced.
+ * What caches keep of the objects that tenants write: at most a few KiB of each. An object may have 256 KiB of
+ * annotations and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must
+ * be patched, never replaced.
  */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
@@ -83,8 +83,8 @@ function sizeOf(value: unknown): number {
 }
 
 /**
- * For objects with our label. Anyone may set it, but only trusted writers may use the names of a host's objects. Any other
- * object is not ours, and only its identity is kept.
+ * For objects with our label. Anyone may set it, but only trusted writers may use the names of a host's objects. Any
+ * other object is not ours, and only its identity is kept.
  */
 function slimOurs<T extends KubeObject>(object: T): T {
   return isOfHost(object) ? slimMetadata(object) : identityOf(object);

@@ -110,7 +110,9 @@ export const INDEX = {
   uid: 'uid',
   /** Key claims that have their own end, by account. */
   ending: 'ending',
-  /** Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`. */
+  /**
+   * Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`.
+   */
   awaitsIssuer: 'awaitsIssuer',
   /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
   paused: 'paused',
@@ -297,8 +299,8 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
 }
 
 /**
- * The namespace is being deleted, which is final: nothing can be created in it. A tenant's finalizer in it can delay the
- * deletion of everything else for any time, so what is published or valid there ends when the deletion begins.
+ * The namespace is being deleted, which is final: nothing can be created in it. A tenant's finalizer in it can delay
+ * the deletion of everything else for any time, so what is published or valid there ends when the deletion begins.
  */
 export function isTerminating({namespaces}: Stores, namespace: string): boolean {
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;

@@ -1,4 +1,7 @@
-/** Deletes the TLS Secret of a Domain or Project that is gone. It is kept for a while, so that a host that returns needs no new certificate. */
+/**
+ * Deletes the TLS Secret of a Domain or Project that is gone. It is kept for a while, so that a host that returns needs
+ * no new certificate.
+ */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';

@@ -30,14 +30,14 @@ export interface ApplyResult<T extends KubeObject> {
 }
 
 /**
- * Writes what we want of an object: creates it, or changes it by merge patch at the resourceVersion that was read. Sends
- * nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may have had
- * more), and if it has every field that we set (to revert foreign edits).
+ * Writes what we want of an object: creates it, or changes it by merge patch at the resourceVersion that was read.
+ * Sends nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may
+ * have had more), and if it has every field that we set (to revert foreign edits).
  *
  * Sends nothing either while `corrections` pauses the object, which then is not as wanted.
  *
- * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we do
- * not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
+ * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we
+ * do not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
  * annotation are ours, and null in the intent removes a field.
  */
 export async function applyIfChanged<T extends KubeObject>(

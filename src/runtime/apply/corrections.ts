@@ -1,4 +1,7 @@
-/** How often the same content was written to an object: two programs that undo each other's writes would never stop. */
+/**
+ * Counts how often the operator has rewritten the same content. Without a limit, two programs that undo each other's
+ * writes would never stop.
+ */
 import type {Clock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
@@ -7,19 +10,19 @@ interface Written {
   readonly hash: string;
   /** How often it was written again. */
   readonly corrections: number;
-  /** Of the last write; on the monotonic clock. */
+  /** When it was last written, on the monotonic clock. */
   readonly atMs: number;
 }
 
-/** So many corrections are written immediately. */
+/** This many corrections are written without a pause. */
 const FREE = 5;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** After this time without a correction, the fight is over. */
+/** After this time without a correction, the other program counts as having stopped. */
 const CALM_MS = 600_000;
 const OBJECTS = 100_000;
 
-/** An object as the methods below take it. */
+/** The id that the methods below expect. */
 export function identify({kind}: Pick<ResourceType, 'kind'>, object: DeepReadonly<KubeObject>): string {
   return `${kind}/${keyOf(object)}`;
 }

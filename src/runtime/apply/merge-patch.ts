@@ -2,8 +2,8 @@
 import {isDeepStrictEqual} from 'node:util';
 
 /**
- * The patch that turns `from` into `to`. To a depth of `merged`, keys that only `from` has stay: 1 keeps those of `from`
- * itself, 2 also those of the objects in it. A null in `to` removes a key.
+ * The patch that turns `from` into `to`. To a depth of `merged`, keys that only `from` has stay: 1 keeps those of
+ * `from` itself, 2 also those of the objects in it. A null in `to` removes a key.
  */
 export function mergePatch(from: unknown, to: unknown, merged = 0): unknown {
   if (!isObject(to)) return to;

@@ -88,7 +88,7 @@ export class Reflector<T extends KubeObject> {
       },
     });
     this.store = new Store<T>({
-      onHandlerError: (err, key) => this.#logger.error({err, key}, 'a subscriber of the cache threw'),
+      onHandlerError: (err, key) => this.#logger.error({err, key}, 'A subscriber of the cache threw an error.'),
       covers: object => surelySelects(options, object),
     });
   }
@@ -154,7 +154,7 @@ export class Reflector<T extends KubeObject> {
       if (await this.#wentBack(state.resourceVersion, signal)) {
         this.#logger.warn(
           {resourceVersion: state.resourceVersion},
-          'the server was restored to an earlier state; listing again',
+          'The server was restored to an earlier state; listing again.',
         );
         return {next: SYNC, progressed: false, pause: false};
       }
@@ -227,13 +227,13 @@ export class Reflector<T extends KubeObject> {
 
   #replace(objects: ReadonlyMap<string, T>, resourceVersion: string): void {
     this.#metrics.lists.inc({resource: this.#name, result: 'success'});
-    if (this.store.state === 'missing') this.#logger.info('the kind is installed now');
+    if (this.store.state === 'missing') this.#logger.info('The kind is installed now.');
     this.store.replace(objects, resourceVersion);
     this.#logger.debug({objects: objects.size, resourceVersion}, 'cache filled');
   }
 
   #missing(): void {
-    if (this.store.state !== 'missing') this.#logger.info('the kind is not installed');
+    if (this.store.state !== 'missing') this.#logger.info('The kind is not installed.');
     this.store.markMissing();
   }
 
@@ -250,7 +250,7 @@ export class Reflector<T extends KubeObject> {
     try {
       return transform(object);
     } catch (err) {
-      this.#logger.error({err, key: keyOf(object as KubeObject)}, 'the transform failed; keeping the whole object');
+      this.#logger.error({err, key: keyOf(object as KubeObject)}, 'The transform failed; keeping the whole object.');
       return object;
     }
   }
@@ -262,7 +262,7 @@ export class Reflector<T extends KubeObject> {
     const asked = step.error instanceof ApiError ? step.error.retryAfterMs : undefined;
     const ms = Math.round(retryDelayMs(policy, failures, asked, this.#random));
     const level = missing || step.error === undefined ? 'debug' : 'warn';
-    this.#logger[level]({err: step.error, failures, ms}, 'the cache lost its watch; trying again');
+    this.#logger[level]({err: step.error, failures, ms}, 'The cache lost its watch; retrying.');
     await clock.sleep(ms, signal).catch(() => undefined);
   }
 

@@ -165,7 +165,7 @@ export class ReconcileLoop implements Controller {
     stop.addEventListener('abort', () => this.#queue.close(), {once: true});
     const workers = this.#options.workers ?? WORKERS;
     this.#metrics.maxWorkers.set({controller: this.name}, workers);
-    this.#logger.info({workers}, 'controller started');
+    this.#logger.info({workers}, 'The controller started.');
     void this.#resync(stop);
     await Promise.all(Array.from({length: workers}, () => this.#work(abandon)));
     for (const end of unsubscribe) end();
@@ -186,7 +186,7 @@ export class ReconcileLoop implements Controller {
         try {
           source.repeat(key);
         } catch (err) {
-          logger.error({err, key}, 'a key mapper threw');
+          logger.error({err, key}, 'A key mapper threw an error.');
         }
       }
     }
@@ -248,7 +248,10 @@ export class ReconcileLoop implements Controller {
       case 'terminal':
         this.#count('error');
         this.#metrics.terminalErrors.inc({controller: this.name});
-        this.#logger.error({key, err: outcome.error}, 'reconcile failed; not retried until something changes');
+        this.#logger.error(
+          {key, err: outcome.error},
+          'The reconcile failed, and will not be retried until something changes.',
+        );
         break;
     }
   }
@@ -264,7 +267,7 @@ export class ReconcileLoop implements Controller {
     this.#metrics.retries.inc(queueLabels(this.name));
     // A race is normal, an outage fails every key, and leader election logs that we may no longer write.
     const level = kind === 'refusal' || kind === 'unknown' ? 'warn' : 'debug';
-    this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'reconcile failed; trying again');
+    this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'The reconcile failed; retrying.');
     this.#queue.addAfter(key, ms);
   }
 
@@ -275,7 +278,7 @@ export class ReconcileLoop implements Controller {
     if (failing.reported === undefined && this.#keepsFailing(failing)) {
       failing.reported = kind;
       const isFirst = this.#report(kind, 1) === 1;
-      if (isFirst) this.#logger.error({key, err: error, kind}, 'reconciles keep failing; trying further');
+      if (isFirst) this.#logger.error({key, err: error, kind}, 'Reconciles keep failing; retrying.');
     }
     return failing;
   }
@@ -288,7 +291,7 @@ export class ReconcileLoop implements Controller {
   #forgetFailures(key: string): void {
     const kind = this.#failing.get(key)?.reported;
     this.#failing.delete(key);
-    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'no reconcile keeps failing any longer');
+    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'No reconciles keep failing anymore.');
   }
 
   /** Returns how many keys are reported now. One line of the log stands for all of them, and the metric counts them. */

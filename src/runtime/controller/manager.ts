@@ -25,8 +25,8 @@ export interface ManagerOptions {
   /** How long running reconciles may take to end at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
   /**
-   * A leader that gets no response for this long, except about its lease, ends. A cache without a watch for this long is
-   * not ready. Default 120 000 ms.
+   * A leader that gets no response for this long, except about its lease, ends. A cache without a watch for this long
+   * is not ready. Default 120 000 ms.
    */
   readonly maxSilenceMs?: number;
   /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
@@ -238,11 +238,11 @@ class ProcessManager implements Manager {
       ...this.#start(runnable => runnable.leaderOnly !== false, ending, fail),
     ]);
     await aborted(ending);
-    logger.info({shutdownGraceMs}, lost.aborted ? 'stopping: the lease is lost' : 'stopping');
+    logger.info({shutdownGraceMs}, lost.aborted ? 'Stopping, because the lease is lost.' : 'Stopping.');
     const drained = !lost.aborted && (await this.#endsWithin(shutdownGraceMs, work));
     if (!drained) {
       abandon.abort(new Error('the shutdown grace is over'));
-      if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('a reconcile ignores its abort signal');
+      if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('A reconcile ignores its abort signal.');
     }
     await this.#endsWithin(EVENTS_GRACE_MS, this.events.flush(lost));
     this.#leading = false;
@@ -257,7 +257,7 @@ class ProcessManager implements Manager {
     }
     if (signal.aborted) return;
     const error = new Error(`the API server has not answered for ${maxSilenceMs / 1000} s`);
-    logger.error({err: error}, 'giving up the lease');
+    logger.error({err: error}, 'Giving up the lease.');
     fail(error);
   }
 
@@ -279,7 +279,7 @@ class ProcessManager implements Manager {
         await runnable.run(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#options.logger.error({err: error, runnable: runnable.name}, 'a component of the program failed');
+        this.#options.logger.error({err: error, runnable: runnable.name}, 'A component of the program failed.');
         fail(error);
       }
     });

@@ -87,7 +87,9 @@ export interface KubeClient {
 
   /** From now on, every write must pass the gate, also through derived clients. */
   setWriteGate(gate: WriteGate): void;
-  /** The same client without the gate and on connections of its own, for the lease: calls that hang delay no renewal. */
+  /**
+   * The same client without the gate and on connections of its own, for the lease: calls that hang delay no renewal.
+   */
   forLease(): KubeClient;
   /** The same client, which reports each successful write. */
   recording(onWrite: (write: WriteRecord) => void): KubeClient;

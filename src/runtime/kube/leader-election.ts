@@ -93,7 +93,7 @@ export class LeaderElector {
    */
   async run(signal: AbortSignal, lead: (lost: AbortSignal) => Promise<{readonly release: boolean}>): Promise<boolean> {
     if (!(await this.#acquire(signal))) return true;
-    this.#logger.info('leading');
+    this.#logger.info('This process leads now.');
     this.#setLeader(true);
     const lost = new AbortController();
     const ended = new AbortController();
@@ -102,7 +102,7 @@ export class LeaderElector {
     work.then(end, end);
     const kept = await this.#renew(ended.signal);
     if (!kept) {
-      this.#logger.error('the lease is lost');
+      this.#logger.error('Lost the lease.');
       lost.abort(new Error('the lease is lost'));
     }
     this.#setLeader(false);
@@ -124,7 +124,7 @@ export class LeaderElector {
       try {
         if (await this.#tryAcquire(signal)) return true;
       } catch (err) {
-        if (!signal.aborted) this.#logger.warn({err}, 'could not request the lease');
+        if (!signal.aborted) this.#logger.warn({err}, 'Could not request the lease.');
       }
       await this.#sleep(signal);
     }
@@ -191,7 +191,7 @@ export class LeaderElector {
       this.#mayWriteUntil = startedAt + this.#renewDeadlineMs;
     } catch (err) {
       if (ended.aborted) return true;
-      this.#logger.warn({err}, 'could not renew the lease');
+      this.#logger.warn({err}, 'Could not renew the lease.');
       let current: Lease | undefined;
       try {
         current = await client.get(LEASE, lease, this.#deadline(ended));
@@ -212,9 +212,9 @@ export class LeaderElector {
     const spec = {...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now())};
     try {
       await client.replace(LEASE, {...held, spec}, {timeoutMs: this.#retryPeriodMs});
-      this.#logger.info('lease released');
+      this.#logger.info('Released the lease.');
     } catch (err) {
-      this.#logger.warn({err}, 'could not release the lease; it will expire');
+      this.#logger.warn({err}, 'Could not release the lease; it will expire.');
     }
   }
 

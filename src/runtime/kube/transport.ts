@@ -131,7 +131,9 @@ function isTimeout(error: unknown): boolean {
   return error instanceof DeadlineError || error instanceof errors.HeadersTimeoutError;
 }
 
-/** Stops waiting for the work, which may continue (an exec plugin that hangs, a request that waits for a connection). */
+/**
+ * Stops waiting for the work, which may continue (an exec plugin that hangs, a request that waits for a connection).
+ */
 async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   const {promise: aborted, reject} = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);

@@ -151,6 +151,6 @@ test(`${ROUNDS} rounds of hostile framing from seed ${SEED}: bounded, nobody els
   expect(body.messages.slice(0, ROUNDS).map(({message}: {message: string}) => message)).toEqual(
     Array.from({length: Math.min(ROUNDS, 100)}, (_, round) => `round ${round}`),
   );
-  const failures = (await logLines(service.logFile)).filter(line => line.message === 'request failed');
+  const failures = (await logLines(service.logFile)).filter(line => line.message === 'The request failed.');
   expect(failures).toEqual([]);
 }, 600_000);

@@ -149,7 +149,7 @@ interface Ports {
 
 async function portsOf(logFile: string): Promise<Ports | undefined> {
   const lines = await logLines(logFile);
-  return lines.find(({message}) => message === 'ready') as Ports | undefined;
+  return lines.find(({message}) => message === 'Ready.') as Ports | undefined;
 }
 
 /** Lines of a log that are JSON. */

@@ -102,7 +102,7 @@ export function overloadSuite(world: () => OperatorWorld): void {
         .map(({message}) => message)
         .filter(message => /keeps? failing/.test(`${message}`));
     await until('the log says that it is over', async () => (await said()).length > 1, PATIENCE);
-    expect(await said()).toEqual(['reconciles keep failing; trying further', 'no reconcile keeps failing any longer']);
+    expect(await said()).toEqual(['Reconciles keep failing; retrying.', 'No reconciles keep failing anymore.']);
   });
 
   test('a webhook that denies with 503 is a refusal: the first route waits, and an existing one stays Ready', async () => {

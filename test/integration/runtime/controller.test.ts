@@ -175,7 +175,7 @@ describe('outcomes', () => {
     proxy.intercept = () => undefined;
     await until('none fails', async () => (await failing()) === '0');
     const told = lines.filter(({msg}) => /reconcile/.test(msg)).map(({level, msg}) => `${level} ${msg}`);
-    expect(told).toEqual(['50 reconciles keep failing; trying further', '30 no reconcile keeps failing any longer']);
+    expect(told).toEqual(['50 Reconciles keep failing; retrying.', '30 No reconciles keep failing anymore.']);
   });
 
   test('after: again without a change', async () => {

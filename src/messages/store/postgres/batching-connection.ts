@@ -94,14 +94,14 @@ export class BatchingConnection {
         });
         if (signal.aborted) return;
         this.#problem = undefined;
-        if (failures > 0) logger.info('PostgreSQL can be used again');
+        if (failures > 0) logger.info('PostgreSQL can be used again.');
         failures = 0;
         await this.#serve(session);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
         const {message} = error as Error;
-        if (failures === 1) logger.error({err: error}, 'PostgreSQL cannot be used');
+        if (failures === 1) logger.error({err: error}, 'PostgreSQL cannot be used.');
         this.#reject(message);
       }
       await clock.sleep(backoffMs(RECONNECT, failures, Math.random), signal).catch(() => undefined);

@@ -40,7 +40,7 @@ const DELETE_BODIES = {
       SELECT b.place FROM unnest($1::text[], $2::uuid[]) AS old(account, id) CROSS JOIN LATERAL (
         SELECT ctid AS place FROM bodies b WHERE b.account = old.account AND b.id = old.id LIMIT 1) b))`,
 };
-// A key that was used anew meanwhile is no longer old.
+// A key that has been used again in the meantime has not expired.
 const DELETE_KEYS = {
   name: 'delete-keys',
   text: `

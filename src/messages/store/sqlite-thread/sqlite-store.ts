@@ -104,7 +104,7 @@ export class SqliteStore implements MessageStore {
     this.#room = room;
     this.#options.observe({kind: 'batch', operations: results.length, commitMs});
     if (failure === undefined) return;
-    if (failure.refusal !== this.#failure?.refusal) this.#options.logger.error({...failure}, 'the store cannot write');
+    if (failure.refusal !== this.#failure?.refusal) this.#options.logger.error({...failure}, 'The store cannot write.');
     this.#failure = failure;
   }
 
@@ -125,7 +125,7 @@ export class SqliteStore implements MessageStore {
       observe({kind: 'sweep', ...swept});
       if (this.#failure && this.#room >= 0) {
         this.#failure = undefined;
-        logger.info('the store can write again');
+        logger.info('The store can write again.');
       }
       return more;
     } catch (error) {

@@ -71,7 +71,9 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
-/** Added to the version of a database whose messages were migrated. No release has such a version, so none serves it. */
+/**
+ * Added to the version of a database whose messages were migrated. No release has such a version, so none serves it.
+ */
 export const FENCE = 1_000_000;
 
 /** Migrates an empty or older database, each step in a transaction. Throws if it is not a message store. */

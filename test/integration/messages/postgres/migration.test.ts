@@ -214,5 +214,5 @@ test('a database that has served other messages is left alone, and so is SQLite'
   expect(refused).toMatchObject({code: 1, out: expect.stringContaining('the PostgreSQL database is in use')});
   const service = await startService({folder});
   await service.stop();
-  expect(await readFile(service.logFile, 'utf8')).toContain('ready');
+  expect(await readFile(service.logFile, 'utf8')).toContain('Ready.');
 });

@@ -21,7 +21,7 @@ const CONNECT_MS = 10_000;
 /** An idle or waiting connection counts as dead 10 s after this: Node probes ten times, once per second. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Reads the files anew for each connection, because the Secrets may be rotated. Never quotes the URI. */
+/** Reads the files again for each connection, because the Secrets may be rotated. Never quotes the URI. */
 export async function connectionConfig({uriFile, tls, caFile}: ConnectionOptions): Promise<ClientConfig> {
   const uri = parse((await read(uriFile)).trim(), uriFile);
   const ca = caFile === undefined ? undefined : await read(caFile);

@@ -42,7 +42,8 @@ const CONFIRMATIONS = 5;
 
 /**
  * A transaction that writes to the WAL and to nothing else, so that it waits for this and for all that is before it.
- * With a message that is not transactional, it would not wait. All transactions before `oldest` had ended when it began.
+ * With a message that is not transactional, it would not wait. All transactions before `oldest` had ended when it
+ * began.
  */
 const WRITE = {
   name: 'write',
@@ -113,9 +114,9 @@ export class Session implements Disposable {
   }
 
   /**
-   * Statements that only read, and `show` the rows that the answer is about, with the transaction `writer` of each. What
-   * they show is durable when this resolves: if it was not known to be, or the configuration was loaded meanwhile, this
-   * waits as a write does.
+   * Statements that only read, and `show` the rows that the answer is about, with the transaction `writer` of each.
+   * What they show is durable when this resolves: if it was not known to be, or the configuration was loaded meanwhile,
+   * this waits as a write does.
    */
   async read<T>(statements: (show: (rows: readonly Row[]) => void) => Promise<T>): Promise<T> {
     let areDurable = true;
@@ -138,7 +139,8 @@ export class Session implements Disposable {
 
   /**
    * One transaction: `read` must only read and lock, because it starts before the settings are known; `write` gets its
-   * result. Resolves once all of it is durable. Rejects with a StoreError, which is `unknown` only after COMMIT was sent.
+   * result. Resolves once all of it is durable. Rejects with a StoreError, which is `unknown` only after COMMIT was
+   * sent.
    *
    * The COMMIT itself does not wait, and so releases the locks immediately; a second transaction waits. Otherwise, the
    * pods' commits for an account would wait for the standby one after the other.
