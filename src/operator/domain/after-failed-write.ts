@@ -1,6 +1,6 @@
 /**
  * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say
- * what stands without the write. Others than refusals, outages, and pauses are thrown.
+ * what is true without the write. They rethrow everything except refusals, outages, and pauses.
  */
 import {assessCertificate, certifiedBy} from '../issuance/certificate.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
@@ -9,54 +9,48 @@ import type {ClaimResult} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {DomainView} from './view.ts';
 
-interface Attempt {
-  readonly view: DomainView;
-  /** As in `ReconcileContext`. */
-  readonly keepsFailing: boolean;
-}
-
-export function failedClaim(attempt: Attempt) {
+export function failedClaim(view: DomainView) {
   return (failure: unknown): ClaimResult => {
-    const {holder, claim, namespace} = attempt.view;
+    const {holder, claim, namespace} = view;
     const holds = holder === 'us';
     const lost = holder === 'another' && claim?.spec.namespace !== namespace;
-    return {condition: conditionOf(attempt, failure, Claimed, holds), holds, lost, failure};
+    return {condition: conditionOf(view, failure, Claimed, holds), holds, lost, failure};
   };
 }
 
-export function failedCertificate(attempt: Attempt) {
+export function failedCertificate(view: DomainView) {
   return (failure: unknown): CertificateResult => {
-    const usable = hasUsableCertificate(attempt.view);
-    return {condition: conditionOf(attempt, failure, CertificateReady, usable), usable, failure};
+    const usable = hasUsableCertificate(view);
+    return {condition: conditionOf(view, failure, CertificateReady, usable), usable, failure};
   };
 }
 
-export function failedRoute(attempt: Attempt) {
+export function failedRoute(view: DomainView) {
   return (failure: unknown): StepResult => {
-    return {condition: conditionOf(attempt, failure, Routed, attempt.view.published !== undefined), failure};
+    return {condition: conditionOf(view, failure, Routed, view.published !== undefined), failure};
   };
 }
 
 interface Messages {
-  readonly refused: (message: string, stands: boolean) => DomainCondition;
+  readonly refused: (message: string, isTrue: boolean) => DomainCondition;
   readonly retrying: (message: string) => DomainCondition;
-  readonly paused: (stands: boolean) => DomainCondition;
+  readonly paused: (isTrue: boolean) => DomainCondition;
 }
 
 function conditionOf(
-  {view, keepsFailing}: Attempt,
+  {domain, published, keepsFailing}: DomainView,
   failure: unknown,
   {refused, retrying, paused}: Messages,
-  stands: boolean,
+  isTrue: boolean,
 ): DomainCondition {
-  const {metadata, status} = view.domain;
+  const {metadata, status} = domain;
   return conditionAfter(failure, {
-    works: view.published !== undefined,
+    works: published !== undefined,
     keepsFailing,
     last: lastCondition(retrying('').type, status?.conditions, metadata.generation),
-    refused: message => refused(message, stands),
+    refused: message => refused(message, isTrue),
     retrying,
-    paused: () => paused(stands),
+    paused: () => paused(isTrue),
   });
 }
 

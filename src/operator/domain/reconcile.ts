@@ -5,9 +5,9 @@ import {after, done, type Outcome, retry} from '../../runtime/controller/outcome
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import {PausedError} from '../model/write-conditions.ts';
 import type {Operator} from '../state/context.ts';
-import {BEHIND_MS} from '../state/fresh.ts';
-import {heldBack, isPausedHost} from '../state/paused.ts';
-import {isTerminating} from '../state/stores.ts';
+import {whenConfirmed} from '../state/fresh.ts';
+import {heldBack} from '../state/paused.ts';
+import {isEnding} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {failedCertificate, failedClaim, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';
@@ -23,44 +23,39 @@ import {type DomainView, viewOf} from './view.ts';
 /** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {
   const reporter = new Reporter();
-  const {stores} = operator;
-  return async (key, {client, signal, keepsFailing}) => {
+  const {domains} = operator.stores;
+  return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
-    if (stores.domains.state !== 'synced') return after(1000); // without its kind, a Domain missing from the cache is not gone
-    const domain = stores.domains.get(key);
-    if (!domain || domain.metadata.deletionTimestamp || isTerminating(stores, domain.metadata.namespace ?? '')) {
+    if (domains.state !== 'synced') return after(1000); // without its kind, a Domain missing from the cache is not gone
+    const domain = domains.get(key);
+    if (!domain || isEnding(operator.stores, domain)) {
       reporter.forget(key);
-      return (await finalize(context, key)) ? done() : after(BEHIND_MS);
+      await finalize(context, key);
+      return done();
     }
-    let view = viewOf(operator, domain);
-    const isPaused = isPausedHost(operator, key);
-    const mayWait = !isPaused && !operator.removals.isHeld('domain', key);
-    if (!view || (mayWait && isAboutToChange(operator, domain))) return done();
-    const building = heldBack(context, isPaused);
+    let view = viewOf(operator, domain, keepsFailing);
+    if (!view || isAboutToChange(operator, view)) return done();
+    const building = heldBack(context, view.isPaused);
 
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
-    const claim = await claimHost(building, view, proof).catch(failedClaim({view, keepsFailing}));
-    const left = await dropForeignRoute(context, view, claim);
-    if (!left) return after(BEHIND_MS);
-    view = left;
+    const claim = await claimHost(building, view, proof).catch(failedClaim(view));
+    view = await dropForeignRoute(context, view, claim);
     const caa = checkCaa(view);
-    const certificate = await certify(building, view, {proof, claim, caa}).catch(
-      failedCertificate({view, keepsFailing}),
-    );
-    const routed = await route(building, view, {accepted, claim, certificate}).catch(failedRoute({view, keepsFailing}));
+    const certificate = await certify(building, view, {proof, claim, caa}).catch(failedCertificate(view));
+    const routed = await route(building, view, {accepted, claim, certificate}).catch(failedRoute(view));
     const probed = probe(context, view, routed);
     const decided = {accepted, proof, claim, caa, certificate, routed, probed};
     const wakeAtMs = await reporter.report(context, view, decided);
     return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
-  };
+  });
 }
 
 /** A managed Domain that differs from what its Projects list is about to change: judging it now would mislead. */
-function isAboutToChange({stores, places}: Operator, domain: DomainView['domain']): boolean {
-  if (!isManaged(domain) || stores.projects.state !== 'synced') return false;
-  const {namespace, name} = domain.metadata;
-  const desired = desiredDomain(domain.spec.host, places.listing(`${namespace}/${name}`));
+function isAboutToChange({stores, places, removals}: Operator, {key, domain, isPaused}: DomainView): boolean {
+  if (!isManaged(domain) || isPaused || removals.isHeld('domain', key)) return false;
+  if (stores.projects.state !== 'synced') return false;
+  const desired = desiredDomain(domain.spec.host, places.listing(key));
   return !isDeepStrictEqual(desired?.spec, domain.spec);
 }
 

@@ -6,16 +6,13 @@ import {certifiedBy, dnsNamesIn} from '../issuance/certificate.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
-import {deleteJudged, isGone, readFresh} from '../state/fresh.ts';
+import {BehindError, deleteJudged, isGone, readFresh} from '../state/fresh.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import {before, type DomainView} from './view.ts';
 
-/**
- * For a Domain that is gone, even if it was deleted while the operator was down. False, and nothing is done, if the API
- * server still has it.
- */
-export async function finalize(context: Context, key: string): Promise<boolean> {
+/** For a Domain that is gone, even if it was deleted while the operator was down. */
+export async function finalize(context: Context, key: string): Promise<void> {
   const {certificates, claims} = context.stores;
   const certificate = certificates.get(routeKeyOf(key));
   const slash = key.indexOf('/');
@@ -23,14 +20,13 @@ export async function finalize(context: Context, key: string): Promise<boolean> 
   const isOurs = claim?.spec.namespace === key.slice(0, slash) && claim.spec.releasedAt === undefined;
   if (isOurs || isPublished(context, key)) {
     const isJustified = () => isGone(context, DOMAIN, key);
-    if (!(await isJustified())) return false;
+    if (!(await isJustified())) throw new BehindError();
     await unpublish(context, key, isJustified);
     if (isOurs) await releaseClaim(context, claim, certificate);
   }
   context.removals.forget('route', key);
   context.scheduler.unwatch(key);
   context.prober.unwatch(key);
-  return true;
 }
 
 /** Whether there is anything to unpublish. */
@@ -50,20 +46,13 @@ async function unpublish(context: Context, key: string, isJustified: () => Promi
   await deleteJudged(context, CERTIFICATE, certificate, isJustified);
 }
 
-/**
- * Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts.
- * Undefined, and nothing is done, if the API server does not confirm that another account holds it.
- */
-export async function dropForeignRoute(
-  context: Context,
-  view: DomainView,
-  {lost}: ClaimResult,
-): Promise<DomainView | undefined> {
+/** Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts. */
+export async function dropForeignRoute(context: Context, view: DomainView, {lost}: ClaimResult): Promise<DomainView> {
   const {key, secret, host} = view;
   if (lost) {
     const isJustified = () => isHeldElsewhere(context, view);
     if (isPublished(context, key)) {
-      if (!(await isJustified())) return undefined;
+      if (!(await isJustified())) throw new BehindError();
       await unpublish(context, key, isJustified);
     }
     context.removals.forget('route', key);

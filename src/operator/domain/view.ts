@@ -11,6 +11,7 @@ import type {PublishedRoute} from '../model/edge-provider.ts';
 import {type HostHolder, holderOf} from '../model/host-holder.ts';
 import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import {isPausedHost} from '../state/paused.ts';
 import type {DomainConditionType} from './conditions.ts';
 
 export interface DomainView {
@@ -33,11 +34,19 @@ export interface DomainView {
   readonly isKept?: boolean;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
+  /** A pause holds back what builds or changes the host. */
+  readonly isPaused: boolean;
+  /** Its reconciles have failed for a while, as in `ReconcileContext`. */
+  readonly keepsFailing: boolean;
   readonly nowMs: number;
 }
 
 /** Undefined if the namespace is not in the cache: its deletion also deletes the Domain. */
-export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): DomainView | undefined {
+export function viewOf(
+  operator: Operator,
+  domain: DeepReadonly<Domain>,
+  keepsFailing: boolean,
+): DomainView | undefined {
   const {stores, config, names} = operator;
   const {namespace = '', annotations = {}} = domain.metadata;
   const {host, projectRef} = domain.spec;
@@ -72,6 +81,8 @@ export function viewOf(operator: Operator, domain: DeepReadonly<Domain>): Domain
     secret: stores.secrets.get(routeKey),
     published: publishedRoute(operator.edge, routeObjects(stores, routeKey)),
     verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
+    isPaused: isPausedHost(operator, key),
+    keepsFailing,
     nowMs: operator.clock.now(),
   };
 }

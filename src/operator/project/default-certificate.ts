@@ -20,10 +20,13 @@ import {readFresh} from '../state/fresh.ts';
 import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
+/** What became of the default host. */
 export interface DefaultHost {
   readonly ready: DecidedCondition;
   /** When the Project must be reconciled again. */
   readonly wakeAtMs?: number;
+  /** Why a write failed. The reconcile is retried. */
+  readonly failure?: unknown;
 }
 
 type Intent = Omit<CertificateIntent, 'issuerRef'>;

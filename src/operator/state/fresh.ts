@@ -4,6 +4,8 @@
  * cache. The act itself names the version that it concerns: a former leader's request may still be on its way, and a
  * Lease stops nothing that was already sent.
  */
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after} from '../../runtime/controller/outcome.ts';
 import {isConflict} from '../../runtime/kube/errors.ts';
 import {
   type DeepReadonly,
@@ -17,6 +19,23 @@ import type {ApiAccess} from './context.ts';
 
 /** How long to wait for a cache that the API server contradicts. */
 export const BEHIND_MS = 1000;
+
+/** The API server does not confirm what the cache says, so a step has done nothing. */
+export class BehindError extends Error {
+  override readonly name = 'BehindError';
+}
+
+/** Runs a reconcile again after a moment if it throws `BehindError`. */
+export function whenConfirmed(reconcile: Reconcile): Reconcile {
+  return async (key, context) => {
+    try {
+      return await reconcile(key, context);
+    } catch (error) {
+      if (error instanceof BehindError) return after(BEHIND_MS);
+      throw error;
+    }
+  };
+}
 
 /** Undefined if the object does not exist. A list, because it fails if the kind is not installed. */
 export async function readFresh<T extends KubeObject>(

@@ -306,6 +306,11 @@ export function isTerminating({namespaces}: Stores, namespace: string): boolean 
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
 }
 
+/** The object is being deleted, or goes with its namespace. */
+export function isEnding(stores: Stores, {metadata}: DeepReadonly<KubeObject>): boolean {
+  return metadata.deletionTimestamp !== undefined || isTerminating(stores, metadata.namespace ?? '');
+}
+
 /** The account of a namespace; undefined if the cache does not have it. */
 export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = ''): string | undefined {
   const object = namespaces.get(namespace);

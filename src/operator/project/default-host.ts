@@ -1,0 +1,96 @@
+/** The default host of a Project: its certificate, its route, and what its condition says. */
+import type {DecidedCondition} from '../../api/conditions.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {findBackend} from '../edge/backend.ts';
+import {leaving} from '../edge/leave.ts';
+import {deleteRoutes, earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/route-objects.ts';
+import {accountOf} from '../model/account.ts';
+import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {type CachedProject, PROJECT} from '../model/kinds.ts';
+import {ownerOf} from '../model/owner.ts';
+import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
+import type {Context, Operator} from '../state/context.ts';
+import {BehindError, isGone} from '../state/fresh.ts';
+import {ProjectReady} from './conditions.ts';
+import {certificateMissing, type DefaultHost} from './default-certificate.ts';
+
+/** For a Project that is gone. */
+export async function unpublishDefaultHost(context: Context, key: string): Promise<void> {
+  const [namespace = '', name = ''] = key.split('/');
+  const hostKey = `${namespace}/${context.names.defaultHost(name, namespace)}`;
+  context.removals.forget('default-route', hostKey);
+  const routeKey = routeKeyOf(hostKey);
+  if (routeObjects(context.stores, routeKey).length === 0) return;
+  const isJustified = () => isGone(context, PROJECT, key);
+  if (!(await isJustified())) throw new BehindError();
+  await deleteRoutes(context, routeKey, isJustified);
+}
+
+/** Builds through `building`, but removes a route with a certificate for others even if it is paused. */
+export async function publishDefaultHost(
+  context: Context,
+  building: Context,
+  project: DeepReadonly<CachedProject>,
+  namespaceObject: DeepReadonly<KubeObject>,
+): Promise<DefaultHost> {
+  const {config, edge} = context;
+  const {defaultHost: host} = project;
+  if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
+  const {namespace = '', name: projectName} = project.metadata;
+  const found = findBackend(context, project);
+  if (found.kind !== 'found') return {ready: ProjectReady.noBackend(found)};
+  const {backend} = found;
+  const name = routeName(namespace, host);
+  const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
+  const ownCertificate = config.defaultHost.tls === 'certificate';
+  const missing = ownCertificate && (await certificateMissing(context, building, project, route));
+  if (missing) return missing;
+  const routeKey = `${namespace}/${name}`;
+  const former = leaving(context, {namespace, host, routeKey});
+  const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
+  const publication = await publishRoute(building, routeKey, objects);
+  const {movesAtMs, contested} = publication.kind === 'waiting' ? {} : publication;
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
+  const ready = readyOf(publication, host, `${contested?.note ?? ''}${former.note}`);
+  return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
+}
+
+function readyOf(publication: Publication, host: string, note: string): DecidedCondition {
+  switch (publication.kind) {
+    case 'accepted':
+      return ProjectReady.yes(host, note);
+    case 'waiting':
+      return ProjectReady.routePending(host, publication.on);
+    case 'pending':
+      return ProjectReady.routePending(host, `the Gateway to accept ${publication.what}`);
+    case 'rejected':
+      return ProjectReady.routeNotAccepted(host, publication.what, publication.why);
+  }
+}
+
+/** What is reported if a write failed. A published project stays Ready, whatever the API server says about the write. */
+export function failedPublication(
+  {stores, edge}: Operator,
+  {metadata, defaultHost, status}: DeepReadonly<CachedProject>,
+  keepsFailing: boolean,
+) {
+  return (failure: unknown): DefaultHost => {
+    const objects = routeObjects(stores, routeKeyOf(`${metadata.namespace}/${defaultHost}`));
+    const works = publishedRoute(edge, objects) !== undefined;
+    const ready = conditionAfter<DecidedCondition>(failure, {
+      works,
+      keepsFailing,
+      last: lastCondition('Ready', status?.conditions, metadata.generation),
+      refused: message => ProjectReady.refused(message, works),
+      retrying: ProjectReady.retrying,
+      paused: () => ProjectReady.paused(works),
+    });
+    return {ready, failure};
+  };
+}
+
+function beyondPlan({config}: Operator, namespace: DeepReadonly<KubeObject>): DecidedCondition {
+  const {planName, plan} = accountOf(namespace, config);
+  return ProjectReady.planLimitReached(planName, plan.maxProjects);
+}
