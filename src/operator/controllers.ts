@@ -1,9 +1,5 @@
-/** The controllers, and which keys each change triggers. */
-import {isDeepStrictEqual} from 'node:util';
 import type {Registry} from 'prom-client';
-import {LABEL} from '../api/names.ts';
-import {type APIKey, hashesOf} from '../keys/apikey.ts';
-import {COMPLETE, type KeyClaim} from '../keys/keyclaim.ts';
+import {COMPLETE} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
@@ -17,20 +13,35 @@ import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileChallenge} from './approval/stale-challenges.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/place-orders.ts';
-import {accountId, hasPause, waitsForPlan} from './model/account.ts';
+import {hasPause} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
-import {type CertificateRequest, type DomainClaim, type HeldHosts, type Project, SERVICE} from './model/kinds.ts';
-import {listedHosts} from './model/project-hosts.ts';
+import {type CertificateRequest, SERVICE} from './model/kinds.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Operator} from './state/context.ts';
-import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {ANY_NAMESPACE, apiKeyKeysOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim} from './sweep/released-claim.ts';
 import {reconcileRetainedSecret} from './sweep/retained-secret.ts';
 import {reconcileUnusedService} from './sweep/unused-service.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './triggers/dependents.ts';
+import {
+  apiKeyAndWhoShares,
+  backendProjectsOf,
+  changedHosts,
+  changesAccount,
+  changesContent,
+  domainKeysOf,
+  freesSlot,
+  holdersOf,
+  hostKeysOf,
+  inside,
+  isOwnSummary,
+  isRelabeled,
+  projectKeysOf,
+  self,
+} from './triggers/keys.ts';
 import {planQueue} from './triggers/plan-queue.ts';
 import {mattersToRedirects, withRedirectsTo} from './triggers/redirects-to.ts';
 
@@ -258,76 +269,6 @@ function addApprovalControllers(
     .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef));
 }
 
-function self({object}: Delta<KubeObject>): string[] {
-  return [keyOf(object)];
-}
-
-/**
- * The status of a Project summarizes its Domains. If each change to that status triggered all its Domains, n Domains
- * would cause n² reconciles. But a Project that gets or loses its place in the plan also gets or loses its hosts.
- */
-function isOwnSummary({object, old}: Delta<Project>): boolean {
-  return (
-    old !== undefined &&
-    old.metadata.generation === object.metadata.generation &&
-    waitsForPlan(old) === waitsForPlan(object) &&
-    isDeepStrictEqual(old.metadata.annotations, object.metadata.annotations)
-  );
-}
-
-/** The hosts that a namespace gained or lost with this change. */
-function changedHosts({object, old}: Delta<HeldHosts>): string[] {
-  const [now, before] = [object.spec.hosts, old?.spec.hosts ?? {}];
-  return [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(host => now[host] !== before[host]);
-}
-
-/**
- * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. None while it waits for
- * its plan: a tenant may create any number of such Projects.
- */
-function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
-  if (waitsForPlan(object) && waitsForPlan(old)) return new Set();
-  const hosts = [object, old].flatMap(listedHosts);
-  return new Set(hosts.map(({host}) => inNamespace(object, host)));
-}
-
-/** The holder has lost or released the host, which frees a slot in its plan. */
-function freesSlot({type, object, old = object}: Delta<DomainClaim>): boolean {
-  if (old.spec.releasedAt !== undefined) return false;
-  return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
-}
-
-/** Undefined once the claim is released. */
-function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
-  return releasedAt === undefined ? {account, namespace} : undefined;
-}
-
-/** What we read of it has changed, or it is new or being deleted: the cache keeps no other labels and annotations. */
-function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
-  const {labels, annotations, deletionTimestamp} = object.metadata;
-  return (
-    type !== 'updated' ||
-    old?.metadata.deletionTimestamp !== deletionTimestamp ||
-    !isDeepStrictEqual([old?.metadata.labels, old?.metadata.annotations], [labels, annotations])
-  );
-}
-
-/** The new account must claim the hosts of the namespace again. */
-function changesAccount({object, old}: Delta<KubeObject>): boolean {
-  return old !== undefined && accountId(old) !== accountId(object);
-}
-
-function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<KubeObject>[]): string[] {
-  return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
-}
-
-/** The cache keeps only what is read: for example, the status of a Gateway changes with every host. */
-function changesContent({type, object, old}: Delta<KubeObject>): boolean {
-  const {metadata: _, ...now} = object;
-  const {metadata: __, ...before} = old ?? {metadata: {}};
-  return type !== 'updated' || !isDeepStrictEqual(now, before);
-}
-
 /** All of them, if a change of the platform's edge may change what it can serve. */
 function watchPlatform(controller: Controller, {stores, edge}: Operator, all: ReadonlyStore<KubeObject>): void {
   for (const store of stores.platform.stores) {
@@ -335,44 +276,4 @@ function watchPlatform(controller: Controller, {stores, edge}: Operator, all: Re
       edge.reads(delta.object) && changesContent(delta) ? [...all.list()].map(keyOf) : [],
     );
   }
-}
-
-function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
-  return [object, old].flatMap(version => {
-    const project = version?.metadata.labels?.[LABEL.project];
-    return version && project !== undefined ? [inNamespace(version, project)] : [];
-  });
-}
-
-/** The Projects whose routes use the Service, now and before. */
-function backendProjectsOf({object, old}: Delta<KubeObject>): string[] {
-  return [object, old].flatMap(version => {
-    const project = version?.metadata.labels?.[LABEL.backend];
-    return version && project !== undefined ? [inNamespace(version, project)] : [];
-  });
-}
-
-/** The Domain that owns the object, and the one that owned it before a change of the annotation. */
-function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
-  return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
-}
-
-/** The APIKeys of the record, now and before, and, if a key may have become free, those that were refused a key. */
-function holdersOf({apiKeys}: Stores, {type, object, old}: Delta<KeyClaim>): Set<string> {
-  if (type === 'added') return new Set(); // the reconcile of its APIKey added it
-  const holders = [object, old].flatMap(claim =>
-    claim?.spec.name === undefined ? [] : [`${claim.spec.namespace}/${claim.spec.name}`],
-  );
-  const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
-  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse').map(keyOf) : [];
-  return new Set([...holders, ...refused]);
-}
-
-/** The APIKey, those that show the same key, and, if a key became free, those that were refused one. */
-function apiKeyAndWhoShares({apiKeys}: Stores, {type, object, old}: Delta<APIKey>): Set<string> {
-  const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
-  const others = now.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
-  const isFreed = type === 'deleted' ? now.length > 0 : before.some(hash => !now.includes(hash));
-  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse') : [];
-  return new Set([object, ...others, ...refused].map(keyOf));
 }

@@ -1,6 +1,6 @@
 /** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
 import {describe, expect, test} from 'vitest';
-import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway.ts';
+import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
 import {CERTIFICATE, SECRET} from '../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';

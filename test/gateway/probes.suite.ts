@@ -3,7 +3,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {LISTENER_SET} from '../../src/operator/edge/gateway.ts';
+import {LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../src/operator/model/derived-names.ts';
 import {PROBE_PATH} from '../../src/operator/model/edge-provider.ts';
 import {SECRET} from '../../src/operator/model/kinds.ts';

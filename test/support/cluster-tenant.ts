@@ -5,7 +5,7 @@ import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/conditions.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
-import {HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway.ts';
+import {HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
 import * as kinds from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';

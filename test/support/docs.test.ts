@@ -102,7 +102,9 @@ describe('docs/design.md', () => {
 
   test('lists the steps of the reconcile in their order', () => {
     const code = read('src/operator/domain/reconcile.ts');
-    const steps = [...code.matchAll(/(?<!catch\()\b(\w+)\((?:(?:context|building), )?view[,)]/g)].map(([, name = '']) => name);
+    const steps = [...code.matchAll(/(?<!catch\()\b(\w+)\((?:(?:context|building), )?view[,)]/g)].map(
+      ([, name = '']) => name,
+    );
     expect(steps).toContain('dropForeignRoute');
     expect(firstColumn('The reconcile of a Domain')).toEqual(steps);
   });

@@ -2,15 +2,8 @@ import {describe, expect, test} from 'vitest';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
-import {
-  GATEWAY,
-  GATEWAY_CLASS,
-  gateway,
-  HTTP_ROUTE,
-  type HttpRoute,
-  LISTENER_SET,
-  type ListenerSet,
-} from './gateway.ts';
+import {gateway} from './gateway.ts';
+import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, type HttpRoute, LISTENER_SET, type ListenerSet} from './gateway-kinds.ts';
 import {publishedRoute} from './route-objects.ts';
 
 const CONTROLLER = 'example.com/edge';

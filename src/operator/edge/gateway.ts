@@ -5,7 +5,7 @@
  * listener of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared
  * listener.
  */
-import {type DeepReadonly, type KubeObject, keyOf, resourceType} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
 import {
   type EdgeProvider,
@@ -17,91 +17,27 @@ import {
 } from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {RedirectStatus} from '../model/project-hosts.ts';
-import {cut} from '../state/slim.ts';
+import {
+  GATEWAY,
+  GATEWAY_CLASS,
+  GATEWAY_GROUP,
+  type GatewayParentRef,
+  HTTP_ROUTE,
+  type HttpRoute,
+  LISTENER,
+  LISTENER_SET,
+  type ListenerSet,
+} from './gateway-kinds.ts';
+import {statusOf, verdictOn} from './gateway-status.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
-const GROUP = 'gateway.networking.k8s.io';
-
-interface Condition {
-  type: string;
-  status: string;
-  reason?: string;
-  message?: string;
-  observedGeneration?: number;
-}
-
-interface ParentRef {
-  group?: string;
-  kind?: string;
-  name: string;
-  namespace?: string;
-  sectionName?: string;
-  port?: number;
-}
-
-interface GatewayClass extends KubeObject {
-  spec: {controllerName: string};
-  status?: {supportedFeatures?: {name: string}[]};
-}
-
-interface Gateway extends KubeObject {
-  spec: {gatewayClassName: string};
-  status?: {addresses?: {value: string}[]};
-}
-
-/** https://gateway-api.sigs.k8s.io/reference/1.5/spec/#listenerset */
-export interface ListenerSet extends KubeObject {
-  spec: {
-    parentRef: ParentRef;
-    listeners: {
-      name: string;
-      port: number;
-      protocol: string;
-      hostname: string;
-      tls: {certificateRefs: {name: string}[]};
-      allowedRoutes: {namespaces: {from: string}; kinds: {kind: string}[]};
-    }[];
-  };
-  status?: {conditions?: Condition[]; listeners?: {name: string; conditions?: Condition[]}[]};
-}
-
-interface Redirect {
-  scheme?: string;
-  hostname?: string;
-  path?: {type: 'ReplaceFullPath'; replaceFullPath: string};
-  statusCode: RedirectStatus;
-}
-
-/** https://gateway-api.sigs.k8s.io/reference/1.5/spec/#httproute */
-export interface HttpRoute extends KubeObject {
-  spec: {
-    parentRefs?: ParentRef[];
-    hostnames: string[];
-    rules: {
-      matches?: {path: {type: 'Exact'; value: string}}[];
-      filters?: {type: string; requestRedirect: Redirect}[];
-      backendRefs?: {name: string; port: number}[];
-    }[];
-  };
-  status?: {parents?: {parentRef: ParentRef; controllerName: string; conditions?: Condition[]}[]};
-}
-
-export const GATEWAY_CLASS = resourceType<GatewayClass>(`${GROUP}/v1`, 'GatewayClass', 'gatewayclasses', 'cluster');
-export const GATEWAY = resourceType<Gateway>(`${GROUP}/v1`, 'Gateway', 'gateways');
-export const LISTENER_SET = resourceType<ListenerSet>(`${GROUP}/v1`, 'ListenerSet', 'listenersets');
-export const HTTP_ROUTE = resourceType<HttpRoute>(`${GROUP}/v1`, 'HTTPRoute', 'httproutes');
-
-/** Of how many controllers one parent of an HTTPRoute shows the conditions; the API allows 32 entries. */
-const MAX_CONTROLLERS = 4;
-/** Of the ListenerSet of a host. */
-const LISTENER = 'https';
 /** Everything that this file writes needs these; both are Extended. */
 const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
 
 export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   const {namespace, name, httpListener, httpsListener} = config;
   const shown = `${namespace}/${name}`;
-  const platformGateway = {group: GROUP, kind: GATEWAY.kind, name, namespace};
+  const platformGateway = {group: GATEWAY_GROUP, kind: GATEWAY.kind, name, namespace};
 
   return {
     name: 'gateway',
@@ -164,16 +100,16 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
    * The first one must accept the route. A default host whose certificate is new stays on the shared listener
    * meanwhile.
    */
-  function httpsParents({name: own, tlsSecret, project}: HostRoute): ParentRef[] {
+  function httpsParents({name: own, tlsSecret, project}: HostRoute): GatewayParentRef[] {
     const shared = {...platformGateway, sectionName: httpsListener};
     if (tlsSecret === undefined) return [shared];
-    const set = {group: GROUP, kind: LISTENER_SET.kind, name: own, sectionName: LISTENER};
+    const set = {group: GATEWAY_GROUP, kind: LISTENER_SET.kind, name: own, sectionName: LISTENER};
     return project === undefined ? [set] : [set, shared];
   }
 
   function listenerSet(route: HostRoute, tlsSecret: string): RouteObject {
     const intent: ListenerSet = {
-      apiVersion: `${GROUP}/v1`,
+      apiVersion: `${GATEWAY_GROUP}/v1`,
       kind: LISTENER_SET.kind,
       metadata: routeMetadata(route, route.name),
       spec: {
@@ -205,7 +141,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   }
 }
 
-function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): RouteObject {
+function httpRoute(route: HostRoute, name: string, parentRefs: GatewayParentRef[]): RouteObject {
   const {host, redirect, backend, proof} = route;
   const serves = name === route.name && !redirect;
   const requestRedirect = {
@@ -214,7 +150,7 @@ function httpRoute(route: HostRoute, name: string, parentRefs: ParentRef[]): Rou
     statusCode: redirect?.status ?? 301,
   } as const;
   const intent: HttpRoute = {
-    apiVersion: `${GROUP}/v1`,
+    apiVersion: `${GATEWAY_GROUP}/v1`,
     kind: HTTP_ROUTE.kind,
     metadata: routeMetadata(route, name),
     spec: {
@@ -260,89 +196,4 @@ function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | un
   const nowhere = `${object.metadata.name}.invalid`; // reserved by RFC 2606
   if (listeners.every(({hostname}) => hostname === nowhere)) return undefined;
   return {spec: {listeners: listeners.slice(0, 1).map(listener => ({...listener, hostname: nowhere}))}};
-}
-
-const TYPES: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed']);
-
-function statusOf(object: KubeObject): unknown {
-  const kept = (conditions: readonly Condition[] = []) =>
-    conditions
-      .filter(({type}) => TYPES.has(type))
-      .map(({type, status, reason = '', message = '', observedGeneration}) => ({
-        ...{type, status, reason: cut(reason), message: cut(message)},
-        ...(observedGeneration !== undefined && {observedGeneration}),
-      }));
-  if (object.kind === LISTENER_SET.kind) {
-    const {status} = object as ListenerSet;
-    const own = status?.listeners?.filter(({name}) => name === LISTENER) ?? [];
-    return {
-      conditions: kept(status?.conditions),
-      listeners: own.map(({name, conditions}) => ({name, conditions: kept(conditions)})),
-    };
-  }
-  if (object.kind !== HTTP_ROUTE.kind) return undefined;
-  const {spec, status} = object as HttpRoute;
-  const [wanted] = spec.parentRefs ?? [];
-  const own = status?.parents?.filter(
-    ({parentRef}) => wanted && isSameParent(parentRef, wanted, object.metadata.namespace),
-  );
-  return {
-    parents: (own ?? []).slice(0, MAX_CONTROLLERS).map(({parentRef, controllerName, conditions}) => ({
-      parentRef,
-      controllerName: cut(controllerName),
-      conditions: kept(conditions),
-    })),
-  };
-}
-
-/** What the Gateway's controller says about the generation of this object; others' entries do not count. */
-function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): RouteVerdict {
-  const {kind, metadata} = object;
-  if (kind === LISTENER_SET.kind) {
-    const {status} = object as DeepReadonly<ListenerSet>;
-    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be
-    // said.
-    const whole = judged(object, status?.conditions, ['Accepted']);
-    if (whole.kind === 'rejected') return whole;
-    const listener = status?.listeners?.find(({name}) => name === LISTENER);
-    return judged(object, listener?.conditions, ['Accepted', 'ResolvedRefs', 'Programmed']);
-  }
-  if (kind !== HTTP_ROUTE.kind) return {kind: 'accepted'};
-  const {spec, status} = object as DeepReadonly<HttpRoute>;
-  const [wanted] = spec.parentRefs ?? [];
-  const parent = status?.parents?.find(
-    ({parentRef, controllerName}) =>
-      wanted && controllerName === controller && isSameParent(parentRef, wanted, metadata.namespace),
-  );
-  return judged(object, parent?.conditions, ['Accepted', 'ResolvedRefs']);
-}
-
-function judged(
-  {kind, metadata}: DeepReadonly<KubeObject>,
-  conditions: DeepReadonly<Condition[]> = [],
-  types: readonly string[],
-): RouteVerdict {
-  const generation = metadata.generation ?? 0;
-  for (const wanted of types) {
-    const found = conditions.find(({type}) => type === wanted);
-    const isCurrent = found && (found.observedGeneration ?? -1) >= generation;
-    if (!isCurrent || found.status === 'Unknown') return {kind: 'pending', what: `${kind} ${metadata.name}`};
-    if (found.status === 'True') continue;
-    const {reason = 'no reason', message = ''} = found;
-    return {kind: 'rejected', what: `${kind} ${metadata.name}`, why: `${wanted} is False, ${reason}: ${message}`};
-  }
-  return {kind: 'accepted'};
-}
-
-function isSameParent(a: DeepReadonly<ParentRef>, b: DeepReadonly<ParentRef>, namespace = ''): boolean {
-  const of = (ref: DeepReadonly<ParentRef>) =>
-    [
-      ref.group ?? GROUP,
-      ref.kind ?? GATEWAY.kind,
-      ref.namespace ?? namespace,
-      ref.name,
-      ref.sectionName ?? '',
-      ref.port ?? '',
-    ].join('/');
-  return of(a) === of(b);
 }

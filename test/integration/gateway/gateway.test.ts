@@ -2,7 +2,7 @@
 
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
+import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {moving} from '../../../src/operator/edge/moving.ts';
 import {deleteRoutes, publishRoute} from '../../../src/operator/edge/publish.ts';
 import {MIDDLEWARE, traefik} from '../../../src/operator/edge/traefik.ts';

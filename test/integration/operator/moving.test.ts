@@ -5,7 +5,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
-import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway.ts';
+import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {type KubeObject, objectKey} from '../../../src/runtime/kube/object.ts';

@@ -1,0 +1,103 @@
+/** What a Gateway's controller says about the objects of a host. Pure. */
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import type {RouteVerdict} from '../model/edge-provider.ts';
+import {cut} from '../state/slim.ts';
+import {
+  GATEWAY,
+  GATEWAY_GROUP,
+  type GatewayCondition,
+  type GatewayParentRef,
+  HTTP_ROUTE,
+  type HttpRoute,
+  LISTENER,
+  LISTENER_SET,
+  type ListenerSet,
+} from './gateway-kinds.ts';
+
+/** Of how many controllers one parent of an HTTPRoute shows the conditions; the API allows 32 entries. */
+const MAX_CONTROLLERS = 4;
+const TYPES: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed']);
+
+/** The part of the status that the cache keeps. */
+export function statusOf(object: KubeObject): unknown {
+  const kept = (conditions: readonly GatewayCondition[] = []) =>
+    conditions
+      .filter(({type}) => TYPES.has(type))
+      .map(({type, status, reason = '', message = '', observedGeneration}) => ({
+        ...{type, status, reason: cut(reason), message: cut(message)},
+        ...(observedGeneration !== undefined && {observedGeneration}),
+      }));
+  if (object.kind === LISTENER_SET.kind) {
+    const {status} = object as ListenerSet;
+    const own = status?.listeners?.filter(({name}) => name === LISTENER) ?? [];
+    return {
+      conditions: kept(status?.conditions),
+      listeners: own.map(({name, conditions}) => ({name, conditions: kept(conditions)})),
+    };
+  }
+  if (object.kind !== HTTP_ROUTE.kind) return undefined;
+  const {spec, status} = object as HttpRoute;
+  const [wanted] = spec.parentRefs ?? [];
+  const own = status?.parents?.filter(
+    ({parentRef}) => wanted && isSameParent(parentRef, wanted, object.metadata.namespace),
+  );
+  return {
+    parents: (own ?? []).slice(0, MAX_CONTROLLERS).map(({parentRef, controllerName, conditions}) => ({
+      parentRef,
+      controllerName: cut(controllerName),
+      conditions: kept(conditions),
+    })),
+  };
+}
+
+/** What the Gateway's controller says about the generation of this object; others' entries do not count. */
+export function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): RouteVerdict {
+  const {kind, metadata} = object;
+  if (kind === LISTENER_SET.kind) {
+    const {status} = object as DeepReadonly<ListenerSet>;
+    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be
+    // said.
+    const whole = judged(object, status?.conditions, ['Accepted']);
+    if (whole.kind === 'rejected') return whole;
+    const listener = status?.listeners?.find(({name}) => name === LISTENER);
+    return judged(object, listener?.conditions, ['Accepted', 'ResolvedRefs', 'Programmed']);
+  }
+  if (kind !== HTTP_ROUTE.kind) return {kind: 'accepted'};
+  const {spec, status} = object as DeepReadonly<HttpRoute>;
+  const [wanted] = spec.parentRefs ?? [];
+  const parent = status?.parents?.find(
+    ({parentRef, controllerName}) =>
+      wanted && controllerName === controller && isSameParent(parentRef, wanted, metadata.namespace),
+  );
+  return judged(object, parent?.conditions, ['Accepted', 'ResolvedRefs']);
+}
+
+function judged(
+  {kind, metadata}: DeepReadonly<KubeObject>,
+  conditions: DeepReadonly<GatewayCondition[]> = [],
+  types: readonly string[],
+): RouteVerdict {
+  const generation = metadata.generation ?? 0;
+  for (const wanted of types) {
+    const found = conditions.find(({type}) => type === wanted);
+    const isCurrent = found && (found.observedGeneration ?? -1) >= generation;
+    if (!isCurrent || found.status === 'Unknown') return {kind: 'pending', what: `${kind} ${metadata.name}`};
+    if (found.status === 'True') continue;
+    const {reason = 'no reason', message = ''} = found;
+    return {kind: 'rejected', what: `${kind} ${metadata.name}`, why: `${wanted} is False, ${reason}: ${message}`};
+  }
+  return {kind: 'accepted'};
+}
+
+function isSameParent(a: DeepReadonly<GatewayParentRef>, b: DeepReadonly<GatewayParentRef>, namespace = ''): boolean {
+  const of = (ref: DeepReadonly<GatewayParentRef>) =>
+    [
+      ref.group ?? GATEWAY_GROUP,
+      ref.kind ?? GATEWAY.kind,
+      ref.namespace ?? namespace,
+      ref.name,
+      ref.sectionName ?? '',
+      ref.port ?? '',
+    ].join('/');
+  return of(a) === of(b);
+}

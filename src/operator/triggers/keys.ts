@@ -1,0 +1,121 @@
+/** Which keys a change concerns, and whether it matters at all. Pure. */
+import {isDeepStrictEqual} from 'node:util';
+import {LABEL} from '../../api/names.ts';
+import {type APIKey, hashesOf} from '../../keys/apikey.ts';
+import type {KeyClaim} from '../../keys/keyclaim.ts';
+import type {Delta} from '../../runtime/cache/store.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import {accountId, waitsForPlan} from '../model/account.ts';
+import type {DomainClaim, HeldHosts, Project} from '../model/kinds.ts';
+import {listedHosts} from '../model/project-hosts.ts';
+import {domainKeyOf, INDEX, inNamespace, type Stores} from '../state/stores.ts';
+
+export function self({object}: Delta<KubeObject>): string[] {
+  return [keyOf(object)];
+}
+
+/**
+ * The status of a Project summarizes its Domains. If each change to that status triggered all its Domains, n Domains
+ * would cause n² reconciles. But a Project that gets or loses its place in the plan also gets or loses its hosts.
+ */
+export function isOwnSummary({object, old}: Delta<Project>): boolean {
+  return (
+    old !== undefined &&
+    old.metadata.generation === object.metadata.generation &&
+    waitsForPlan(old) === waitsForPlan(object) &&
+    isDeepStrictEqual(old.metadata.annotations, object.metadata.annotations)
+  );
+}
+
+/** The hosts that a namespace gained or lost with this change. */
+export function changedHosts({object, old}: Delta<HeldHosts>): string[] {
+  const [now, before] = [object.spec.hosts, old?.spec.hosts ?? {}];
+  return [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(host => now[host] !== before[host]);
+}
+
+/**
+ * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. None while it waits for
+ * its plan: a tenant may create any number of such Projects.
+ */
+export function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
+  if (waitsForPlan(object) && waitsForPlan(old)) return new Set();
+  const hosts = [object, old].flatMap(listedHosts);
+  return new Set(hosts.map(({host}) => inNamespace(object, host)));
+}
+
+/** The holder has lost or released the host, which frees a slot in its plan. */
+export function freesSlot({type, object, old = object}: Delta<DomainClaim>): boolean {
+  if (old.spec.releasedAt !== undefined) return false;
+  return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
+}
+
+/** Undefined once the claim is released. */
+function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
+  return releasedAt === undefined ? {account, namespace} : undefined;
+}
+
+/** What we read of it has changed, or it is new or being deleted: the cache keeps no other labels and annotations. */
+export function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
+  const {labels, annotations, deletionTimestamp} = object.metadata;
+  return (
+    type !== 'updated' ||
+    old?.metadata.deletionTimestamp !== deletionTimestamp ||
+    !isDeepStrictEqual([old?.metadata.labels, old?.metadata.annotations], [labels, annotations])
+  );
+}
+
+/** The new account must claim the hosts of the namespace again. */
+export function changesAccount({object, old}: Delta<KubeObject>): boolean {
+  return old !== undefined && accountId(old) !== accountId(object);
+}
+
+export function inside({object}: Delta<KubeObject>, objects: readonly DeepReadonly<KubeObject>[]): string[] {
+  return objects.filter(({metadata}) => metadata.namespace === object.metadata.name).map(keyOf);
+}
+
+/** The cache keeps only what is read: for example, the status of a Gateway changes with every host. */
+export function changesContent({type, object, old}: Delta<KubeObject>): boolean {
+  const {metadata: _, ...now} = object;
+  const {metadata: __, ...before} = old ?? {metadata: {}};
+  return type !== 'updated' || !isDeepStrictEqual(now, before);
+}
+
+export function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => {
+    const project = version?.metadata.labels?.[LABEL.project];
+    return version && project !== undefined ? [inNamespace(version, project)] : [];
+  });
+}
+
+/** The Projects whose routes use the Service, now and before. */
+export function backendProjectsOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => {
+    const project = version?.metadata.labels?.[LABEL.backend];
+    return version && project !== undefined ? [inNamespace(version, project)] : [];
+  });
+}
+
+/** The Domain that owns the object, and the one that owned it before a change of the annotation. */
+export function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
+  return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
+}
+
+/** The APIKeys of the record, now and before, and, if a key may have become free, those that were refused a key. */
+export function holdersOf({apiKeys}: Stores, {type, object, old}: Delta<KeyClaim>): Set<string> {
+  if (type === 'added') return new Set(); // the reconcile of its APIKey added it
+  const holders = [object, old].flatMap(claim =>
+    claim?.spec.name === undefined ? [] : [`${claim.spec.namespace}/${claim.spec.name}`],
+  );
+  const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
+  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse').map(keyOf) : [];
+  return new Set([...holders, ...refused]);
+}
+
+/** The APIKey, those that show the same key, and, if a key became free, those that were refused one. */
+export function apiKeyAndWhoShares({apiKeys}: Stores, {type, object, old}: Delta<APIKey>): Set<string> {
+  const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
+  const others = now.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
+  const isFreed = type === 'deleted' ? now.length > 0 : before.some(hash => !now.includes(hash));
+  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse') : [];
+  return new Set([object, ...others, ...refused].map(keyOf));
+}
