@@ -18,8 +18,8 @@ export interface BatchingConnectionOptions extends SubmissionLimits {
 }
 
 /** Keeps transactions short, so that no account waits for another account's thousand messages. */
-const BATCH_ROWS = 512;
-const BATCH_BYTES = 4 << 20;
+export const BATCH_ROWS = 512;
+export const BATCH_BYTES = 4 << 20;
 const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 5000, factor: 2, jitter: 0.5};
 
 /**
