@@ -8,7 +8,7 @@ import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
-import {get, list, readBacklog, type Show} from './read.ts';
+import {get, list, readBacklog} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
 import {writeBatch} from './write.ts';
@@ -24,6 +24,8 @@ export interface PostgresStoreOptions extends SubmissionLimits {
 }
 
 const READERS = 2;
+/** The readers, and the one that sweeps. */
+export const CONNECTIONS_BESIDE_WRITERS = READERS + 1;
 const SWEEP_INTERVAL_MS = 1000;
 /** Counting the backlog reads all of it. Pause at least this long, and this many times as long as it took. */
 const BACKLOG_INTERVAL_MS = 5000;
@@ -128,7 +130,7 @@ export class PostgresStore implements MessageStore {
     const backlog = await readBacklog(session);
     const tookMs = clock.monotonic() - startMs;
     this.#countsBacklogAtMs = startMs + Math.max(BACKLOG_INTERVAL_MS, BACKLOG_REST * tookMs);
-    return {...swept, ...(backlog && {backlog})};
+    return {...swept, backlog: backlog ?? 'unknown'};
   }
 
   async #sweepUntilClosed(): Promise<void> {
@@ -151,13 +153,13 @@ export class PostgresStore implements MessageStore {
 
 /** Without a transaction: each operation is one statement. Sharing limits promises nothing, so it waits for nothing. */
 function readBatch(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  const statements = (show: Show) => Promise.all(batch.map(operation => read(session, show, operation)));
-  return batch.every(({kind}) => kind === 'spend') ? statements(() => {}) : session.read(statements);
+  const statements = () => Promise.all(batch.map(operation => read(session, operation)));
+  return batch.every(({kind}) => kind === 'spend') ? statements() : session.read(statements);
 }
 
-async function read(session: Session, show: Show, {kind, given}: Operation): Promise<OperationValue> {
-  if (kind === 'get') return get(session, show, given.account, given.id);
-  if (kind === 'list') return list(session, show, given);
+async function read(session: Session, {kind, given}: Operation): Promise<OperationValue> {
+  if (kind === 'get') return get(session, given.account, given.id);
+  if (kind === 'list') return list(session, given);
   if (kind === 'spend') return spend(session, given.used);
   throw new Error(`${kind} does not read`);
 }

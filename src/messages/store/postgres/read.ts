@@ -11,13 +11,11 @@ import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session/session.ts';
 
 const SHOWN = 'id, status, created_at, attempts, reason, bytes';
-/** `writer`: the transaction that stored what is shown. */
-const STORED = `${SHOWN}, xmin::text AS writer`;
 const LITERAL = '(SELECT literal FROM bodies b WHERE b.account = $1 AND b.id = m.id) AS literal';
 
 const GET = {
   name: 'get',
-  text: `SELECT ${STORED}, ${LITERAL} FROM messages m WHERE account = $1 AND id = $2`,
+  text: `SELECT ${SHOWN}, ${LITERAL} FROM messages m WHERE account = $1 AND id = $2`,
 };
 
 /** Reads one row more than the limit, without its body, to know whether there is more. */
@@ -26,7 +24,7 @@ function page(name: string, rows: string) {
     name,
     text: `
       WITH next AS MATERIALIZED (${rows})
-      SELECT ${SHOWN}, writer, ${LITERAL}, (SELECT count(*) FROM next) AS found
+      SELECT ${SHOWN}, ${LITERAL}, (SELECT count(*) FROM next) AS found
       FROM (
         SELECT *, row_number() OVER byId AS nth, sum(bytes) OVER byId AS total FROM next WINDOW byId AS (ORDER BY id)
       ) AS m
@@ -36,13 +34,13 @@ function page(name: string, rows: string) {
 
 // No digit of an id is greater than f.
 const ofStatus = (status: string) => `
-  SELECT ${STORED} FROM messages
+  SELECT ${SHOWN} FROM messages
   WHERE account = $1 AND (status || id::text) > ${status} || $2 AND (status || id::text) < ${status} || 'g'
   ORDER BY (status || id::text) LIMIT $3`;
 
 export const ALL = page(
   'list',
-  `SELECT ${STORED} FROM messages WHERE account = $1 AND id > $2::uuid ORDER BY id LIMIT $3`,
+  `SELECT ${SHOWN} FROM messages WHERE account = $1 AND id > $2::uuid ORDER BY id LIMIT $3`,
 );
 export const SOME = page('list-status', ofStatus('$4::text'));
 export const QUEUED = page(
@@ -70,29 +68,15 @@ const NO_LIMIT = 'SET statement_timeout = 0';
 
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** Rows that a response will show. */
-export type Show = (rows: readonly Row[]) => void;
-
-export async function get(
-  session: Session,
-  show: Show,
-  account: string,
-  id: string,
-): Promise<StoredMessage | undefined> {
+export async function get(session: Session, account: string, id: string): Promise<StoredMessage | undefined> {
   if (!isMessageId(id)) return undefined;
   const rows = await session.query(GET, [account, uuidOf(id)]);
-  show(rows);
   return rows.map(toMessage)[0];
 }
 
-export async function list(
-  session: Session,
-  show: Show,
-  {account, limit, after, status}: ListQuery,
-): Promise<MessagePage> {
+export async function list(session: Session, {account, limit, after, status}: ListQuery): Promise<MessagePage> {
   const values = [account, after === undefined ? BEFORE_ALL : uuidOf(after), limit + 1];
   const rows = await rowsOf(session, status, values);
-  show(rows);
   return {messages: rows.map(toMessage), more: Number(rows[0]?.found ?? 0) > rows.length};
 }
 

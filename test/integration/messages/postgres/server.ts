@@ -7,6 +7,7 @@ import pg from 'pg';
 import {type Child, run, startChild, tail} from '../../../cluster/children.ts';
 import {freePorts} from '../../../cluster/free-ports.ts';
 import {until} from '../../../cluster/wait.ts';
+import type {Machine} from './network.ts';
 import {ensurePostgres, unprivileged} from './programs.ts';
 
 /** Lines of postgresql.conf. */
@@ -14,12 +15,16 @@ export type PostgresSettings = Readonly<Record<string, string | number>>;
 
 export interface Postgres {
   readonly port: number;
+  /** The host that standbys stream from. */
+  readonly source: string;
   /** As superuser. */
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
   /** Changes settings by a reload, and waits until new sessions have them. */
   configure(settings: PostgresSettings): Promise<void>;
   /** Sessions of the pods that wait for a standby. */
   waiting(): Promise<readonly number[]>;
+  /** The server's, and those of its sessions. */
+  processes(): Promise<readonly number[]>;
   /** A new, empty database of an unprivileged role; returns its name. */
   createDatabase(): Promise<string>;
   uri(database: string): string;
@@ -30,14 +35,18 @@ export interface Postgres {
   /** Ends sessions and stops, as pg_ctl -m fast. */
   stop(): Promise<void>;
   /** A standby with this name, which streams from this server. */
-  standby(name: string): Promise<Postgres>;
+  standby(name: string, machine?: Machine): Promise<Postgres>;
   /** Streams from another server from now on; undefined: from none. */
   follow(primary: Postgres | undefined): Promise<void>;
+  /** Stops it, and deletes its data. */
+  discard(): Promise<void>;
   /** Stops and deletes it, and its standbys. */
   remove(): Promise<void>;
 }
 
 const ROLE = 'app';
+/** For connections between machines. */
+const HBA = 'host replication postgres samenet trust\nhost all all samenet scram-sha-256\n';
 const FAST = {intervalMs: 20};
 const COMMON: PostgresSettings = {
   shared_buffers: '32MB',
@@ -48,7 +57,8 @@ const COMMON: PostgresSettings = {
   wal_retrieve_retry_interval: '100ms',
 };
 
-export async function startPostgres(settings: PostgresSettings = {}): Promise<Postgres> {
+/** On this machine unless another is given; then the standbys need one, too. */
+export async function startPostgres(settings: PostgresSettings = {}, machine?: Machine): Promise<Postgres> {
   const {bin, env} = await ensurePostgres();
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-pg-'));
   const data = join(folder, 'primary');
@@ -56,7 +66,8 @@ export async function startPostgres(settings: PostgresSettings = {}): Promise<Po
   const initdb = [join(bin, 'initdb'), '-D', data, '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
   await run(unprivileged([...initdb, '--auth-local=trust', '--auth-host=scram-sha-256']), {env});
   const [port = 0] = await freePorts(1);
-  const primary = new Server({bin, env, folder, data, port, password});
+  if (machine) await appendFile(join(data, 'pg_hba.conf'), HBA);
+  const primary = new Server({bin, env, folder, data, port, password, machine});
   await primary.write({...COMMON, ...settings, cluster_name: "'primary'"});
   await primary.start();
   await primary.query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`);
@@ -71,6 +82,7 @@ interface ServerOptions {
   readonly data: string;
   readonly port: number;
   readonly password: string;
+  readonly machine?: Machine | undefined;
 }
 
 class Server implements Postgres {
@@ -87,18 +99,33 @@ class Server implements Postgres {
     return this.#options.port;
   }
 
+  get source(): string {
+    const {machine, folder} = this.#options;
+    return machine?.address ?? folder;
+  }
+
+  get #address(): string {
+    return this.#options.machine?.address ?? '127.0.0.1';
+  }
+
+  /** A program of PostgreSQL on its machine. */
+  #there([program = '', ...args]: readonly string[]): readonly string[] {
+    const {bin, machine} = this.#options;
+    return [...(machine?.wrapper ?? []), ...unprivileged([join(bin, program), ...args])];
+  }
+
   async write(settings: PostgresSettings): Promise<void> {
     const {folder, data, port} = this.#options;
-    const own = {listen_addresses: `'127.0.0.1'`, port, unix_socket_directories: `'${folder}'`};
+    const own = {listen_addresses: `'${this.#address}'`, port, unix_socket_directories: `'${folder}'`};
     const lines = Object.entries({...own, ...settings}).map(([name, value]) => `${name} = ${value}\n`);
     await appendFile(join(data, 'postgresql.conf'), lines.join(''));
   }
 
   async start(): Promise<void> {
     if (this.#child !== undefined) return;
-    const {bin, env, data} = this.#options;
+    const {env, data} = this.#options;
     const log = `${data}.log`;
-    const child = startChild('postgres', unprivileged([join(bin, 'postgres'), '-D', data]), {log, env});
+    const child = startChild('postgres', this.#there(['postgres', '-D', data]), {log, env});
     this.#child = child;
     const ended = child.exited.then(code => {
       throw new Error(`postgres ended (${code}):\n${tail(log)}`);
@@ -147,21 +174,20 @@ class Server implements Postgres {
   }
 
   uri(database: string): string {
-    return `postgresql://${ROLE}:${this.#options.password}@127.0.0.1:${this.port}/${database}`;
+    return `postgresql://${ROLE}:${this.#options.password}@${this.#address}:${this.port}/${database}`;
   }
 
   async kill(): Promise<void> {
     await this.#child?.kill();
     this.#child = undefined;
     // Its sessions end once they notice, and until then no new server starts.
-    await until('all sessions have ended', async () => (await this.#processes()).length === 0, FAST);
+    await until('all sessions have ended', async () => (await this.processes()).length === 0, FAST);
   }
 
-  /** They run in the folder of the data. */
-  async #processes(): Promise<readonly string[]> {
+  async processes(): Promise<readonly number[]> {
     const running = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
     const folders = await Promise.all(running.map(pid => readlink(`/proc/${pid}/cwd`).catch(() => '')));
-    return running.filter((_, index) => folders[index] === this.#options.data);
+    return running.filter((_, index) => folders[index] === this.#options.data).map(Number); // They run in it.
   }
 
   async stop(): Promise<void> {
@@ -171,15 +197,13 @@ class Server implements Postgres {
     this.#child = undefined;
   }
 
-  async standby(name: string): Promise<Postgres> {
-    const {bin, env, folder} = this.#options;
+  async standby(name: string, machine?: Machine): Promise<Postgres> {
+    const {env, folder} = this.#options;
     const data = join(folder, name);
-    const source = ['-h', folder, '-p', String(this.port), '-U', 'postgres'];
-    await run(unprivileged([join(bin, 'pg_basebackup'), ...source, '-D', data, '-R', '-X', 'stream', '-c', 'fast']), {
-      env,
-    });
     const [port = 0] = await freePorts(1);
-    const standby = new Server({...this.#options, data, port});
+    const standby = new Server({...this.#options, data, port, machine});
+    const source = ['-h', this.source, '-p', String(this.port), '-U', 'postgres'];
+    await run(standby.#there(['pg_basebackup', ...source, '-D', data, '-R', '-X', 'stream', '-c', 'fast']), {env});
     await standby.write({cluster_name: `'${name}'`});
     await standby.start();
     this.#standbys.push(standby);
@@ -187,9 +211,14 @@ class Server implements Postgres {
   }
 
   async follow(primary: Postgres | undefined): Promise<void> {
-    const source = primary === undefined ? '' : `host=${this.#options.folder} port=${primary.port} user=postgres`;
+    const source = primary === undefined ? '' : `host=${primary.source} port=${primary.port} user=postgres`;
     await this.query(`ALTER SYSTEM SET primary_conninfo = '${source}'`);
     await this.query('SELECT pg_reload_conf()');
+  }
+
+  async discard(): Promise<void> {
+    await this.stop();
+    await rm(this.#options.data, {recursive: true, force: true});
   }
 
   async remove(): Promise<void> {

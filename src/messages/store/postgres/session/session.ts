@@ -42,14 +42,11 @@ const CONFIRMATIONS = 5;
 
 /**
  * A transaction that writes to the WAL and to nothing else, so that it waits for this and for all that is before it.
- * With a message that is not transactional, it would not wait. All transactions before `oldest` had ended when it
- * began.
+ * With a message that is not transactional, it would not wait.
  */
 const WRITE = {
   name: 'write',
-  text: `
-    SELECT pg_logical_emit_message(true, 'nameplate', ''), pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-      pg_conf_load_time()::text AS loaded`,
+  text: `SELECT pg_logical_emit_message(true, 'nameplate', ''), pg_conf_load_time()::text AS loaded`,
 };
 const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {text: 'BEGIN'};
@@ -65,8 +62,6 @@ export class Session implements Disposable {
   #warnings: Error[] = [];
   /** Why the connection cannot be used anymore. */
   #broken: Error | undefined;
-  /** What the last wait for durability has proved: all that transactions before this one wrote is durable. */
-  #durable = {before: 0n, loaded: ''};
   readonly #ended = Promise.withResolvers<void>();
 
   private constructor(client: pg.Client, durability: Durability) {
@@ -114,22 +109,16 @@ export class Session implements Disposable {
   }
 
   /**
-   * Statements that only read, and `show` the rows that the answer is about, with the transaction `writer` of each.
-   * What they show is durable when this resolves: if it was not known to be, or the configuration was loaded meanwhile,
-   * this waits as a write does.
+   * Statements that only read. Then waits as a write does, which proves two things: all that they have seen is
+   * durable, and this server was still the primary, because a standby that a failover has cut off it confirms nothing.
    */
-  async read<T>(statements: (show: (rows: readonly Row[]) => void) => Promise<T>): Promise<T> {
-    let areDurable = true;
-    const show = (rows: readonly Row[]) => {
-      areDurable &&= rows.every(({writer}) => this.#isDurable(String(writer)));
-    };
-    const [value, settings] = await Promise.all([statements(show), this.#run(READ_SETTINGS)]);
-    if (areDurable && settingsOf(settings).loaded === this.#durable.loaded) return value;
+  async read<T>(statements: () => Promise<T>): Promise<T> {
     this.#warnings = [];
-    await this.#becomeDurable().catch((cause: Error) => {
-      throw new StoreError('down', cause.message, {cause}); // A read has no outcome that could be unknown.
-    });
-    return value;
+    const [read, durable] = await Promise.allSettled([statements(), this.#becomeDurable()]);
+    if (read.status === 'rejected') throw refused(read.reason);
+    if (durable.status === 'fulfilled') return read.value;
+    const {message, cause} = durable.reason as StoreError;
+    throw new StoreError('down', message, {cause}); // A read has no outcome that could be unknown.
   }
 
   async query(statement: Statement | string, values: unknown[] = []): Promise<readonly Row[]> {
@@ -222,19 +211,12 @@ export class Session implements Disposable {
         const lacking = shortfall(this.#durability, {...settings, loaded});
         if (lacking !== undefined) throw new Error(lacking);
         const [before] = written.rows;
-        if (loaded !== before.loaded && this.#durability === 'synchronous-standby') continue;
-        this.#durable = {before: BigInt(before.oldest), loaded};
-        return;
+        if (loaded === before.loaded || this.#durability !== 'synchronous-standby') return;
       }
       throw new Error('the configuration is being loaded again and again');
     } catch (error) {
       throw this.#uncertain(error);
     }
-  }
-
-  /** `writer` has 32 bits. If it is very old, this may be false, which costs a wait. */
-  #isDurable(writer: string): boolean {
-    return BigInt.asIntN(32, BigInt(writer) - this.#durable.before) < 0n;
   }
 
   /** Ends the session, because it cannot be told what its last transactions did. */
