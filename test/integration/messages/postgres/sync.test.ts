@@ -1,0 +1,75 @@
+/** The order of system calls: an acknowledgement leaves only after the WAL was synced on the primary and the standby. */
+import {join} from 'node:path';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {startChild} from '../../../cluster/children.ts';
+import {until} from '../../../cluster/wait.ts';
+import {createClient} from '../client.ts';
+import {removeFolders, type Service, temporaryFolder} from '../service.ts';
+import {ensureStrace, eventsOf, REPLY, SYNCS_AND_WRITES} from '../strace.ts';
+import {type Postgres, startPostgres} from './server.ts';
+import {startReadyPod} from './service.ts';
+
+const REQUESTS = 20;
+let primary: Postgres;
+let standby: Postgres;
+let pod: Service;
+
+beforeAll(async () => {
+  await ensureStrace();
+  primary = await startPostgres();
+  standby = await primary.standby('standby');
+  await primary.configure({synchronous_standby_names: `'ANY 1 (standby)'`});
+  pod = await startReadyPod(primary, {database: await primary.createDatabase()});
+});
+afterAll(async () => {
+  await pod.stop();
+  await primary.remove();
+  await removeFolders();
+});
+
+test('the syncs of both logs end before the 202 of each message is written', async () => {
+  const client = await createClient(pod.url);
+  const {key} = pod.account();
+  await client.submit(key, 'first'); // An account's first message has a commit more.
+  const folder = await temporaryFolder();
+  const [trace, log] = [join(folder, 'trace'), join(folder, 'log')];
+  const traced = [pod.pid, ...(await primary.processes()), ...(await standby.processes())];
+  const pids = traced.flatMap(pid => ['-p', String(pid)]);
+  const strace = startChild(
+    'strace',
+    ['strace', '-f', '-y', '-s', '64', '-e', SYNCS_AND_WRITES, '-o', trace, ...pids],
+    {
+      log,
+    },
+  );
+  await until('all are traced', async () => {
+    await client.submit(key, 'before');
+    const events = await eventsOf(trace);
+    return ['primary', 'standby', REPLY].every(what => events.some(event => serverOf(event) === what));
+  });
+  const skipped = (await eventsOf(trace)).filter(event => event === REPLY).length;
+  for (let n = 0; n < REQUESTS; n++) await client.submit(key, `message ${n}`);
+  client.close();
+  process.kill(strace.pid, 'SIGINT'); // It lets go of them.
+  await strace.exited;
+  const rounds = roundsOf((await eventsOf(trace)).map(serverOf)).slice(skipped);
+  expect(rounds).toHaveLength(REQUESTS);
+  expect(rounds.filter(synced => !synced.has('primary') || !synced.has('standby'))).toEqual([]);
+});
+
+function serverOf(event: string): string {
+  return /\/(primary|standby)\/pg_wal\//.exec(event)?.[1] ?? event;
+}
+
+/** What was synced before each response, since the one before it. */
+function roundsOf(events: readonly string[]): readonly ReadonlySet<string>[] {
+  const rounds: Set<string>[] = [];
+  let current = new Set<string>();
+  for (const event of events) {
+    current.add(event);
+    if (event !== REPLY) continue;
+    rounds.push(current);
+    current = new Set();
+  }
+  return rounds;
+}

@@ -1,0 +1,31 @@
+/** System calls of programs, in one order, as strace sees them. */
+import {readFile} from 'node:fs/promises';
+import {run, which} from '../../cluster/children.ts';
+
+/** What decides whether a response came too early. */
+export const SYNCS_AND_WRITES = 'trace=fdatasync,fsync,write,writev,sendto,sendmsg';
+
+export async function ensureStrace(): Promise<void> {
+  if (which('strace')) return;
+  if (!which('apt-get')) throw new Error('strace is missing on this machine; please install it');
+  const env = {...process.env, DEBIAN_FRONTEND: 'noninteractive'};
+  await run(['apt-get', 'update', '-qq'], {env});
+  await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'strace'], {env});
+}
+
+/** In order: `REPLY` when a response that acknowledges a message begins, and the file of each sync that has ended. */
+export async function eventsOf(traceFile: string): Promise<readonly string[]> {
+  const unfinished = new Map<string, string>();
+  return (await readFile(traceFile, 'utf8')).split('\n').flatMap(line => {
+    const [, thread = '', text = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    if (text.endsWith('<unfinished ...>')) unfinished.set(thread, text);
+    const isResumed = text.startsWith('<... ');
+    const call = isResumed ? `${unfinished.get(thread)}${text}` : text;
+    const [, file] = /^f(?:data)?sync\(\d+<([^>]*)>.*= 0$/.exec(call) ?? [];
+    if (file !== undefined) return [file];
+    // Counted when it begins: whatever was to come first had to have ended by then.
+    return !isResumed && text.includes('"HTTP/1.1 202 ') ? [REPLY] : [];
+  });
+}
+
+export const REPLY = 'REPLY';
