@@ -142,6 +142,19 @@ test('the messages API reaches its database only if it has one, and nothing else
   ]);
 });
 
+test('the migration reaches the database and nothing else, and nobody reaches it', async () => {
+  const kind = 'messages.config.store.kind=postgres,messages.postgres.secret=s';
+  const policies = await render('--set', `${kind},messages.postgres.migrate=true`);
+  const [ofPods, ofMigration] = ['nameplate-messages', 'nameplate-messages-migration'].map(name => policies.get(name));
+  expect(ofMigration?.spec).toMatchObject({
+    podSelector: {matchLabels: {'app.kubernetes.io/component': 'messages-migration'}},
+    policyTypes: ['Ingress', 'Egress'],
+  });
+  expect(ofMigration?.spec.ingress).toBeUndefined();
+  expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress.slice(1)); // Without the API server.
+  expect(await render('--set', kind)).not.toContain('nameplate-messages-migration');
+});
+
 test('they can be disabled', async () => {
   expect([...(await render('--set', 'networkPolicy.enabled=false')).keys()]).toEqual([]);
 });

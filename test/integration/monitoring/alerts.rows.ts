@@ -130,4 +130,11 @@ export const alertRows: readonly AlertRow[] = [
     fires: [41, 50],
     rests: [30, 40, 52],
   },
+  {
+    alert: 'NameplateMessagesQueueUnknown',
+    metric: 'nameplate_messages_backlog',
+    values: '1x30 stale _x20',
+    fires: [42, 50],
+    rests: [30, 39],
+  },
 ];

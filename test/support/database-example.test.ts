@@ -1,0 +1,38 @@
+/** The example of a database for the messages API gives what the pods need. */
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {expect, test} from 'vitest';
+import {parse} from 'yaml';
+import type {MessagesConfig} from '../../src/messages/config.ts';
+import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
+import {CONNECTIONS_BESIDE_WRITERS} from '../../src/messages/store/postgres/postgres-store.ts';
+import {parseConfig} from '../../src/process/load-config.ts';
+
+const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
+const example = read('examples/cloudnativepg.yaml');
+const {spec} = parse(example);
+const {writers} = parseConfig<MessagesConfig>('{}', 'the defaults', messagesConfigDefinition).store.postgres;
+
+test('an acknowledged message survives a failover', () => {
+  expect(spec.instances).toBeGreaterThanOrEqual(3);
+  expect(spec.postgresql.synchronous).toEqual({
+    method: 'any',
+    number: 1,
+    dataDurability: 'required',
+    failoverQuorum: true,
+  });
+});
+
+test('all pods of an autoscaled Deployment, during an update, have their connections', () => {
+  const {maxReplicas} = parse(read('charts/nameplate/values.yaml')).messages.postgres.autoscaling;
+  const perPod = writers + CONNECTIONS_BESIDE_WRITERS;
+  expect(Number(spec.postgresql.parameters.max_connections)).toBeGreaterThan(2 * maxReplicas * perPod);
+});
+
+test.each(['examples/cloudnativepg.yaml', 'docs/operations.md'])('%s says how many connections a pod has', path => {
+  const said = /`messages\.config\.store\.postgres\.writers` \((\d+)\)\s+(?:connections )?and three more/.exec(
+    read(path),
+  );
+  expect(Number(said?.[1])).toBe(writers);
+  expect(CONNECTIONS_BESIDE_WRITERS).toBe(3);
+});
