@@ -16,8 +16,6 @@ export interface Provider {
   readonly name: 'kind' | 'namespaces';
   /** Ensures what the machine must have; installs it or throws an error that names it. */
   prepare(log: (line: string) => void): Promise<void>;
-  /** Builds image archives: `buildah`, or `docker`. */
-  readonly builder: 'buildah' | 'docker';
   /** Returns with the node Ready, `state.kubeconfig` written, the addresses up. */
   create(options: CreateOptions): Promise<void>;
   /** The folder of the zone files, as programs started through `enter` see it. */

@@ -64,7 +64,7 @@ async function build(options: UpOptions): Promise<void> {
     edge === 'gateway' ? ensureEnvoy(log) : undefined,
     provider.prepare(log),
   ]);
-  const archives = await step('images', () => ensureImages(programs, provider.builder, envoy));
+  const archives = await step('images', () => ensureImages(programs, envoy));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
   await mkdir(state.logs, {recursive: true});
   await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));

@@ -26,7 +26,7 @@ interface Blob {
   readonly content: Buffer;
 }
 
-interface Layer extends Blob {
+export interface Layer extends Blob {
   /** The digest of the uncompressed layer. */
   readonly diffId: string;
 }
@@ -59,13 +59,25 @@ export async function buildImage(
   const {labels, ...settings} = readDockerfile(await readFile(join(repository, 'Dockerfile'), 'utf8'));
   const created = new Date(epoch * 1000).toISOString();
   const Labels = {...labels, 'org.opencontainers.image.version': version, 'org.opencontainers.image.created': created};
+  const history = ['Node and its libraries', 'the programs'].map(comment => ({created, comment}));
+  return assemble(architecture, layers, {created, config: {...settings, Labels}, history});
+}
+
+/** The fields of an image's configuration that do not follow from its layers. */
+export interface Settings {
+  readonly created?: string;
+  readonly config: object;
+  readonly history?: readonly object[];
+}
+
+export function assemble(architecture: Architecture, layers: readonly Layer[], settings: Settings): Image {
   const config = json(`${MEDIA}.config.v1+json`, {
-    created,
+    created: settings.created,
     architecture,
     os: 'linux',
-    config: {...settings, Labels},
+    config: settings.config,
     rootfs: {type: 'layers', diff_ids: layers.map(({diffId}) => diffId)},
-    history: ['Node and its libraries', 'the programs'].map(comment => ({created, comment})),
+    history: settings.history,
   });
   const manifest = json(`${MEDIA}.manifest.v1+json`, {
     schemaVersion: 2,
@@ -129,6 +141,12 @@ export function archive(images: readonly Image[], name: string): Archive {
     ...[...contents].map(([path, content]) => file(`blobs/${path}`, content)),
   ];
   return {digest: root?.digest ?? '', content: writeTar(withFolders(entries))};
+}
+
+/** For images that only go from here to a node. */
+export function uncompressedLayer(entries: readonly Entry[]): Layer {
+  const tar = blob(`${MEDIA}.layer.v1.tar`, writeTar(entries));
+  return {...tar, diffId: tar.descriptor.digest};
 }
 
 async function layer(entries: readonly Entry[]): Promise<Layer> {

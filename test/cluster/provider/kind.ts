@@ -10,7 +10,6 @@ import {ADDRESSES, type StateFolder, ZONES} from '../state.ts';
  */
 export const kind: Provider = {
   name: 'kind',
-  builder: 'docker',
   prepare: async () => {},
   create,
   zones,

@@ -17,7 +17,6 @@ import {ensurePackages} from './packages.ts';
  */
 export const namespaces: Provider = {
   name: 'namespaces',
-  builder: 'buildah',
   prepare: ensurePackages,
   create,
   zones: () => ZONES,

@@ -13,7 +13,6 @@ const NEEDED = {
   conntrack: 'conntrack',
   ip: 'iproute2',
   mount: 'mount',
-  buildah: 'buildah',
   curl: 'curl',
   dig: 'bind9-dnsutils',
 } as const;
