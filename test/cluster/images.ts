@@ -21,7 +21,10 @@ const PROGRAMS = [
 ] as const;
 
 /** These bind ports below 1024 on the node's network, or read keys that root owns. */
-const ROOT = new Set<string>(['coredns', 'traefik', 'pebble']);
+const ROOT = new Set<string>([
+  ...['coredns', 'traefik', 'pebble'],
+  ...['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
+]);
 
 export function imageReference(name: string): string {
   return `localhost/nameplate/${name}:test`;

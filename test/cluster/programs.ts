@@ -29,6 +29,10 @@ const CERT_MANAGER = 'github.com/cert-manager/cert-manager';
 const TRAEFIK = 'github.com/traefik/traefik/v3';
 const ENVOY_GATEWAY = 'github.com/envoyproxy/gateway';
 
+const KUBERNETES_FLAGS = ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36']
+  .map(value => `-X ${KUBERNETES_VERSION}.${value}`)
+  .join(' ');
+
 const sets = {
   etcd: {programs: {etcd: 'go.etcd.io/etcd/server/v3'}, minutes: 1},
   kube: {
@@ -40,8 +44,14 @@ const sets = {
       'kube-proxy': `${KUBERNETES}/kube-proxy`,
       kubelet: `${KUBERNETES}/kubelet`,
     },
-    ldflags: ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36'].map(v => `-X ${KUBERNETES_VERSION}.${v}`).join(' '),
+    ldflags: KUBERNETES_FLAGS,
     minutes: 7,
+  },
+  kubeadm: {programs: {kubeadm: `${KUBERNETES}/kubeadm`}, ldflags: KUBERNETES_FLAGS, minutes: 2},
+  kind: {
+    programs: {kind: 'sigs.k8s.io/kind'},
+    assets: {'kind-node': {module: 'sigs.k8s.io/kind', path: 'images/base/files'}},
+    minutes: 0.3,
   },
   web: {programs: {web: '.', pause: './pause'}, minutes: 0.2},
   pebble: {programs: {pebble: 'github.com/letsencrypt/pebble/v2/cmd/pebble'}, minutes: 0.3},
@@ -112,8 +122,10 @@ const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record
 /** The set with the Helm of the tests, which takes three minutes to build. */
 export const HELM: ProgramSet = process.arch === 'x64' ? 'helmprebuilt' : 'helm';
 
-/** What no cluster runs. */
-const outsideClusters: readonly string[] = [
+/** What no cluster runs, or only one of kind. */
+const notEverywhere: readonly string[] = [
+  'kind',
+  'kubeadm',
   'gitops',
   'gatewayapinext',
   ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
@@ -294,5 +306,5 @@ function located(folders: readonly string[]): Programs {
 /** The sets that every cluster needs, and those of one edge. */
 export function programSets(edge?: Edge): ProgramSet[] {
   const others: readonly string[] = Object.entries(edges).flatMap(([name, own]) => (name === edge ? [] : own));
-  return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...outsideClusters].includes(name));
+  return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...notEverywhere].includes(name));
 }

@@ -1,5 +1,5 @@
-import {run, which} from './children.ts';
-import type {Programs} from './programs.ts';
+import type {ProgramSet, Programs} from './programs.ts';
+import {answers} from './provider/engine.ts';
 import {kind} from './provider/kind.ts';
 import {namespaces} from './provider/namespaces.ts';
 import type {StateFolder} from './state.ts';
@@ -14,6 +14,8 @@ export interface CreateOptions {
 /** A way to run a single-node Kubernetes whose network holds the fixed addresses of state.ts. */
 export interface Provider {
   readonly name: 'kind' | 'namespaces';
+  /** What it runs, besides what every cluster does. */
+  readonly programs: readonly ProgramSet[];
   /** Ensures what the machine must have; installs it or throws an error that names it. */
   prepare(log: (line: string) => void): Promise<void>;
   /** Returns with the node Ready, `state.kubeconfig` written, the addresses up. */
@@ -32,31 +34,23 @@ export interface Provider {
 
 export const providers = {kind, namespaces} as const;
 
-/** kind where a Docker engine answers, namespaces for root on Linux; NAMEPLATE_PROVIDER=kind|namespaces decides otherwise. */
+/**
+ * kind where a Docker engine answers, namespaces for root on Linux; NAMEPLATE_PROVIDER=kind|namespaces decides otherwise.
+ * `kind` brings its own engine where none answers.
+ */
 export async function pickProvider(): Promise<Provider> {
   const wanted = process.env.NAMEPLATE_PROVIDER;
   if (wanted === 'kind' || wanted === 'namespaces') return providers[wanted];
   if (wanted) throw new Error(`NAMEPLATE_PROVIDER is "${wanted}"; it may be "kind" or "namespaces"`);
-  const docker = await dockerAnswers();
-  if (docker && which('kind')) return kind;
+  if (await answers(process.env)) return kind;
   if (process.platform === 'linux' && process.getuid?.() === 0) return namespaces;
   throw new Error(
     [
       'no way to run a Kubernetes here. One of these is needed:',
-      docker
-        ? '- kind beside the Docker engine that answers: `go install sigs.k8s.io/kind@latest`'
-        : '- a Docker engine that answers `docker version` (https://docs.docker.com/engine/install), and kind (https://kind.sigs.k8s.io)',
+      '- a Docker engine that answers `docker version` (https://docs.docker.com/engine/install)',
       process.platform === 'linux'
         ? '- root: run the same command with sudo; nothing outside of namespaces of its own is changed'
         : `- Linux and root; this is ${process.platform}`,
     ].join('\n'),
-  );
-}
-
-async function dockerAnswers(): Promise<boolean> {
-  if (!which('docker')) return false;
-  return run(['docker', 'version', '--format', '{{.Server.Version}}']).then(
-    () => true,
-    () => false,
   );
 }

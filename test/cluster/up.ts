@@ -1,5 +1,5 @@
 import {appendFile, mkdir, readFile, writeFile} from 'node:fs/promises';
-import {basename, delimiter, dirname, join} from 'node:path';
+import {delimiter, dirname, join} from 'node:path';
 import {timestamp} from '../../src/api/conditions.ts';
 import {run} from './children.ts';
 import type {ClusterInfo} from './cluster.ts';
@@ -10,6 +10,7 @@ import {withLock} from './lock.ts';
 import {type Edge, ensurePrograms, type Programs, programSets} from './programs.ts';
 import type {Provider} from './provider.ts';
 import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
+import {storageOver} from './storage.ts';
 import {until} from './wait.ts';
 
 const MANIFESTS = join(import.meta.dirname, 'manifests');
@@ -60,7 +61,7 @@ async function build(options: UpOptions): Promise<void> {
   const {provider, state, edge, log, signal} = options;
   const step = stepper(options);
   const [programs, envoy] = await Promise.all([
-    ensurePrograms(programSets(edge), log),
+    ensurePrograms([...programSets(edge), ...provider.programs], log),
     edge === 'gateway' ? ensureEnvoy(log) : undefined,
     provider.prepare(log),
   ]);
@@ -112,34 +113,9 @@ function stepper({log, signal}: UpOptions): <T>(what: string, work: () => Promis
   };
 }
 
-/** A default StorageClass over what the provider has; a claim is bound once a pod wants it. */
 async function installVolumes({provider, state, inside}: Context): Promise<void> {
   const paths = provider.volumes(state);
-  if (paths.length === 0) return;
-  const storageClassName = 'standard';
-  const isDefault = {'storageclass.kubernetes.io/is-default-class': 'true'};
-  const storageClass = {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'StorageClass',
-    metadata: {name: storageClassName, annotations: isDefault},
-    provisioner: 'kubernetes.io/no-provisioner',
-    volumeBindingMode: 'WaitForFirstConsumer',
-  };
-  const onAnyNode = [{matchExpressions: [{key: 'kubernetes.io/hostname', operator: 'Exists'}]}];
-  const volumes = paths.map(path => ({
-    apiVersion: 'v1',
-    kind: 'PersistentVolume',
-    metadata: {name: basename(path)},
-    spec: {
-      storageClassName,
-      capacity: {storage: '10Gi'},
-      accessModes: ['ReadWriteOnce'],
-      local: {path},
-      nodeAffinity: {required: {nodeSelectorTerms: onAnyNode}},
-    },
-  }));
-  const list = {apiVersion: 'v1', kind: 'List', items: [storageClass, ...volumes]};
-  await inside(['kubectl', 'apply', '-f', '-'], JSON.stringify(list));
+  if (paths.length > 0) await inside(['kubectl', 'apply', '-f', '-'], JSON.stringify(storageOver(paths)));
 }
 
 async function installDns({kubectl}: Context): Promise<void> {

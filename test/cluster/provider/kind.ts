@@ -1,61 +1,119 @@
+import {readFileSync} from 'node:fs';
 import {mkdir, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {run} from '../children.ts';
+import {ensurePrograms, type Programs} from '../programs.ts';
 import type {CreateOptions, Provider} from '../provider.ts';
 import {ADDRESSES, type StateFolder, ZONES} from '../state.ts';
+import {
+  answers,
+  docker,
+  endIdleEngine,
+  engineEnvironment,
+  ensureEngine,
+  hasSysResource,
+  nodesOf,
+  withEngine,
+} from './engine.ts';
+import {ensureNodeImage} from './node-image.ts';
+import {ensurePackages, TO_ENTER} from './packages.ts';
 
-/**
- * kind, where a Docker engine answers. NOT EXERCISED so far: the machines that this was written on have no Docker engine.
- * Entering the node's network takes root, as it does with the other provider.
- */
+/** kind, in the Docker engine that answers or in one of our own. Entering the node's network takes root. */
 export const kind: Provider = {
   name: 'kind',
-  prepare: async () => {},
-  create,
+  programs: ['kind', 'kubeadm'],
+  prepare: log => ensurePackages(log, TO_ENTER),
+  create: options => withEngine(() => create(options)),
   zones,
-  volumes: () => [],
+  volumes: () => [], // kind has a StorageClass
   loadImages: async (state, archives) => {
-    for (const archive of archives) await run(['kind', 'load', 'image-archive', archive, '--name', clusterName(state)]);
+    const programs = await ensurePrograms(['kind']);
+    for (const archive of archives) {
+      await runKind(programs, 'load', 'image-archive', archive, '--name', clusterName(state));
+    }
   },
-  enter: state => ['sh', '-c', ENTER, 'enter', nodeName(state), resolvConf(state)],
-  isRunning: async state => (await run(['kind', 'get', 'clusters'])).split('\n').includes(clusterName(state)),
-  delete: async state => {
-    await run(['kind', 'delete', 'cluster', '--name', clusterName(state)]);
-    await rm(state.root, {recursive: true, force: true});
-  },
+  enter: state => ['sh', '-c', ENTER, readFileSync(pidFile(state), 'utf8'), resolvConf(state)],
+  isRunning: async state => (await answers()) && (await nodesOf(clusterName(state))).length > 0,
+  delete: state => withEngine(() => remove(state)),
 };
 
 /** The node's network with this machine's files: only the resolver is put over /etc/resolv.conf. */
 const ENTER = `
-  pid=$(docker inspect --format '{{.State.Pid}}' "$1") resolver=$2; shift 2
-  exec nsenter --target "$pid" --net unshare --mount sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$resolver" "$@"`;
+  resolver=$1; shift
+  exec nsenter --target "$0" --net unshare --mount sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$resolver" "$@"`;
 
-async function create({state}: CreateOptions): Promise<void> {
+async function runKind(programs: Programs, ...args: readonly string[]): Promise<void> {
+  await run([programs.path('kind'), ...args], {env: await engineEnvironment()});
+}
+
+async function create({state, programs, log}: CreateOptions): Promise<void> {
+  await ensureEngine(log);
+  const image = await ensureNodeImage(programs, log);
   await mkdir(zones(state), {recursive: true});
   await writeFile(resolvConf(state), `nameserver ${ADDRESSES.resolver}\n`);
-  const mounts = [{hostPath: zones(state), containerPath: ZONES}];
-  const nodes = [{role: 'control-plane', extraMounts: mounts}];
   const config = join(state.root, 'kind.json');
-  await writeFile(config, JSON.stringify({kind: 'Cluster', apiVersion: 'kind.x-k8s.io/v1alpha4', nodes}));
-  const name = ['--name', clusterName(state)];
-  await run([
-    'kind',
+  await writeFile(config, JSON.stringify(await configuration(state)));
+  const files = ['--config', config, '--kubeconfig', state.kubeconfig];
+  await runKind(
+    programs,
     'create',
     'cluster',
-    ...name,
-    '--config',
-    config,
-    '--kubeconfig',
-    state.kubeconfig,
+    '--name',
+    clusterName(state),
+    '--image',
+    image,
+    ...files,
     '--wait',
     '3m',
-  ]);
+  );
+  await writeFile(pidFile(state), (await docker('inspect', '--format', '{{.State.Pid}}', nodeName(state))).trim());
   for (const address of Object.values(ADDRESSES)) {
-    await run(['docker', 'exec', nodeName(state), 'ip', 'addr', 'add', `${address}/32`, 'dev', 'lo']);
+    await docker('exec', nodeName(state), 'ip', 'addr', 'add', `${address}/32`, 'dev', 'lo');
   }
-  const kubectl = [...kind.enter(state), 'kubectl', '--kubeconfig', state.kubeconfig];
+  const kubectl = [...kind.enter(state), programs.path('kubectl'), '--kubeconfig', state.kubeconfig];
   await run([...kubectl, 'config', 'set-cluster', `kind-${clusterName(state)}`, '--server=https://127.0.0.1:6443']);
   await run([...kubectl, '-n', 'kube-system', 'delete', 'deployment', 'coredns']); // ours takes its place
+}
+
+async function remove(state: StateFolder): Promise<void> {
+  if (await answers()) {
+    const nodes = await nodesOf(clusterName(state));
+    if (nodes.length > 0) await docker('rm', '--force', '--volumes', ...nodes);
+    await endIdleEngine();
+  }
+  await rm(state.root, {recursive: true, force: true});
+}
+
+async function configuration(state: StateFolder): Promise<object> {
+  const patches = await writePatches(state);
+  const mounts = [
+    {hostPath: zones(state), containerPath: ZONES},
+    {hostPath: patches, containerPath: '/kind/patches'},
+  ];
+  return {
+    kind: 'Cluster',
+    apiVersion: 'kind.x-k8s.io/v1alpha4',
+    nodes: [{role: 'control-plane', extraMounts: mounts}],
+    networking: {disableDefaultCNI: true, kubeProxyMode: 'none'}, // services of the node take their place
+    kubeadmConfigPatches: [
+      JSON.stringify({apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', failCgroupV1: false}),
+      JSON.stringify({kind: 'InitConfiguration', patches: {directory: '/kind/patches'}}),
+    ],
+    containerdConfigPatches: hasSysResource()
+      ? []
+      : ['[plugins."io.containerd.grpc.v1.cri"]\nrestrict_oom_score_adj = true'],
+  };
+}
+
+/** For kubeadm: its control plane asks for 0.65 CPU, which tests on two cores want for their pods. */
+async function writePatches(state: StateFolder): Promise<string> {
+  const folder = join(state.root, 'patches');
+  await mkdir(folder);
+  for (const name of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler']) {
+    const patch = {spec: {containers: [{name, resources: {requests: {cpu: '10m'}}}]}};
+    await writeFile(join(folder, `${name}+strategic.json`), JSON.stringify(patch));
+  }
+  return folder;
 }
 
 function zones(state: StateFolder): string {
@@ -64,6 +122,11 @@ function zones(state: StateFolder): string {
 
 function resolvConf(state: StateFolder): string {
   return join(state.root, 'resolv.conf');
+}
+
+/** The first process of the node, as this machine numbers it. */
+function pidFile(state: StateFolder): string {
+  return join(state.root, 'pid');
 }
 
 function clusterName(state: StateFolder): string {

@@ -17,7 +17,8 @@ import {ensurePackages} from './packages.ts';
  */
 export const namespaces: Provider = {
   name: 'namespaces',
-  prepare: ensurePackages,
+  programs: [],
+  prepare: log => ensurePackages(log),
   create,
   zones: () => ZONES,
   volumes: state => ['volume-1', 'volume-2'].map(name => join(state.node, name)),

@@ -1,7 +1,7 @@
 import {run, which} from '../children.ts';
 
 /** Program → the Debian package that has it. The CNI plugins are looked for by their own path. */
-const NEEDED = {
+const PACKAGES = {
   unshare: 'util-linux',
   nsenter: 'util-linux',
   setpriv: 'util-linux',
@@ -17,9 +17,17 @@ const NEEDED = {
   dig: 'bind9-dnsutils',
 } as const;
 
+type Program = keyof typeof PACKAGES;
+
+/** What it takes to run a command inside a cluster, and what the tests run there. */
+export const TO_ENTER: readonly Program[] = ['unshare', 'nsenter', 'mount', 'curl', 'dig'];
+
 /** Installs what is missing by apt, saying so, or throws an error that names it. */
-export async function ensurePackages(log: (line: string) => void): Promise<void> {
-  const missing = missingPackages();
+export async function ensurePackages(
+  log: (line: string) => void,
+  programs = Object.keys(PACKAGES) as readonly Program[],
+): Promise<void> {
+  const missing = missingPackages(programs);
   if (missing.length === 0) return;
   const command = `apt-get install --no-install-recommends --no-remove ${missing.join(' ')}`;
   if (!which('apt-get')) {
@@ -29,13 +37,11 @@ export async function ensurePackages(log: (line: string) => void): Promise<void>
   const env = {...process.env, DEBIAN_FRONTEND: 'noninteractive'};
   await run(['apt-get', 'update', '-qq'], {env});
   await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', '--no-remove', ...missing], {env});
-  const still = missingPackages();
+  const still = missingPackages(programs);
   if (still.length > 0) throw new Error(`still missing after \`${command}\`: ${still.join(', ')}`);
 }
 
-function missingPackages(): string[] {
-  const missing = Object.entries(NEEDED).filter(
-    ([program]) => !which(program, program.startsWith('/') ? '/' : undefined),
-  );
-  return [...new Set(missing.map(([, name]) => name))];
+function missingPackages(programs: readonly Program[]): string[] {
+  const missing = programs.filter(program => !which(program, program.startsWith('/') ? '/' : undefined));
+  return [...new Set(missing.map(program => PACKAGES[program]))];
 }
