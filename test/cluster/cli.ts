@@ -1,10 +1,10 @@
 import {type SpawnOptions, spawn} from 'node:child_process';
-import {existsSync} from 'node:fs';
+import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {connect} from './cluster.ts';
+import {type ClusterInfo, connect} from './cluster.ts';
 import {buildLastReleaseImage, buildOperatorImage} from './operator-image.ts';
-import {ensurePrograms, pickEdge, programSets} from './programs.ts';
+import {ensurePrograms, pickEdge} from './programs.ts';
 import {type Provider, pickProvider} from './provider.ts';
 import {exists, type StateFolder, stateFolder} from './state.ts';
 import {environment, up} from './up.ts';
@@ -139,7 +139,8 @@ async function isUp({provider, state}: Invocation): Promise<boolean> {
 async function inside(invocation: Invocation, command: readonly string[]): Promise<number> {
   const {provider, state} = invocation;
   if (!(await isUp(invocation))) throw new Error(`cluster ${state.name} does not run: node test/cluster/cli.ts up`);
-  const env = environment(state, await ensurePrograms(programSets(), log));
+  const {programs} = JSON.parse(readFileSync(state.info, 'utf8')) as ClusterInfo;
+  const env = environment(state, await ensurePrograms(programs, log));
   const [program = '', ...args] = [...provider.enter(state), ...command];
   const options: SpawnOptions = {stdio: 'inherit', env};
   process.on('SIGINT', () => {}); // Ctrl-C is for the command, which gets it from the terminal too

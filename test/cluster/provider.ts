@@ -1,10 +1,20 @@
-import type {ProgramSet, Programs} from './programs.ts';
+import type {Edge, ProgramSet, Programs} from './programs.ts';
 import {answers} from './provider/engine.ts';
 import {kind} from './provider/kind.ts';
 import {namespaces} from './provider/namespaces.ts';
 import type {StateFolder} from './state.ts';
 
+/** What a cluster is made of. */
+export interface Parts {
+  readonly programs: readonly ProgramSet[];
+  /** Images that the node pulls from a registry: our name → theirs. The others are built. */
+  readonly pulled: Readonly<Record<string, string>>;
+  /** The published image of the node, where it comes from a registry. */
+  readonly node?: string;
+}
+
 export interface CreateOptions {
+  parts: Parts;
   state: StateFolder;
   programs: Programs;
   log: (line: string) => void;
@@ -14,8 +24,8 @@ export interface CreateOptions {
 /** A way to run a single-node Kubernetes whose network holds the fixed addresses of state.ts. */
 export interface Provider {
   readonly name: 'kind' | 'namespaces';
-  /** What it runs, besides what every cluster does. */
-  readonly programs: readonly ProgramSet[];
+  /** Decides what a cluster is made of. */
+  findParts(edge: Edge, log: (line: string) => void): Promise<Parts>;
   /** Ensures what the machine must have; installs it or throws an error that names it. */
   prepare(log: (line: string) => void): Promise<void>;
   /** Returns with the node Ready, `state.kubeconfig` written, the addresses up. */

@@ -7,8 +7,8 @@ import {untilEstablished} from './crds.ts';
 import {ensureEnvoy} from './envoy.ts';
 import {ensureImages, imageReference} from './images.ts';
 import {withLock} from './lock.ts';
-import {type Edge, ensurePrograms, type Programs, programSets} from './programs.ts';
-import type {Provider} from './provider.ts';
+import {type Edge, ensurePrograms, type Programs} from './programs.ts';
+import type {Parts, Provider} from './provider.ts';
 import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
 import {storageOver} from './storage.ts';
 import {until} from './wait.ts';
@@ -30,6 +30,7 @@ export interface UpOptions {
 }
 
 interface Context extends UpOptions {
+  parts: Parts;
   programs: Programs;
   /** Runs a command inside the cluster and returns its stdout. */
   inside(argv: readonly string[], input?: string): Promise<string>;
@@ -60,16 +61,17 @@ export async function up(options: UpOptions): Promise<void> {
 async function build(options: UpOptions): Promise<void> {
   const {provider, state, edge, log, signal} = options;
   const step = stepper(options);
+  const parts = await provider.findParts(edge, log);
   const [programs, envoy] = await Promise.all([
-    ensurePrograms([...programSets(edge), ...provider.programs], log),
+    ensurePrograms(parts.programs, log),
     edge === 'gateway' ? ensureEnvoy(log) : undefined,
     provider.prepare(log),
   ]);
-  const archives = await step('images', () => ensureImages(programs, envoy));
+  const archives = await step('images', () => ensureImages(programs, envoy, parts.pulled));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
   await mkdir(state.logs, {recursive: true});
-  await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, programs, log, signal}));
-  const context = contextOf(options, programs);
+  await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, parts, programs, log, signal}));
+  const context = contextOf(options, parts, programs);
   try {
     const seed = [process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)];
     await step('zone files', () => context.inside(seed));
@@ -94,12 +96,12 @@ export function environment(state: StateFolder, programs: Programs): NodeJS.Proc
   return {...process.env, PATH: path, KUBECONFIG: kubeconfig, NAMEPLATE_CLUSTER: info, CURL_CA_BUNDLE: roots};
 }
 
-function contextOf(options: UpOptions, programs: Programs): Context {
+function contextOf(options: UpOptions, parts: Parts, programs: Programs): Context {
   const {provider, state, signal} = options;
   const env = environment(state, programs);
   const inside = (argv: readonly string[], input = '') =>
     run([...provider.enter(state), ...argv], {env, input, signal});
-  return {...options, programs, inside, kubectl: (...args) => inside(['kubectl', ...args])};
+  return {...options, parts, programs, inside, kubectl: (...args) => inside(['kubectl', ...args])};
 }
 
 /** Prints every step with its time. */
@@ -194,7 +196,7 @@ async function approveRequests(kubectl: Context['kubectl'], namespace: string): 
   }
 }
 
-async function installAcmeIssuer({edge, inside, kubectl, provider, state}: Context): Promise<ClusterInfo> {
+async function installAcmeIssuer({edge, inside, kubectl, parts, provider, state}: Context): Promise<ClusterInfo> {
   const bundle = await kubectl('-n', 'cert-manager', 'get', 'secret', 'selfca', '-o', 'jsonpath={.data.tls\\.crt}');
   await writeFile(state.roots, Buffer.from(bundle, 'base64'));
   await appendFile(state.roots, await inside(['curl', '-sS', '--fail', `https://${ADDRESSES.pebble}:15000/roots/0`]));
@@ -207,6 +209,7 @@ async function installAcmeIssuer({edge, inside, kubectl, provider, state}: Conte
     name: state.name,
     provider: provider.name,
     edge,
+    programs: parts.programs,
     kubeconfig: state.kubeconfig,
     ingress: {address: ADDRESSES.ingress, className: 'traefik'},
     dns: {

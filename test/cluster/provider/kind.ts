@@ -2,8 +2,8 @@ import {readFileSync} from 'node:fs';
 import {mkdir, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {run} from '../children.ts';
-import {ensurePrograms, type Programs} from '../programs.ts';
-import type {CreateOptions, Provider} from '../provider.ts';
+import {type Edge, ensurePrograms, type Programs, programSets, publishedProgramSets} from '../programs.ts';
+import type {CreateOptions, Parts, Provider} from '../provider.ts';
 import {ADDRESSES, type StateFolder, ZONES} from '../state.ts';
 import {
   answers,
@@ -17,11 +17,12 @@ import {
 } from './engine.ts';
 import {ensureNodeImage} from './node-image.ts';
 import {ensurePackages, TO_ENTER} from './packages.ts';
+import {NODE, publishedImages, pullImages, pullsNode} from './published.ts';
 
 /** kind, in the Docker engine that answers or in one of our own. Entering the node's network takes root. */
 export const kind: Provider = {
   name: 'kind',
-  programs: ['kind', 'kubeadm'],
+  findParts,
   prepare: log => ensurePackages(log, TO_ENTER),
   create: options => withEngine(() => create(options)),
   zones,
@@ -46,13 +47,18 @@ async function runKind(programs: Programs, ...args: readonly string[]): Promise<
   await run([programs.path('kind'), ...args], {env: await engineEnvironment()});
 }
 
-async function create({state, programs, log}: CreateOptions): Promise<void> {
+async function findParts(edge: Edge, log: (line: string) => void): Promise<Parts> {
+  if (!(await pullsNode(log))) return {programs: [...programSets(edge), 'kind', 'kubeadm'], pulled: {}};
+  return {programs: publishedProgramSets(edge), pulled: publishedImages(edge), node: NODE};
+}
+
+async function create({state, parts, programs, log}: CreateOptions): Promise<void> {
   await ensureEngine(log);
-  const image = await ensureNodeImage(programs, log);
+  const image = parts.node ?? (await ensureNodeImage(programs, log));
   await mkdir(zones(state), {recursive: true});
   await writeFile(resolvConf(state), `nameserver ${ADDRESSES.resolver}\n`);
   const config = join(state.root, 'kind.json');
-  await writeFile(config, JSON.stringify(await configuration(state)));
+  await writeFile(config, JSON.stringify(await configuration(state, parts)));
   const files = ['--config', config, '--kubeconfig', state.kubeconfig];
   await runKind(
     programs,
@@ -73,6 +79,7 @@ async function create({state, programs, log}: CreateOptions): Promise<void> {
   const kubectl = [...kind.enter(state), programs.path('kubectl'), '--kubeconfig', state.kubeconfig];
   await run([...kubectl, 'config', 'set-cluster', `kind-${clusterName(state)}`, '--server=https://127.0.0.1:6443']);
   await run([...kubectl, '-n', 'kube-system', 'delete', 'deployment', 'coredns']); // ours takes its place
+  await pullImages(nodeName(state), parts.pulled);
 }
 
 async function remove(state: StateFolder): Promise<void> {
@@ -84,7 +91,7 @@ async function remove(state: StateFolder): Promise<void> {
   await rm(state.root, {recursive: true, force: true});
 }
 
-async function configuration(state: StateFolder): Promise<object> {
+async function configuration(state: StateFolder, {node}: Parts): Promise<object> {
   const patches = await writePatches(state);
   const mounts = [
     {hostPath: zones(state), containerPath: ZONES},
@@ -94,7 +101,8 @@ async function configuration(state: StateFolder): Promise<object> {
     kind: 'Cluster',
     apiVersion: 'kind.x-k8s.io/v1alpha4',
     nodes: [{role: 'control-plane', extraMounts: mounts}],
-    networking: {disableDefaultCNI: true, kubeProxyMode: 'none'}, // services of the node take their place
+    // Services of the node that we build take the place of kindnet and of the pod of kube-proxy.
+    networking: node ? {} : {disableDefaultCNI: true, kubeProxyMode: 'none'},
     kubeadmConfigPatches: [
       JSON.stringify({apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', failCgroupV1: false}),
       JSON.stringify({kind: 'InitConfiguration', patches: {directory: '/kind/patches'}}),

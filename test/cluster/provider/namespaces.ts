@@ -4,6 +4,7 @@ import {existsSync, mkdirSync, openSync, readFileSync, writeFileSync} from 'node
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {run, tail} from '../children.ts';
+import {programSets} from '../programs.ts';
 import type {CreateOptions, Provider} from '../provider.ts';
 import {type StateFolder, ZONES} from '../state.ts';
 import {until} from '../wait.ts';
@@ -17,7 +18,7 @@ import {ensurePackages} from './packages.ts';
  */
 export const namespaces: Provider = {
   name: 'namespaces',
-  programs: [],
+  findParts: async edge => ({programs: programSets(edge), pulled: {}}),
   prepare: log => ensurePackages(log),
   create,
   zones: () => ZONES,
