@@ -4,8 +4,6 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
-import {pino} from 'pino';
-import {Registry} from 'prom-client';
 import {
   COMMAND_EXIT,
   type CommandContext,
@@ -20,8 +18,7 @@ import {COMMANDS, complete} from '../kubectl/complete.ts';
 import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
 import {colored} from '../kubectl/tree.ts';
 import {runTool} from '../process/command-line.ts';
-import type {KubeClient} from '../runtime/kube/client.ts';
-import {createKubeClient} from '../runtime/kube/http-client.ts';
+import {createToolClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 
 const USAGE = `Usage: kubectl nameplate COMMAND [options]
@@ -100,7 +97,7 @@ async function run(invocation: Invocation): Promise<number> {
     return COMMAND_EXIT.done;
   }
   if (command === 'review') return await start('review', rest);
-  const client = clientFor(kubeconfig);
+  const client = createToolClient(USER_AGENT, kubeconfig);
   const context = contextFor(invocation, client);
   try {
     if (command === 'status') return await status(context, name);
@@ -121,16 +118,6 @@ async function run(invocation: Invocation): Promise<number> {
 /** What ends a call whose deadline has passed. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
-}
-
-function clientFor(kubeconfig: string | undefined): KubeClient {
-  return createKubeClient({
-    ...(kubeconfig !== undefined && {kubeconfig}),
-    userAgent: USER_AGENT,
-    fieldManager: USER_AGENT,
-    registry: new Registry(),
-    logger: pino({level: 'silent'}),
-  });
 }
 
 type Selection = Pick<Invocation, 'namespace' | 'isEverywhere' | 'kubeconfig' | 'output' | 'timeoutMs'>;
@@ -172,7 +159,7 @@ async function completeIn(words: readonly string[]): Promise<number> {
   const {values} = parseArgs({args: words.slice(0, -1), options: OPTIONS, allowPositionals: true, strict: false});
   const {namespace, kubeconfig, 'all-namespaces': isEverywhere} = values;
   const named = (value: typeof namespace) => (typeof value === 'string' ? value : undefined);
-  const client = clientFor(named(kubeconfig));
+  const client = createToolClient(USER_AGENT, named(kubeconfig));
   const context = contextFor(
     {
       namespace: named(namespace),

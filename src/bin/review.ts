@@ -2,8 +2,6 @@
 /** `nameplate review`: checks a cluster's existing objects against the rules for new ones. */
 import {readFile} from 'node:fs/promises';
 import {parseArgs} from 'node:util';
-import {pino} from 'pino';
-import {Registry} from 'prom-client';
 import {systemClock} from '../base/clock.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {runTool} from '../process/command-line.ts';
@@ -11,7 +9,7 @@ import {createCall} from '../review/api.ts';
 import {readConfig} from '../review/policies.ts';
 import {asJson, exitCode, printed} from '../review/report.ts';
 import {review} from '../review/review.ts';
-import {createKubeClient} from '../runtime/kube/http-client.ts';
+import {createToolClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 import {Transport} from '../runtime/kube/transport.ts';
 
@@ -65,13 +63,7 @@ function interruption(): AbortSignal {
 }
 
 async function run({namespace, config, kubeconfig, json}: Command): Promise<number> {
-  const client = createKubeClient({
-    ...(kubeconfig !== undefined && {kubeconfig}),
-    userAgent: USER_AGENT,
-    fieldManager: USER_AGENT,
-    registry: new Registry(),
-    logger: pino({level: 'silent'}),
-  });
+  const client = createToolClient(USER_AGENT, kubeconfig);
   const transport = new Transport(loadClusterAccess(kubeconfig));
   try {
     const call = createCall(transport, USER_AGENT);

@@ -10,6 +10,8 @@ const DOCUMENTS = globSync('**/*.md', {cwd: ROOT, exclude: path => IGNORED.test(
   .concat(globSync('.github/**/*.md', {cwd: ROOT}))
   .sort();
 const README_LINES = 150;
+/** What a reader of the repository cannot see. */
+const OUTSIDE = /(?<![\w.~-])\/(work|home|root|Users|mnt|srv)\/[\w.-]+|\b[Tt]he brief\b|\bDESIGN\b/g;
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
@@ -56,9 +58,18 @@ describe.each(DOCUMENTS)('%s', path => {
   });
 
   test('names nothing outside of the repository', () => {
-    const outside = /(?<![\w.~-])\/(work|home|root|Users|mnt|srv)\/[\w.-]+|\b[Tt]he brief\b|\bDESIGN\b/g;
-    expect(read(path).match(outside) ?? []).toEqual([]);
+    expect(read(path).match(OUTSIDE) ?? []).toEqual([]);
   });
+});
+
+test('code, charts, and CRDs name nothing outside of the repository, and their comments fit into a line', () => {
+  const files = globSync('{src,test,bench,tools,charts,crds,examples}/**/*.{ts,yaml,tpl,txt}', {cwd: ROOT}).filter(
+    path => !IGNORED.test(path) && !path.includes('generated') && path !== 'test/support/docs.test.ts',
+  );
+  const found = files.flatMap(path => (read(path).match(OUTSIDE) ?? []).map(text => `${path}: ${text}`));
+  expect(found).toEqual(['tools/release/runtime.ts: /home/nonroot']); // in the base image
+  const wide = files.filter(path => path.startsWith('src/') && /^ *(?:\/\/|\*|\/\*\*) .{119,}/m.test(read(path)));
+  expect(wide).toEqual([]);
 });
 
 /**

@@ -8,7 +8,7 @@ import {canonicalAddress, type HostLookup} from '../../dns/dns.ts';
 /**
  * - unknown: the addresses of the host have not been looked up yet, or its name servers do not answer.
  * - elsewhere: DNS returns `addresses`, not all of which belong to the next edge, or none.
- * - cached: DNS returns only addresses of the next edge, but resolvers may remember until `untilMs` what it returned before.
+ * - cached: DNS returns only addresses of the next edge, but resolvers may cache an earlier answer until `untilMs`.
  * - gone: visitors no longer reach the host at the former edge.
  *
  * `againMs`: when to look it up again.

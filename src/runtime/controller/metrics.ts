@@ -1,4 +1,5 @@
-import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import {type Counter, Gauge, type Histogram, type Registry} from 'prom-client';
+import {metricsIn} from '../kube/metrics.ts';
 
 /** The names are those of controller-runtime and client-go, which dashboards know. */
 export interface ControllerMetrics {
@@ -35,20 +36,14 @@ export function controllerMetrics(registry: Registry): ControllerMetrics {
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 function createControllerMetrics(registry: Registry): ControllerMetrics {
-  const registers = [registry];
-  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Counter({name, help, labelNames, registers});
-  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Gauge({name, help, labelNames, registers});
-  const histogram = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Histogram({name, help, labelNames, buckets: SECONDS, registers});
+  const {counter, gauge, histogram} = metricsIn(registry);
   const running: ControllerMetrics['running'] = new Map();
   const ofRunning = (name: string, help: string, fold: (seconds: readonly number[]) => number) =>
     new Gauge({
       name,
       help,
       labelNames: ['name', 'controller'],
-      registers,
+      registers: [registry],
       collect() {
         for (const [controller, seconds] of running) this.set(queueLabels(controller), fold(seconds()));
       },
@@ -86,18 +81,30 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
       'controller',
       'kind',
     ),
-    reconcileSeconds: histogram('controller_runtime_reconcile_time_seconds', 'Length of a reconcile.', 'controller'),
+    reconcileSeconds: histogram(
+      SECONDS,
+      'controller_runtime_reconcile_time_seconds',
+      'Length of a reconcile.',
+      'controller',
+    ),
     activeWorkers: gauge('controller_runtime_active_workers', 'Workers busy now.', 'controller'),
     maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers there are.', 'controller'),
     depth: gauge('workqueue_depth', 'Keys waiting now.', 'name', 'controller'),
     adds: counter('workqueue_adds_total', 'Keys added.', 'name', 'controller'),
     retries: counter('workqueue_retries_total', 'Keys added again after a failure.', 'name', 'controller'),
     queueSeconds: histogram(
+      SECONDS,
       'workqueue_queue_duration_seconds',
       'How long a key waited for a worker.',
       'name',
       'controller',
     ),
-    workSeconds: histogram('workqueue_work_duration_seconds', 'How long a worker had a key.', 'name', 'controller'),
+    workSeconds: histogram(
+      SECONDS,
+      'workqueue_work_duration_seconds',
+      'How long a worker had a key.',
+      'name',
+      'controller',
+    ),
   };
 }

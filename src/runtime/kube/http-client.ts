@@ -1,5 +1,5 @@
-import type {Logger} from 'pino';
-import type {Registry} from 'prom-client';
+import {type Logger, pino} from 'pino';
+import {Registry} from 'prom-client';
 import {ApiConnection, type ApiRequest, describe, failure} from './api-connection.ts';
 import type {
   CallOptions,
@@ -52,6 +52,17 @@ const APPLY_TYPE = 'application/apply-patch+yaml';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+/** For a program that a person runs: without metrics and logs. */
+export function createToolClient(name: string, kubeconfig: string | undefined): KubeClient {
+  return createKubeClient({
+    ...(kubeconfig !== undefined && {kubeconfig}),
+    userAgent: name,
+    fieldManager: name,
+    registry: new Registry(),
+    logger: pino({level: 'silent'}),
+  });
+}
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {
   const access = loadClusterAccess(options.kubeconfig);

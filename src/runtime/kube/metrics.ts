@@ -23,13 +23,13 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
 }
 
 function createKubeMetrics(registry: Registry): KubeMetrics {
-  const registers = [registry];
+  const {counter, gauge, histogram} = metricsIn(registry);
   const staleness: KubeMetrics['staleness'] = [];
   new Gauge({
     name: 'reflector_cache_stale_seconds',
     help: 'For how long a cache has had no watch and may be behind the server; 0 while it has one.',
     labelNames: ['resource'],
-    registers,
+    registers: [registry],
     collect() {
       const longest = new Map<string, number>(); // a kind may have several caches
       for (const {resource, seconds} of staleness) {
@@ -40,48 +40,37 @@ function createKubeMetrics(registry: Registry): KubeMetrics {
   });
   return {
     staleness,
-    requests: new Counter({
-      name: 'rest_client_requests_total',
-      help: 'HTTP requests to the API server by status code ("<error>": no response), method, and host.',
-      labelNames: ['code', 'method', 'host'],
-      registers,
-    }),
-    requestSeconds: new Histogram({
-      name: 'rest_client_request_duration_seconds',
-      help: 'Time from sending a request to the end of its response, except for watches.',
-      labelNames: ['verb', 'host'],
-      buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
-      registers,
-    }),
-    lists: new Counter({
-      name: 'reflector_lists_total',
-      help: 'Full lists to fill a cache, by outcome.',
-      labelNames: ['resource', 'result'],
-      registers,
-    }),
-    watchEnds: new Counter({
-      name: 'reflector_watch_ends_total',
-      help: 'Watches that ended, by cause.',
-      labelNames: ['resource', 'reason'],
-      registers,
-    }),
-    cacheObjects: new Gauge({
-      name: 'reflector_cache_objects',
-      help: 'Objects held in a cache.',
-      labelNames: ['resource'],
-      registers,
-    }),
-    leader: new Gauge({
-      name: 'leader_election_master_status',
-      help: 'Whether this process holds the lease: 1 or 0.',
-      labelNames: ['name'],
-      registers,
-    }),
-    events: new Counter({
-      name: 'event_recorder_events_total',
-      help: 'Events reported, by outcome: sent, merged, dropped, failed.',
-      labelNames: ['result'],
-      registers,
-    }),
+    requests: counter(
+      'rest_client_requests_total',
+      'HTTP requests to the API server by status code ("<error>": no response), method, and host.',
+      'code',
+      'method',
+      'host',
+    ),
+    requestSeconds: histogram(
+      [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60],
+      'rest_client_request_duration_seconds',
+      'Time from sending a request to the end of its response, except for watches.',
+      'verb',
+      'host',
+    ),
+    lists: counter('reflector_lists_total', 'Full lists to fill a cache, by outcome.', 'resource', 'result'),
+    watchEnds: counter('reflector_watch_ends_total', 'Watches that ended, by cause.', 'resource', 'reason'),
+    cacheObjects: gauge('reflector_cache_objects', 'Objects held in a cache.', 'resource'),
+    leader: gauge('leader_election_master_status', 'Whether this process holds the lease: 1 or 0.', 'name'),
+    events: counter('event_recorder_events_total', 'Events reported: sent, merged, dropped, or failed.', 'result'),
+  };
+}
+
+/** Creates metrics in this registry. */
+export function metricsIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter({name, help, labelNames, registers}),
+    gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Gauge({name, help, labelNames, registers}),
+    histogram: <L extends string>(buckets: number[], name: string, help: string, ...labelNames: L[]) =>
+      new Histogram({name, help, labelNames, buckets, registers}),
   };
 }
