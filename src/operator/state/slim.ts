@@ -4,6 +4,7 @@
  * be patched, never replaced.
  */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {isDecided, isInProgress, isOurs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -38,6 +39,27 @@ const MAX_OWNERS = 4096;
 const MAX_FINALIZERS = 1024;
 export const MAX_SERVICE = 4096;
 
+const parts = new RecentMap<object>(8192);
+/** In characters of JSON. Larger ones rarely occur twice. */
+const MAX_PART = 512;
+
+/** Makes equal parts of objects one object: labels, owners, and the backend of all hosts of a project. Nobody changes them. */
+function shared<T extends object>(part: T): T {
+  const text = JSON.stringify(part);
+  const known = parts.get(text);
+  if (known !== undefined) return known as T;
+  if (text.length <= MAX_PART) parts.set(text, part);
+  return withSharedParts(part);
+}
+
+function withSharedParts<T extends object>(whole: T): T {
+  const fields = whole as Record<string, unknown>; // an array's keys are its indexes
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === 'object' && value !== null) fields[name] = shared(value);
+  }
+  return whole;
+}
+
 /** Removes the metadata that the operator does not read. */
 export function slimMetadata<T extends KubeObject>(object: T): T {
   const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
@@ -50,10 +72,10 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
     ...(generation !== undefined && {generation}),
     ...(creationTimestamp !== undefined && {creationTimestamp}),
     ...(deletionTimestamp !== undefined && {deletionTimestamp}),
-    ...(labels && {labels: kept(labels, LABELS)}),
+    ...(labels && {labels: shared(kept(labels, LABELS))}),
     ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
-    ...(ownerReferences && {ownerReferences: atMost(ownerReferences, MAX_OWNERS)}),
-    ...(finalizers && {finalizers: atMost(finalizers, MAX_FINALIZERS)}),
+    ...(ownerReferences && {ownerReferences: shared(atMost(ownerReferences, MAX_OWNERS))}),
+    ...(finalizers && {finalizers: shared(atMost(finalizers, MAX_FINALIZERS))}),
   };
   return {...object, metadata};
 }
@@ -105,7 +127,7 @@ export function slimSecret(secret: KubeObject): KubeObject {
 }
 
 export function slimCertificate(certificate: Certificate): Certificate {
-  if (isOfHost(certificate)) return slimMetadata(certificate);
+  if (isOfHost(certificate)) return {...slimMetadata(certificate), spec: withSharedParts(certificate.spec)};
   return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
 }
 
@@ -114,9 +136,9 @@ export function slimRoute(
   route: KubeObject & {status?: unknown},
   statusOf: (object: KubeObject) => unknown = () => undefined,
 ): KubeObject {
-  const {status: _, ...applied} = slimOurs(route);
+  const {status: _, spec, ...applied}: KubeObject & {status?: unknown; spec?: object} = slimOurs(route);
   const status = isOfHost(route) ? statusOf(route) : undefined;
-  return {...applied, ...(status !== undefined && {status})};
+  return {...applied, ...(spec && {spec: withSharedParts(spec)}), ...(status !== undefined && {status})} as KubeObject;
 }
 
 interface PlatformObject extends KubeObject {
@@ -225,20 +247,28 @@ export function slimEndpointSlice(slice: EndpointSlice): EndpointSlice {
   return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
 }
 
+const REQUEST_CONDITIONS = ['Approved', 'Denied', 'Ready'];
+
+function issuerRefOf({spec: {issuerRef}}: CertificateRequest): CertificateRequest['spec']['issuerRef'] {
+  const {name, kind, group} = issuerRef;
+  return {name: cut(name), ...(kind && {kind: cut(kind)}), ...(group && {group: cut(group)})};
+}
+
 /** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
 export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
-  const slim = slimCertificateRequest(request);
-  if (isOurs(config, request) && (!isDecided(request) || isInProgress(request))) return slim;
-  const {spec, status} = slim;
-  return {...identityOf(request), spec: {request: '', issuerRef: spec.issuerRef}, ...(status && {status})};
+  if (isOurs(config, request) && (!isDecided(request) || isInProgress(request))) return slimCertificateRequest(request);
+  const conditions = conditionsOf(request, REQUEST_CONDITIONS).map(({message: _, ...condition}) => condition);
+  return {
+    ...identityOf(request),
+    spec: shared({request: '', issuerRef: issuerRefOf(request)}),
+    ...(conditions.length > 0 && {status: shared({conditions})}),
+  };
 }
 
 /** What a decision depends on. */
 export function slimCertificateRequest(request: CertificateRequest): CertificateRequest {
   const {request: text, isCA, usages, username} = request.spec;
-  const {name, kind, group} = request.spec.issuerRef;
-  const issuerRef = {name: cut(name), ...(kind && {kind: cut(kind)}), ...(group && {group: cut(group)})};
-  const conditions = conditionsOf(request, ['Approved', 'Denied', 'Ready']);
+  const conditions = conditionsOf(request, REQUEST_CONDITIONS);
   const status = conditions.length > 0 && {status: {conditions}};
   return {
     apiVersion: request.apiVersion,
@@ -246,7 +276,7 @@ export function slimCertificateRequest(request: CertificateRequest): Certificate
     metadata: slimMetadata(request).metadata,
     spec: {
       request: text.length > MAX_CHARACTERS ? '' : text, // refused without being parsed
-      issuerRef,
+      issuerRef: issuerRefOf(request),
       ...(isCA && {isCA}),
       ...(usages && {usages: [...new Set(usages)]}),
       ...(username !== undefined && {username: cut(username)}),

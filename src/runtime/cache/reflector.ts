@@ -137,7 +137,7 @@ export class Reflector<T extends KubeObject> {
     let resourceVersion = '';
     try {
       for await (const page of client.list(resource, {...this.#selector(), signal})) {
-        for (const object of page.items) objects.set(keyOf(object as KubeObject), this.#prepare(object));
+        for (const object of page.items) objects.set(this.#keyOf(object), this.#prepare(object));
         resourceVersion = page.resourceVersion;
       }
     } catch (error) {
@@ -184,7 +184,7 @@ export class Reflector<T extends KubeObject> {
       })) {
         events += 1;
         if (collected) {
-          if (!collect(collected, event, object => this.#prepare(object))) continue;
+          if (!this.#collect(collected, event)) continue;
           resourceVersion = eventVersion(event);
           this.#replace(collected, resourceVersion);
           found();
@@ -237,6 +237,20 @@ export class Reflector<T extends KubeObject> {
     this.store.markMissing();
   }
 
+  /** Whether the event ends the initial objects. */
+  #collect(objects: Map<string, T>, event: WatchEvent<T>): boolean {
+    if (event.type === 'BOOKMARK') return event.initialEventsEnd;
+    if (event.type === 'DELETED') objects.delete(this.#keyOf(event.object));
+    else objects.set(this.#keyOf(event.object), this.#prepare(event.object));
+    return false;
+  }
+
+  /** Objects of several kinds often have the same key. */
+  #keyOf(object: T): string {
+    const key = keyOf(object as KubeObject);
+    return this.#options.strings?.one(key) ?? key;
+  }
+
   #prepare(given: T): T {
     // Not with `delete`, which turns the object into a dictionary that takes three times the memory.
     const {managedFields: _, ...metadata}: KubeObject['metadata'] & {managedFields?: unknown} = given.metadata;
@@ -280,18 +294,6 @@ export class Reflector<T extends KubeObject> {
 /** Whether a watch can continue where it was: after an outage, and while rights are being fixed. */
 function keepsPlace(error: unknown): boolean {
   return !isExpired(error) && (classifyFailure(error) === 'outage' || isForbidden(error));
-}
-
-/** Whether the event ends the initial objects. */
-function collect<T extends KubeObject>(
-  objects: Map<string, T>,
-  event: WatchEvent<T>,
-  prepare: (object: T) => T,
-): boolean {
-  if (event.type === 'BOOKMARK') return event.initialEventsEnd;
-  if (event.type === 'DELETED') objects.delete(keyOf(event.object as KubeObject));
-  else objects.set(keyOf(event.object as KubeObject), prepare(event.object));
-  return false;
 }
 
 function eventVersion<T extends KubeObject>(event: WatchEvent<T>): string {

@@ -158,6 +158,19 @@ describe('indexes', () => {
     }
   });
 
+  test('hold any number of objects for a value, each once', () => {
+    store.addIndex('host', t => (t.spec ? [t.spec.host, t.spec.host] : []));
+    const all = Array.from({length: 20}, (_, n) => thing(`x${n}`, `${n + 1}`, 'one'));
+    for (const [n, each] of all.entries()) {
+      store.upsert(each);
+      expect(names('one')).toHaveLength(n + 1);
+    }
+    for (const [n, each] of all.entries()) {
+      store.remove(each);
+      expect(names('one')).toEqual(all.slice(n + 1).map(({metadata}) => metadata.name));
+    }
+  });
+
   test('that do not exist are an error, not an empty answer', () => {
     expect(() => store.byIndex('nope', 'x')).toThrow(/no index named nope/);
   });

@@ -102,7 +102,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   addIndex(name: string, fn: IndexFunction<T>): void {
     if (this.#indexes.has(name)) throw new Error(`there already is an index named ${name}`);
     const index = new StoreIndex(fn);
-    for (const [key, object] of this.#objects) index.add(key, object);
+    for (const object of this.#objects.values()) index.add(object);
     this.#indexes.set(name, index);
   }
 
@@ -191,8 +191,8 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     if (old && isSame(old, object)) return;
     this.#objects.set(key, object);
     for (const index of this.#indexes.values()) {
-      if (old) index.remove(key, old);
-      index.add(key, object);
+      if (old) index.remove(old);
+      index.add(object);
     }
     this.#emit(old ? {type: 'updated', object, old, initial} : {type: 'added', object, initial});
   }
@@ -201,7 +201,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   #drop(key: string, last: DeepReadonly<T>): void {
     const held = this.#objects.get(key);
     this.#objects.delete(key);
-    if (held) for (const index of this.#indexes.values()) index.remove(key, held);
+    if (held) for (const index of this.#indexes.values()) index.remove(held);
     this.#emit({type: 'deleted', object: last, initial: false});
   }
 

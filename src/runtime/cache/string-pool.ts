@@ -1,5 +1,9 @@
+import {RecentMap} from '../../base/recent-map.ts';
+
+/** V8 itself makes strings of up to this length one string when it parses JSON. */
+const MIN_LENGTH = 9;
 /** Longer strings rarely occur twice. */
-const MAX_LENGTH = 128;
+const MAX_LENGTH = 256;
 /** Strings that are nested deeper are not replaced. */
 const MAX_DEPTH = 32;
 
@@ -10,12 +14,10 @@ const MAX_DEPTH = 32;
  * Keeps at most twice `size` strings, the most recent ones.
  */
 export class StringPool {
-  readonly #size: number;
-  #recent = new Map<string, string>();
-  #former = new Map<string, string>();
+  readonly #strings: RecentMap<string>;
 
   constructor(size = 32_768) {
-    this.#size = size;
+    this.#strings = new RecentMap(size);
   }
 
   /** Replaces the strings in a JSON value in place, and returns the value. */
@@ -23,23 +25,20 @@ export class StringPool {
     return this.#share(value, MAX_DEPTH) as T;
   }
 
+  /** The string that is equal to this one in all values. */
+  one(text: string): string {
+    if (text.length <= MIN_LENGTH || text.length > MAX_LENGTH) return text;
+    const known = this.#strings.get(text);
+    if (known !== undefined) return known;
+    this.#strings.set(text, text);
+    return text;
+  }
+
   #share(value: unknown, depth: number): unknown {
-    if (typeof value === 'string') return value.length <= MAX_LENGTH ? this.#one(value) : value;
+    if (typeof value === 'string') return this.one(value);
     if (typeof value !== 'object' || value === null || depth === 0) return value;
     const fields = value as Record<string, unknown>; // an array's keys are its indexes
     for (const key of Object.keys(fields)) fields[key] = this.#share(fields[key], depth - 1);
     return value;
-  }
-
-  #one(text: string): string {
-    const recent = this.#recent.get(text);
-    if (recent !== undefined) return recent;
-    const one = this.#former.get(text) ?? text;
-    if (this.#recent.size >= this.#size) {
-      this.#former = this.#recent;
-      this.#recent = new Map();
-    }
-    this.#recent.set(one, one);
-    return one;
   }
 }
