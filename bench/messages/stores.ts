@@ -55,7 +55,7 @@ async function main(): Promise<void> {
     console.log(
       `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`,
     );
-    for (const [accounts, ofAccounts] of samples) console.log(report(accounts, ofAccounts));
+    console.log(report(samples));
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
@@ -100,41 +100,54 @@ async function uriFile(folder: string, server: Postgres, name: string): Promise<
   return file;
 }
 
-function report(accounts: number, samples: Samples): string {
-  const of = (name: string, what: keyof Sample) => (samples.get(name) ?? []).map(sample => sample[what]);
-  const cell = (value: number, digits: number) => value.toFixed(digits).padStart(9);
-  const rows = [...samples.keys()].map(name => {
-    const figures = [
-      cell(median(of(name, 'perSecond')), 0),
-      cell(median(of(name, 'p50Ms')), 2),
-      cell(median(of(name, 'p99Ms')), 2),
-      cell(median(of(name, 'cpuMicros')), 0),
-    ];
-    return `${name.padEnd(43)}${figures.join('')}`;
+/** As docs/benchmarks.md has it. */
+function report(samples: ReadonlyMap<number, Samples>): string {
+  const tables = [...samples].map(([accounts, ofAccounts]) => {
+    const title = `${accounts === 1 ? '1 account' : `${accounts} accounts`}, ${CONNECTIONS} clients`;
+    return `\n| ${title} | POST per second | p50 | p99 | CPU of the pods per message |\n|---|---|---|---|---|\n${rowsOf(ofAccounts)}`;
   });
-  const ratio = (what: keyof Sample, one: string, other: string) => {
-    const ratios = of(one, what).map((value, round) => value / (of(other, what)[round] ?? Number.NaN));
-    const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
-    return `${middle?.padStart(8)} (${low} to ${high})`;
-  };
-  const goals = [
-    [
-      'PostgreSQL / commit per request (64 accounts: at least 3)',
-      'perSecond',
-      'PostgreSQL',
-      'PostgreSQL, commit per request',
-    ],
-    ['PostgreSQL / graphile-worker', 'perSecond', 'PostgreSQL', 'graphile-worker'],
-    ['PostgreSQL / SQLite', 'perSecond', 'PostgreSQL', 'SQLite'],
-    ['p99 with a standby / alone', 'p99Ms', STANDBY, 'PostgreSQL'],
-    ['three pods / one (at least 0.95)', 'perSecond', threeOf(STANDBY), STANDBY],
-    ['the same with the slow disk (at least 0.95)', 'perSecond', threeOf(SLOW), SLOW],
-  ] as const;
+  const counts = [...samples.keys()].map(accounts => (accounts === 1 ? '1 account' : `${accounts} accounts`));
+  const ratios = GOALS.map(([what, figure, one, other]) => {
+    const cells = [...samples.values()].map(ofAccounts => ratioOf(ofAccounts, figure, one, other));
+    return `| ${what} | ${cells.join(' | ')} |`;
+  });
   return [
-    `\n${`${accounts === 1 ? '1 account' : `${accounts} accounts`}, ${CONNECTIONS} clients`.padEnd(43)}   POST/s   p50 ms   p99 ms   CPU us`,
-    ...rows,
-    ...goals.map(([what, figure, one, other]) => `${what.padEnd(60)}${ratio(figure, one, other)}`),
+    ...tables,
+    `\n| ratio within a round: median (lowest to highest) | ${counts.join(' | ')} |\n|---|---|---|`,
+    ...ratios,
   ].join('\n');
+}
+
+function rowsOf(samples: Samples): string {
+  const rows = [...samples].map(([name, measured]) => {
+    const of = (what: keyof Sample) => median(measured.map(sample => sample[what]));
+    const perSecond = Math.round(of('perSecond')).toLocaleString('en-US');
+    const [p50, p99] = [of('p50Ms'), of('p99Ms')].map(ms => `${ms.toFixed(1)} ms`);
+    return `| ${name} | ${perSecond} | ${p50} | ${p99} | ${of('cpuMicros').toFixed(0)} µs |`;
+  });
+  return rows.join('\n');
+}
+
+const GOALS = [
+  [
+    'PostgreSQL to a commit per request (goal with 64 accounts: 3)',
+    'perSecond',
+    'PostgreSQL',
+    'PostgreSQL, commit per request',
+  ],
+  ['PostgreSQL to graphile-worker', 'perSecond', 'PostgreSQL', 'graphile-worker'],
+  ['PostgreSQL to SQLite', 'perSecond', 'PostgreSQL', 'SQLite'],
+  ['p99 with a standby to p99 without', 'p99Ms', STANDBY, 'PostgreSQL'],
+  ['three pods to one (goal: 0.95)', 'perSecond', threeOf(STANDBY), STANDBY],
+  ['three pods to one, slow disk (goal: 0.95)', 'perSecond', threeOf(SLOW), SLOW],
+] as const;
+
+function ratioOf(samples: Samples, what: keyof Sample, one: string, other: string): string {
+  const of = (name: string) => (samples.get(name) ?? []).map(sample => sample[what]);
+  const others = of(other);
+  const ratios = of(one).map((value, round) => value / (others[round] ?? Number.NaN));
+  const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
+  return `${middle} (${low} to ${high})`;
 }
 
 await main();
