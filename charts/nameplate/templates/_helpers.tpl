@@ -122,10 +122,14 @@ app.kubernetes.io/component: messages
 {{- end }}
 
 {{/* Pod Security "restricted"; the group lets the user read the key and write to the volume. */}}
-{{- define "nameplate.podSecurityContext" -}}
+{{- define "nameplate.podSecurity" -}}
 {{- $default := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 "seccompProfile" (dict "type" "RuntimeDefault") }}
 {{- $values := .Values.podSecurityContext }}
-{{- ternary $default $values (kindIs "invalid" $values) | toYaml }}
+{{- if and (hasKey .Values "hostUsers") (not .Values.hostUsers) }}
+hostUsers: false
+{{- end }}
+securityContext:
+  {{- merge (ternary $default $values (kindIs "invalid" $values) | deepCopy) (dict "fsGroupChangePolicy" "OnRootMismatch") | toYaml | nindent 2 }}
 {{- end }}
 
 {{- define "nameplate.securityContext" -}}
@@ -155,6 +159,21 @@ app.kubernetes.io/component: messages
 {{/* Labels of other pods: the selectors of the operator and the messages API must not match them. */}}
 {{- define "nameplate.componentLabels" -}}
 {{- merge (dict "app.kubernetes.io/component" .component) (include "nameplate.selectorLabels" .root | fromYaml) | toYaml }}
+{{- end }}
+
+{{/* Fields of a Service's spec. */}}
+{{- define "nameplate.ipFamilies" -}}
+{{- with .Values.serviceIPFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.serviceIPFamilies }}
+ipFamilies: {{ toJson . }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty if the chart creates roles and bindings. Values of earlier releases do not say. */}}
+{{- define "nameplate.createsRbac" -}}
+{{- if dig "create" true .Values.rbac }}true{{ end }}
 {{- end }}
 
 {{/* Lets `helm test` read /readyz, regardless of metricsFrom. */}}

@@ -42,9 +42,7 @@ spec:
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  securityContext:
-    fsGroupChangePolicy: OnRootMismatch
-    {{- include "nameplate.podSecurityContext" . | nindent 4 }}
+  {{- include "nameplate.podSecurity" . | trim | nindent 2 }}
   # Longer than the API takes to answer the requests that it has accepted, and the pause before.
   terminationGracePeriodSeconds: {{ ternary 40 30 $isPostgres }}
   containers:

@@ -308,6 +308,8 @@ describe('the messages API', () => {
         'diagnostics',
       ],
       ...['commonLabels', 'strategy', 'extraContainers', 'hostAliases', 'runtimeClassName', 'messages.extraContainers'],
+      ...['rbac.create', 'hostUsers', 'deploymentAnnotations', 'serviceAnnotations'],
+      ...['serviceIPFamilyPolicy', 'serviceIPFamilies', 'metrics.serviceMonitor.endpoint'],
     ];
     const old = newer.flatMap(path => ['--set', `${path}=null`]);
     const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
@@ -315,6 +317,8 @@ describe('the messages API', () => {
     const messages = await template(...old, ...enabled);
     expect(messages).toContain('kind: StatefulSet');
     expect(messages.match(/runAsNonRoot: true/g)).toHaveLength(3);
+    expect(messages).toContain('kind: ClusterRoleBinding');
+    expect(messages).not.toContain('hostUsers');
     const off = template(
       '--set',
       'admission.ownKinds.enabled=false',
@@ -610,6 +614,49 @@ describe('values', () => {
     expect(rendered).not.toContain('usurped');
   });
 
+  test('others can create the roles and bindings, and only these', async () => {
+    const args = [...enabled, '--set', 'messages.backup.enabled=true'];
+    const isRight = (name: string) => /^(Cluster)?Role(Binding)?$/.test(name.replace(/ .*/, ''));
+    const names = async (...more: readonly string[]) =>
+      objectsIn(await template(...args, ...more)).map(({kind, metadata}) => `${kind} ${metadata.name}`);
+    const all = await names();
+    expect(all.filter(isRight).length).toBeGreaterThan(10);
+    expect(await names('--set', 'rbac.create=false')).toEqual(all.filter(name => !isRight(name)));
+  });
+
+  test('workloads and Services carry the annotations of the values, and Services their IP families', async () => {
+    const annotations = 'deploymentAnnotations.owner=a,serviceAnnotations.owner=b';
+    const families = 'serviceIPFamilyPolicy=PreferDualStack,serviceIPFamilies={IPv6,IPv4}';
+    const rendered = await template(...enabled, '--set', `${annotations},${families}`);
+    const of = (...kinds: readonly string[]) => objectsIn(rendered).filter(({kind}) => kinds.includes(kind));
+    const ownersOf = (...kinds: readonly string[]) => of(...kinds).map(each => each.metadata.annotations?.owner);
+    expect(ownersOf('Deployment', 'StatefulSet')).toEqual(['a', 'a']);
+    expect(ownersOf('Service')).toEqual(['b', 'b']);
+    const dualStack = {ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4']};
+    for (const {spec} of of('Service')) expect(spec).toMatchObject(dualStack);
+  });
+
+  test('all pods run in user namespaces if the values say so', async () => {
+    const args = [...enabled, '--set', 'messages.backup.enabled=true'];
+    const pods = podsIn(await template(...args, '--set', 'hostUsers=false'));
+    expect(Object.values(pods).map(({spec}) => spec.hostUsers)).toEqual([false, false, false, false]);
+    for (const [kind, pod] of Object.entries(pods)) await expectAdmitted(`hostusers-${kind}`, pod);
+    expect(await template(...args)).not.toContain('hostUsers');
+  });
+
+  test('the values complete what Prometheus scrapes, for both programs', async () => {
+    const monitor = 'metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.annotations.owner=platform';
+    const endpoint = 'metrics.serviceMonitor.endpoint.scrapeTimeout=5s,metrics.serviceMonitor.interval=10s';
+    const rendered = await template(...enabled, '--set', `${monitor},${endpoint}`);
+    const monitors = objectsIn(rendered).filter(({kind}) => kind === 'ServiceMonitor');
+    const common = {path: '/metrics', interval: '10s', honorLabels: true, scrapeTimeout: '5s'};
+    expect(monitors.map(({spec}) => spec?.endpoints)).toEqual([
+      [{...common, port: 'http'}],
+      [{...common, port: 'operations'}],
+    ]);
+    for (const {metadata} of monitors) expect(metadata.annotations).toEqual({owner: 'platform'});
+  });
+
   test('pods of the operator are replaced one by one, or as the values say', async () => {
     type Deployment = {readonly kind: string; readonly spec: {readonly strategy: object}};
     const strategy = async (...args: readonly string[]) => {
@@ -692,9 +739,20 @@ describe('values', () => {
   });
 });
 
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: {readonly name: string; readonly annotations?: Readonly<Record<string, string>>};
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+function objectsIn(rendered: string): Rendered[] {
+  return parseAllDocuments(rendered).flatMap(each => (each.toJS() as Rendered | null) ?? []);
+}
+
 interface PodTemplate {
   readonly metadata: {readonly name?: string; readonly labels?: Readonly<Record<string, string>>};
   readonly spec: {
+    readonly hostUsers?: boolean;
     readonly containers?: readonly {readonly name: string}[];
     readonly volumes?: readonly {
       readonly name: string;
@@ -742,7 +800,11 @@ const allOptions = `
 imagePullSecrets: [{name: registry}]
 serviceAccount: {name: operator, annotations: {owner: platform}}
 metrics:
-  serviceMonitor: {enabled: true, labels: {release: prometheus}}
+  serviceMonitor:
+    enabled: true
+    labels: {release: prometheus}
+    annotations: {owner: platform}
+    endpoint: {scrapeTimeout: 10s, relabelings: [{action: labeldrop, regex: pod}]}
   prometheusRule: {enabled: true, labels: {release: prometheus}, runbookUrl: 'https://runbooks.example.test/'}
   dashboards: {enabled: true, labels: {dashboards: '1'}, annotations: {folder: Platform}}
 networkPolicy:
@@ -768,6 +830,11 @@ messages:
   config: {log: {level: debug}}
 diagnostics: {enabled: true}
 env: [{name: NODE_EXTRA_CA_CERTS, value: /etc/ssl/platform.pem}]
+hostUsers: false
+deploymentAnnotations: {owner: platform}
+serviceAnnotations: {owner: platform}
+serviceIPFamilyPolicy: SingleStack
+serviceIPFamilies: [IPv4]
 podAnnotations: {a: b}
 podLabels: {team: platform}
 commonLabels: {cost-center: platform}
