@@ -24,6 +24,8 @@ const SETTINGS = [
   `messages.host=${MESSAGES_HOST}`,
   'messages.certificate.issuerRef.name=selfca',
   'messages.certificate.issuerRef.kind=ClusterIssuer',
+  'messages.backup.enabled=true',
+  'messages.backup.size=1Gi',
 ];
 
 /** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */

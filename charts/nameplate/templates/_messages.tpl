@@ -109,6 +109,11 @@ spec:
   {{- if $isPostgres }}
   {{- include "nameplate.messages.postgresVolume" . | trim | nindent 2 }}
   {{- end }}
+  {{- if and (.Values.messages.backup).enabled (not .Values.messages.backup.existingClaim) }}
+  # Binds the claim. Otherwise, what waits for the release (Helm, Flux, Argo CD) would wait for the first backup.
+  - name: backup
+    persistentVolumeClaim: {claimName: {{ include "nameplate.messages.fullname" . }}-backup}
+  {{- end }}
   # SQLite uses it for sorts that do not fit into memory.
   - name: tmp
     emptyDir: {sizeLimit: 256Mi}

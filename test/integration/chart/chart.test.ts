@@ -572,7 +572,8 @@ describe('values', () => {
   });
 
   test("the backup mounts the volume of the messages API's pod, on its node, if two pods may", async () => {
-    const {CronJob: backup} = podsIn(await template(...enabled, '--set', 'messages.backup.enabled=true'));
+    const pods = podsIn(await template(...enabled, '--set', 'messages.backup.enabled=true'));
+    const {CronJob: backup, StatefulSet: messages} = pods;
     const volumes = backup?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
     expect(volumes).toEqual(['messages-nameplate-messages-0', 'nameplate-messages-backup']);
     const [term] = backup?.spec.affinity?.podAffinity.requiredDuringSchedulingIgnoredDuringExecution ?? [];
@@ -580,6 +581,9 @@ describe('values', () => {
       topologyKey: 'kubernetes.io/hostname',
       labelSelector: {matchLabels: {'app.kubernetes.io/component': 'messages'}},
     });
+    expect(JSON.stringify(messages?.spec.volumes), 'bound before the first backup').toContain(
+      'nameplate-messages-backup',
+    );
     const only = 'messages.backup.enabled=true,messages.storage.accessMode=ReadWriteOncePod';
     await expect(template(...enabled, '--set', only)).rejects.toThrow(/set messages.storage.accessMode/);
   });
