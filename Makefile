@@ -22,7 +22,7 @@ test-gateway: $(INSTALLED) ## part of `make test`: the life of a Domain on Envoy
 	@node test/run.ts gateway
 
 .PHONY: test-upgrade
-test-upgrade: $(INSTALLED) ## from the last release to this one, under continuous requests
+test-upgrade: $(INSTALLED) ## from the last release to this one, back, and here again, under continuous requests (6 minutes)
 	@node test/run.ts upgrade
 
 .PHONY: check

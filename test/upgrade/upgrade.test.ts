@@ -1,15 +1,20 @@
-/** From the last release to this one with Helm, under continuous requests. The cluster is new. */
+/** From the last release to this one with Helm, back, and here again, under continuous requests. The cluster is new. */
+import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {LABEL} from '../../src/api/names.ts';
+import {INGRESS, type Ingress, SERVICE} from '../../src/operator/model/kinds.ts';
 import {imageReference} from '../cluster/images.ts';
 import {extractLastRelease, LAST_RELEASE, LAST_RELEASE_IMAGE} from '../cluster/last-release.ts';
 import {until} from '../cluster/wait.ts';
 import {jsonPost, newKey, type TenantKey} from '../e2e/tenant-key.ts';
-import {cluster, newClusterTenant, visitor} from '../e2e/world.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {Attempts, ClusterTenant} from '../support/cluster-tenant.ts';
+import {failuresOf} from '../support/http.ts';
 import {leaderPod, MESSAGES_HOST, RELEASE} from '../support/install.ts';
+import {listAll} from '../support/kube.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const {name, namespace} = RELEASE;
@@ -19,7 +24,8 @@ const SETTINGS = [
   'messages.certificate.issuerRef.name=selfca',
   'messages.certificate.issuerRef.kind=ClusterIssuer',
 ].flatMap(setting => ['--set', setting]);
-const WAIT = ['--wait', '--timeout', '600s'];
+const HELM_WAIT = ['--wait', '--timeout', '600s'];
+const WAIT = {timeoutMs: 180_000, intervalMs: 500};
 
 let folder: string;
 let tenant: ClusterTenant;
@@ -43,7 +49,7 @@ beforeAll(async () => {
     namespace,
     '--create-namespace',
     ...values,
-    ...WAIT,
+    ...HELM_WAIT,
   );
 
   tenant = await newClusterTenant('upgrade', {issuer: 'none'});
@@ -88,15 +94,15 @@ async function facts() {
   return {key: {uid: metadata.uid, data}, hosts: await Promise.all(ofHosts), defaultHost: await tenant.defaultHost()};
 }
 
-/** Changes the release while all hosts are requested, and returns what went wrong for visitors. */
-async function underRequests(change: () => Promise<void>): Promise<string[]> {
+/**
+ * Changes the release while all hosts are requested, and returns what went wrong for visitors. `areRouted`: whether the
+ * routes are as the new leader wants them, and nothing that the former one left is still in use.
+ */
+async function underRequests(change: () => Promise<void>, areRouted: () => Promise<boolean>): Promise<string[]> {
   const observing = visitor.observe(...urls);
   const former = await leaderPod(cluster);
   await change();
-  await until('another pod leads', async () => (await leaderPod(cluster)) !== former, {
-    timeoutMs: 120_000,
-    intervalMs: 500,
-  });
+  await until('another pod leads', async () => (await leaderPod(cluster)) !== former, WAIT);
   // The new leader judges each host itself.
   await Promise.all(
     hosts.map(async host => {
@@ -104,41 +110,93 @@ async function underRequests(change: () => Promise<void>): Promise<string[]> {
       await tenant.sees(host, {state: 'Live'});
     }),
   );
+  await until('the routes are those of this version', areRouted, WAIT);
+  await seesNewProject();
   const {visits} = await observing.stop();
   expect(visits.length).toBeGreaterThan(urls.length);
-  return visits.flatMap(({url, outcome}) => {
-    if (outcome instanceof Error) return [`${url}: ${outcome.message}`];
-    return outcome.last.status === 200 ? [] : [`${url}: ${outcome.last.status}`];
-  });
+  return [...new Set(failuresOf({visits}))];
+}
+
+/** Traefik reads routes in order: once it serves a Project that came last, it has every route from before. */
+async function seesNewProject(): Promise<void> {
+  const project = `new-${randomBytes(3).toString('hex')}`;
+  await tenant.applyProject(undefined, {name: project});
+  await visitor.untilServed(await tenant.defaultHost(project));
+  await tenant.deleteProject(project);
+}
+
+/** What the operator created in the tenant's namespace. */
+function ours() {
+  return {namespace: tenant.namespace, labelSelector: `${LABEL.managedBy}=nameplate`};
+}
+
+/** The names of the Services that routes lead to, by the names of the routes. */
+async function backends(): Promise<[route: string, service: string | undefined][]> {
+  const routes = await listAll<Ingress>(admin, INGRESS, ours());
+  return routes.map(({metadata, spec}) => [metadata.name, spec.rules[0]?.http?.paths[0]?.backend.service?.name]);
+}
+
+/** All routes of a Project share a Service, and no other one is left. */
+async function shareOneService(): Promise<boolean> {
+  const services = await listAll(admin, SERVICE, ours());
+  const [only] = services;
+  return services.length === 1 && (await backends()).every(([, service]) => service === only?.metadata.name);
+}
+
+/** Each route has a Service of its own, as in 0.1. */
+async function haveOneServiceEach(): Promise<boolean> {
+  const isOwn = ([route, service]: [string, string | undefined]) => route.replace(/-http$/, '') === service;
+  return (await backends()).every(isOwn);
 }
 
 async function seesNoChange(): Promise<void> {
   expect(await facts()).toEqual(before);
   const made = Object.values(attempts.names()).map(names => names.length);
   expect(made, 'certificates, requests, and orders').toEqual([hosts.length, hosts.length, hosts.length]);
-  await key.until('', {status: 202}, jsonPost({message: 'from after'}));
+}
+
+function upgrade(...settings: readonly string[]): Promise<string> {
+  const files = [join(ROOT, RELEASE.chart), '--values', join(ROOT, RELEASE.values)];
+  return cluster.helm('upgrade', name, '-n', namespace, ...files, ...SETTINGS, ...settings);
+}
+
+function rollout(workload: string): Promise<string> {
+  return cluster.kubectl('rollout', 'status', workload, '-n', namespace, '--timeout=10m');
 }
 
 test(`an upgrade from ${LAST_RELEASE.version} interrupts nobody`, async () => {
-  const upgrade = (...settings: readonly string[]) =>
-    cluster.helm(
-      'upgrade',
-      name,
-      join(ROOT, RELEASE.chart),
-      '-n',
-      namespace,
-      '--values',
-      join(ROOT, RELEASE.values),
-      ...SETTINGS,
-      ...settings,
-      ...WAIT,
-    );
-  const failed = await underRequests(async () => {
-    // As docs/upgrading.md says.
-    await upgrade('--set', 'messages.keepPod=true');
+  // As docs/upgrading.md says.
+  const change = async () => {
+    await upgrade('--set', 'messages.keepPod=true', ...HELM_WAIT);
     await cluster.kubectl('wait', '--for=create', 'keyclaim/complete', '--timeout=5m');
-    await upgrade('--set', 'messages.keepPod=false');
-  });
-  expect(failed).toEqual([]);
+    await upgrade('--set', 'messages.keepPod=false', ...HELM_WAIT);
+  };
+  expect(await underRequests(change, shareOneService)).toEqual([]);
   await seesNoChange();
+  await key.until('', {status: 202}, jsonPost({message: 'from after'}));
+});
+
+test(`a rollback to ${LAST_RELEASE.version} interrupts nobody`, async () => {
+  // As docs/upgrading.md says. The messages API does not start.
+  const change = async () => {
+    await cluster.helm('rollback', name, '1', '-n', namespace);
+    await rollout(`deployment/${name}`);
+  };
+  expect(await underRequests(change, haveOneServiceEach)).toEqual([]);
+  await seesNoChange();
+  const messages = () => cluster.kubectl('logs', `${name}-messages-0`, '-n', namespace, '--tail=50');
+  const isRefused = async () => (await messages()).includes('the database has schema version');
+  await until('the messages API does not open the database', isRefused, WAIT);
+});
+
+test('the next upgrade interrupts nobody, and the messages API works again', async () => {
+  // As docs/upgrading.md says: a StatefulSet does not replace a pod that never became ready.
+  const change = async () => {
+    await upgrade();
+    await cluster.kubectl('delete', 'pod', `${name}-messages-0`, '-n', namespace);
+    await Promise.all([rollout(`deployment/${name}`), rollout(`statefulset/${name}-messages`)]);
+  };
+  expect(await underRequests(change, shareOneService)).toEqual([]);
+  await seesNoChange();
+  await key.until('', {status: 202}, jsonPost({message: 'from after a rollback'}));
 });
