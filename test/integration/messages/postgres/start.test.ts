@@ -2,11 +2,13 @@
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {MIGRATIONS, migrate} from '../../../../src/messages/store/postgres/session/schema.ts';
+import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
 import {createClient} from '../client.ts';
 import {accountOf, logLines, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
-import {type Postgres, startPostgres} from './server.ts';
+import {type Postgres, startPostgres, uriFile} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
 const {key} = accountOf(0);
@@ -31,6 +33,32 @@ afterEach(async () => {
 afterAll(async () => {
   await server.remove();
   await removeFolders();
+});
+
+test('pods of a later version migrate the tables once, while a pod of this version serves', async () => {
+  const database = await server.createDatabase();
+  const pod = await startReadyPod(server, {database, postgres: {durability: 'accepted-loss'}});
+  running.push(pod);
+  const client = await createClient(pod.url);
+  const connection = {
+    uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
+    tls: 'disable',
+    durability: 'accepted-loss',
+    migration: 'none',
+  } as const;
+  const {signal} = new AbortController();
+  const open = () => Session.open(connection, signal, () => {});
+  const sessions = await Promise.all([open(), open(), open()]);
+  const later = [...MIGRATIONS, 'ALTER TABLE messages ADD COLUMN later integer']; // Fails if it runs twice.
+  await Promise.all(sessions.map(session => migrate(session, later)));
+  for (const session of sessions) session[Symbol.dispose]();
+  const [{version} = {}] = await server.query('SELECT version FROM nameplate.schema_version', database);
+  expect(version).toBe(MIGRATIONS.length + 1);
+  await expect(client.submit(key, 'x')).resolves.toMatchObject({status: 202});
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
+  const readyz = async () => (await pod.operations('/readyz')).body;
+  await until('its new connections are refused', async () => (await readyz()).includes('upgrade it'));
+  client.close();
 });
 
 test('three pods that start at once over an empty database: one creates the tables, and none complains', async () => {

@@ -6,15 +6,15 @@ import type {Session} from './session.ts';
 export const LOCKS = {migrate: 'SELECT pg_advisory_xact_lock(1313893745, 1)', sweep: '1313893745, 2'} as const;
 
 /**
- * One script per version; never changed once released. Older programs must be able to run on a newer schema while pods
- * are replaced one by one.
+ * One script per version; never changed once released. While pods are replaced one by one, connections that older
+ * programs already have must work on the newer schema. They do not open new ones, so a rollback needs an older database.
  *
  * `status` is what the API shows, except that queued messages are `waiting`, or `delayed` until `available_at`. That
  * column is set for leased messages too, a second after the lease ends: after a failover, the clock may be another.
  * Texts from clients are JSON string literals: JSON escapes NUL and lone surrogates, which PostgreSQL's text lacks.
  * Bodies are separate, because each change of status writes the whole row again.
  */
-const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE accounts (
     account text COLLATE "C" PRIMARY KEY,
@@ -73,17 +73,16 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-export const SCHEMA_VERSION = MIGRATIONS.length;
-
 /** Creates or migrates the tables, in one transaction; other pods wait. Rejects with a StoreError if it cannot. */
-export async function migrate(session: Session, to = SCHEMA_VERSION): Promise<void> {
-  if ((await versionOf(session)) >= to) return;
+export async function migrate(session: Session, scripts = MIGRATIONS): Promise<void> {
+  const to = scripts.length;
+  if ((await versionOf(session, to)) >= to) return;
   await session.commit(
     () => session.query(LOCKS.migrate),
     async () => {
-      const version = await versionOf(session);
+      const version = await versionOf(session, to);
       if (version === 0) await create(session);
-      for (const script of MIGRATIONS.slice(version, to)) await session.query(script);
+      for (const script of scripts.slice(version)) await session.query(script);
       if (version < to) await session.query(`UPDATE schema_version SET version = ${to}`);
       return {value: undefined, promises: true};
     },
@@ -94,7 +93,7 @@ export async function migrate(session: Session, to = SCHEMA_VERSION): Promise<vo
  * 0: there are no tables. Reads the catalog itself: to_regclass may still remember, after the wait for the lock, that
  * there were none.
  */
-async function versionOf(session: Session): Promise<number> {
+async function versionOf(session: Session, latest: number): Promise<number> {
   const [server] = await session.query(`
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_encoding') AS encoding,
       EXISTS (
@@ -106,10 +105,10 @@ async function versionOf(session: Session): Promise<number> {
   if (server?.migrated !== true) return 0;
   const [row] = await session.query('SELECT version FROM nameplate.schema_version');
   const version = Number(row?.version);
-  if (version <= SCHEMA_VERSION) return version;
+  if (version <= latest) return version;
   throw new StoreError(
     'down',
-    `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,
+    `the database has schema version ${version}, this program knows up to ${latest}: upgrade it`,
   );
 }
 
