@@ -45,3 +45,9 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
     {labels: SOLVER},
   );
 }
+
+/** Without hostnames, as for a Challenge for an IP address. */
+export function solverRoute(name: string, hostnames?: readonly string[]): Manifest {
+  const parentRefs = [{name: 'edge', namespace: 'gateway'}];
+  return manifest('HTTPRoute', name, {spec: {parentRefs, hostnames}}, {labels: SOLVER});
+}

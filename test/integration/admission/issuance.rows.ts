@@ -1,7 +1,7 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {BY_DNS, challenge, HELD, LISTED_SERVER, OTHER_GROUP, SOLVER, solverIngress} from './challenges.ts';
+import {BY_DNS, challenge, HELD, LISTED_SERVER, OTHER_GROUP, SOLVER, solverIngress, solverRoute} from './challenges.ts';
 import {EDGE, type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
 
 const account = {privateKeySecretRef: {name: 'account'}};
@@ -219,4 +219,10 @@ export const unheld: readonly ObjectDeed[] = [
     object: solverIngress('both', [{host: HELD}, {host: VICTIM}]),
   },
   {deed: 'a solver for every host', object: solverIngress('every', [{}])},
+  {deed: 'a solver on a Gateway for another namespace’s host', object: solverRoute('foreign', [VICTIM])},
+  {
+    deed: 'a solver on a Gateway for its own host and another namespace’s host',
+    object: solverRoute('both', [HELD, VICTIM]),
+  },
+  {deed: 'a solver on a Gateway for every host', object: solverRoute('every')},
 ];

@@ -6,9 +6,9 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
-import {BY_DNS, challenge, HELD, LISTED, solverIngress} from './challenges.ts';
+import {BY_DNS, challenge, HELD, LISTED, solverIngress, solverRoute} from './challenges.ts';
 import {issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
-import {MANAGED, manifest, TENANT} from './manifests.ts';
+import {MANAGED, manifest, TENANT, VICTIM} from './manifests.ts';
 
 let world: AdmissionWorld;
 
@@ -82,6 +82,7 @@ describe('what cert-manager creates', () => {
       ),
     );
     await expect(act('certManager', 'create', solverIngress('held', [{host: HELD}]))).resolves.toContain('created');
+    await expect(act('certManager', 'create', solverRoute('held', [HELD]))).resolves.toContain('created');
     await expect(act('certManager', 'create', challenge('by-dns', HELD, BY_DNS))).resolves.toContain('created');
   });
 
@@ -103,11 +104,22 @@ describe('what cert-manager creates', () => {
     );
   });
 
-  test('an edit that moves a solver, or turns an Ingress into one', async () => {
-    const spec = solverIngress('held', [{host: 'login.victim.example'}]).spec;
-    await expect(asCertManager(...patched('ingress', 'held', {spec}))).rejects.toThrow(
-      "The host of a challenge, and of its solver's route, cannot be changed",
-    );
+  test.each([
+    {edit: 'another host', kind: 'ingress', spec: solverIngress('held', [{host: VICTIM}]).spec},
+    {edit: 'every host', kind: 'ingress', spec: solverIngress('held', [{}]).spec},
+    {edit: 'another host', kind: 'httproute', spec: {hostnames: [VICTIM]}},
+    {edit: 'one more host', kind: 'httproute', spec: {hostnames: [HELD, VICTIM]}},
+    {edit: 'every host', kind: 'httproute', spec: {hostnames: null}},
+  ])('an edit that moves a solver ($kind) to $edit', async ({kind, spec}) => {
+    const says = "The host of a challenge, and of its solver's route, cannot be changed";
+    for (const who of ['certManager', 'admin'] as const) {
+      await expect(world.kubectl(who, patched(kind, 'held', {spec}))).rejects.toThrow(says);
+    }
+  });
+
+  test('an edit that leaves the host of a solver as it is', async () => {
+    const spec = {parentRefs: [{name: 'other', namespace: 'gateway'}]};
+    await expect(asCertManager(...patched('httproute', 'held', {spec}))).resolves.toContain('patched');
   });
 
   test.each([
@@ -160,6 +172,7 @@ describe('what cert-manager creates', () => {
     await asCertManager('delete', 'challenge', 'held', '--wait=false');
     await asCertManager(...patched('challenge', 'held', {metadata: {finalizers: null}}));
     await asCertManager('delete', 'ingress', 'held');
+    await asCertManager('delete', 'httproute', 'held');
   });
 
   test('its cleanup passes where the record is gone, as while a namespace is being deleted', async () => {
