@@ -30,6 +30,9 @@ const SETTINGS = [
 
 /** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
 const GATEWAY_SETTINGS = [
+  // So that a tenant can have an order of its own in progress, which it then keeps from ending.
+  'config.certificates.approval.tenantCertificates.hosts[0].name=pebble',
+  'config.certificates.approval.tenantCertificates.hosts[0].kind=ClusterIssuer',
   // The default pauses: probes must report a fault within a minute.
   'config.probes.steadySeconds=15',
   'config.probes.failAfterSeconds=30',

@@ -16,6 +16,8 @@ import {releaseChallenge, withdrawChallenge, withdrawOrder} from './withdraw.ts'
 
 /** How long cert-manager may take to clean up before Nameplate ends the challenge without it. */
 const CLEANUP_MS = 60_000;
+const HANGS =
+  'cert-manager has not cleaned up this challenge for a minute. Nameplate removes its finalizer, so that it delays no other challenge for its host. A DNS record of the challenge may be left at the DNS provider; delete it there.';
 
 /** Keys are "namespace/name". */
 export function reconcileChallenge(operator: Operator): Reconcile {
@@ -40,10 +42,8 @@ export function reconcileChallenge(operator: Operator): Reconcile {
       : CLEANUP_MS;
     if (leftMs <= 0) {
       // First, because a stuck challenge blocks the next holder's, and the steps after this may fail.
-      logger.warn(
-        {challenge: key, host},
-        'cert-manager has not cleaned up this challenge for a minute. Removing its finalizer.',
-      );
+      logger.warn({challenge: key, host}, HANGS);
+      operator.events.event(challenge, 'Warning', 'CleanupHangs', 'Withdraw', HANGS);
       await releaseChallenge(context, challenge);
     }
     await withdrawChallenge(context, challenge);
