@@ -146,7 +146,7 @@ function issuerDenial(
   );
 }
 
-function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {
+export function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {
   const {name, kind, group} = issuerOf(spec.issuerRef);
   return listed.some(issuer => issuer.name === name && issuer.kind === kind && issuer.group === group);
 }

@@ -15,11 +15,11 @@ import {isDecided, isForHost, isOurs, isWithdrawable, requestedHost} from '../mo
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import {type Decision, decide} from './decide.ts';
+import {type Decision, decide, isListed} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
 import {accountOfObject, approvalId, Slots} from './slots.ts';
-import {failRequest, withdrawRequest} from './withdraw.ts';
+import {failRequest, failUnanswered, withdrawRequest} from './withdraw.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
 const GRACE_MS = 10_000;
@@ -99,8 +99,10 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
   // Whatever the wall clock says, what this process approves or finds in progress gets the whole time.
   const leftMs = timeoutSeconds * 1000 - context.knownSince.ageMs(approvalId(request));
   if (leftMs > 0) return after(leftMs);
+  const challenges = openChallenges(context, request);
+  if (challenges.length === 0) return endIfUnanswered(context, request);
   // One that cert-manager does not process yet waits behind others; each change of a challenge triggers this again.
-  if (!openChallenges(context, request).some(({status}) => status?.processing)) return done();
+  if (!challenges.some(({status}) => status?.processing)) return done();
   const host = requestedHost(request) ?? '';
   context.logger.info(
     {request: keyOf(request), host},
@@ -108,6 +110,19 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
   );
   const message = `The challenge for ${host} was not solved within ${timeoutSeconds} seconds. Check that ${host} points to this platform and that nothing in this namespace answers in place of the solver.`;
   await failRequest(context, request, message);
+  return done();
+}
+
+/**
+ * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA has as much time as it
+ * takes: after an outage, nobody should have to wait for a failed attempt.
+ */
+async function endIfUnanswered(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
+  const {issuerRef, formerIssuerRefs, challenges} = context.config.certificates;
+  if (isListed([issuerRef, ...formerIssuerRefs], request)) return done();
+  const {timeoutSeconds} = challenges;
+  const message = `The ACME server of this issuer started no challenge within ${timeoutSeconds} seconds. Check that it answers, with one authorization for each name of the order, or use the platform's issuer. cert-manager will retry.`;
+  await failUnanswered(context, request, message);
   return done();
 }
 

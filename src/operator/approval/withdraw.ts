@@ -14,13 +14,8 @@ const SOLVERS = {labelSelector: 'acme.cert-manager.io/http01-solver=true'};
 
 /** Deletes the request first: while it exists, cert-manager replaces a deleted Order with a new one. */
 export async function withdrawRequest(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
-  const {client, signal} = context;
-  const {namespace = '', uid} = request.metadata;
   await remove(context, CERTIFICATE_REQUEST, request);
-  for await (const {items} of client.list(ORDER, {namespace, signal})) {
-    const orders = items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
-    for (const order of orders) await remove(context, ORDER, order);
-  }
+  for await (const order of ordersOf(context, request)) await remove(context, ORDER, order);
   for (const challenge of openChallenges(context, request)) await withdrawChallenge(context, challenge);
 }
 
@@ -41,6 +36,23 @@ export async function failRequest(
   const status = {conditions: [...approved, failed], failureTime: lastTransitionTime};
   const metadata = {name, namespace, resourceVersion};
   await context.client.applyStatus(CERTIFICATE_REQUEST, {...identity, metadata, status}, {signal: context.signal});
+}
+
+/**
+ * For a request whose ACME server has not answered. Without a challenge, nothing else would delete its Order, and
+ * cert-manager would query the server again and again. Does nothing if there is no Order: then its issuer is of another type.
+ */
+export async function failUnanswered(
+  context: Context,
+  request: DeepReadonly<CertificateRequest>,
+  message: string,
+): Promise<void> {
+  let failed = false;
+  for await (const order of ordersOf(context, request)) {
+    if (!failed) await failRequest(context, request, message);
+    failed = true;
+    await remove(context, ORDER, order);
+  }
 }
 
 /** While the Order exists, cert-manager replaces a deleted Challenge with a new one. */
@@ -69,6 +81,15 @@ export async function withdrawChallenge(context: Context, challenge: DeepReadonl
 export async function releaseChallenge({client, signal}: ApiAccess, challenge: DeepReadonly<Challenge>): Promise<void> {
   const {resourceVersion} = challenge.metadata;
   await client.patch(CHALLENGE, objectKey(challenge), {metadata: {resourceVersion, finalizers: null}}, {signal});
+}
+
+async function* ordersOf(
+  {client, signal}: ApiAccess,
+  {metadata: {namespace = '', uid}}: DeepReadonly<CertificateRequest>,
+): AsyncGenerator<KubeObject> {
+  for await (const {items} of client.list(ORDER, {namespace, signal})) {
+    yield* items.filter(({metadata}) => metadata.ownerReferences?.some(owner => owner.uid === uid));
+  }
 }
 
 async function remove(

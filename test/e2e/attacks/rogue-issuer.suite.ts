@@ -27,7 +27,8 @@ export async function relayChallenges(victim: Victim): Promise<void> {
   const attacker = await newAttacker('rogue-acme');
   const own = attacker.self.host('own');
   await attacker.self.goLive({primary: own});
-  const rogue = await startRogueAcme({type: 'dns', value: victim.host}, randomBytes(16).toString('hex'));
+  const token = randomBytes(16).toString('hex');
+  const rogue = await startRogueAcme({token, authorizations: () => [{type: 'dns', value: victim.host}]});
   try {
     const spec = issuerSpec(rogue, {ingressClassName: EDGE_CLASS});
     await expect(make(attacker, ISSUER, 'rogue', {spec})).rejects.toThrow('does not list the server');
@@ -44,7 +45,7 @@ export async function relayChallenges(victim: Victim): Promise<void> {
   }
 }
 
-function issuerSpec({directory}: RogueAcme, ingress: object) {
+export function issuerSpec({directory}: RogueAcme, ingress: object) {
   const acme = {server: directory, privateKeySecretRef: {name: 'rogue-account'}, solvers: [{http01: {ingress}}]};
   return {acme};
 }
@@ -107,7 +108,7 @@ function decisionOf({self}: Attacker, certificate: string): Promise<string> {
 }
 
 /** What the edge answers for the token, unless it is what the victim itself answers. */
-async function pathsAtTheEdge({host, service}: Victim, {token}: RogueAcme): Promise<string[]> {
+export async function pathsAtTheEdge({host, service}: Victim, {token}: RogueAcme): Promise<string[]> {
   const url = `http://${host}/.well-known/acme-challenge/${token}`;
   const {status, body} = await visitor.request(url);
   return status === 308 || status === 301 || body.includes(`text=${service}`) ? [] : [`${status} ${body}`];

@@ -226,3 +226,28 @@ export const unheld: readonly ObjectDeed[] = [
   },
   {deed: 'a solver on a Gateway for every host', object: solverRoute('every')},
 ];
+
+const url = `${LISTED_SERVER}/1`;
+const FOR_OTHERS = 'which the order does not contain';
+
+/** With what an ACME server may answer an order for the held host, as cert-manager records it. */
+export const answers: readonly {answer: string; authorizations: readonly object[]; says?: string}[] = [
+  {answer: 'one authorization, not fetched yet', authorizations: [{url}]},
+  {answer: 'one for the host', authorizations: [{url, identifier: HELD, wildcard: false}]},
+  {answer: 'one for another host', authorizations: [{url, identifier: VICTIM}], says: FOR_OTHERS},
+  {answer: 'one for an IP address', authorizations: [{url, identifier: '192.0.2.1'}], says: FOR_OTHERS},
+  {answer: 'one for a wildcard', authorizations: [{url, identifier: HELD, wildcard: true}], says: FOR_OTHERS},
+  {
+    answer: 'one for the host and one for another host',
+    authorizations: [
+      {url, identifier: HELD},
+      {url, identifier: VICTIM},
+    ],
+    says: 'returned 2 authorizations for an order of 1 names',
+  },
+  {
+    answer: '1,000, not fetched yet',
+    authorizations: Array.from({length: 1000}, () => ({url})),
+    says: 'returned 1000 authorizations for an order of 1 names',
+  },
+];

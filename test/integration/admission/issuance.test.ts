@@ -7,7 +7,7 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {BY_DNS, challenge, HELD, LISTED, solverIngress, solverRoute} from './challenges.ts';
-import {issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
+import {answers, issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT, VICTIM} from './manifests.ts';
 
 let world: AdmissionWorld;
@@ -155,6 +155,16 @@ describe('what cert-manager creates', () => {
     const status = patched(kind, name, {status: {state: 'valid', conditions: []}}, '--subresource', 'status');
     await expect(asTenant(...status)).rejects.toThrow('Only cert-manager may write this');
     await expect(asTenant('delete', kind, name)).rejects.toThrow('Only cert-manager may write this');
+  });
+
+  test.each(answers)('an Order with an ACME server’s answer: $answer', async ({authorizations, says}) => {
+    const name = 'answered';
+    const order = manifest('Order', name, {spec: {request: 'AA==', issuerRef: {name: 'any'}, dnsNames: [HELD]}});
+    await act('certManager', 'apply', order);
+    const status = patched('order', name, {status: {authorizations}}, '--subresource', 'status');
+    const answered = asCertManager(...status);
+    await (says ? expect(answered).rejects.toThrow(says) : expect(answered).resolves.toContain('patched'));
+    await asCertManager('delete', 'order', name);
   });
 
   test('its cleanup passes after the namespace has lost the host', async () => {

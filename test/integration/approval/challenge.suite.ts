@@ -12,7 +12,7 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
-import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {type OperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
 import {signingRequest} from './signing-request.ts';
 
@@ -85,6 +85,31 @@ export function challengeSuite(world: () => OperatorWorld): void {
     await client.patch(CHALLENGE, blocker, {metadata: {finalizers: null}}).catch(unlessGone);
     await until('the one that waited has failed', () => conditions(tenant, 'queued').includes('Ready Failed'));
   });
+
+  test('a request whose ACME server never answers fails in time, and its Order is deleted', async () => {
+    const {client} = world();
+    const {tenant, host} = await newLiveTenant(world(), 'unanswered');
+    const key = {namespace: tenant.namespace, name: 'unanswered'};
+    await client.create<KubeObject>(CERTIFICATE, {
+      apiVersion: 'cert-manager.io/v1',
+      kind: 'Certificate',
+      metadata: key,
+      ...{spec: {secretName: key.name, dnsNames: [host], issuerRef: UNHURRIED}},
+    });
+    await until('the request is approved', () => conditions(tenant, key.name).includes('Approved True'));
+    const [request] = requestsOf(tenant, key.name);
+    if (!request) throw new Error('there is no request');
+    const {name, uid = ''} = request.metadata;
+    const ownerReferences = [{apiVersion: 'cert-manager.io/v1', kind: CERTIFICATE_REQUEST.kind, name, uid}];
+    await client.create<KubeObject>(ORDER, {
+      apiVersion: 'acme.cert-manager.io/v1',
+      kind: 'Order',
+      metadata: {...key, ownerReferences},
+      ...{spec: {request: request.spec.request, issuerRef: UNHURRIED, dnsNames: [host]}},
+    });
+    await until('the request has failed', () => conditions(tenant, key.name).includes('Ready Failed'));
+    await until('the Order is deleted', async () => (await client.get(ORDER, key)) === undefined);
+  });
 }
 
 async function createChallenge(client: KubeClient, key: {namespace: string; name: string}, host: string) {
@@ -101,11 +126,14 @@ async function isProcessed(client: KubeClient, key: {namespace: string; name: st
 }
 
 /** Of the requests of a Certificate, such as "Approved True" and "Ready Failed". */
-function conditions({namespace, world: {history}}: DomainTenant, certificate: string): string[] {
-  const requests = history.list(CERTIFICATE_REQUEST, namespace) as CertificateRequest[];
-  const own = requests.filter(({metadata}) => metadata.name.startsWith(`${certificate}-`));
-  const all = own.flatMap(({status}) => status?.conditions ?? []);
+function conditions(tenant: DomainTenant, certificate: string): string[] {
+  const all = requestsOf(tenant, certificate).flatMap(({status}) => status?.conditions ?? []);
   return all.map(({type, status, reason}) => `${type} ${type === 'Ready' ? reason : status}`);
+}
+
+function requestsOf({namespace, world: {history}}: DomainTenant, certificate: string): CertificateRequest[] {
+  const requests = history.list(CERTIFICATE_REQUEST, namespace) as CertificateRequest[];
+  return requests.filter(({metadata}) => metadata.name.startsWith(`${certificate}-`));
 }
 
 function unlessGone(error: unknown): void {
