@@ -63,6 +63,7 @@ const routing: RoutingConfig = {
     httpListener: 'http',
     httpsListener: 'https',
     supportedFeatures: [],
+    version: '',
   },
 };
 

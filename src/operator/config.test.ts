@@ -53,7 +53,14 @@ const complete: OperatorConfig = {
     formerTtlSeconds: 86_400,
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-    gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},
+    gateway: {
+      namespace: '',
+      name: '',
+      httpListener: 'http',
+      httpsListener: 'https',
+      supportedFeatures: [],
+      version: '',
+    },
   },
   dns: {
     mode: 'auto',

@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import type {OperatorConfig} from './model/config.ts';
 import type {Issuer} from './model/kinds.ts';
 import {slimClusterIssuer} from './state/slim.ts';
-import {configuredProblems, issuerProblems, tooOld} from './threat-model-checks.ts';
+import {configuredProblems, edgeVersions, issuerProblems, tooOld, unknownVersion} from './threat-model-checks.ts';
 
 test.each([
   {version: 'v1.17.9', old: true},
@@ -32,6 +32,27 @@ test('reports everything that is off', () => {
   expect(policies).toContain('The admission policies are not enforced (routes)');
   expect(approval).toContain('config.certificates.approval.enabled is false');
   expect(edge).toContain('Traefik 3.6.10 is too old');
+});
+
+test('knows the version of each edge that has routes, as far as it is configured', () => {
+  const versions = (provider: string, movingFrom = 'none', gateway = '') =>
+    edgeVersions({
+      ...{provider, movingFrom, traefik: {version: '3.6.12'}, gateway: {version: gateway}},
+    } as unknown as OperatorConfig['routing']);
+  expect(versions('traefik')).toEqual([['traefik', '3.6.12']]);
+  expect(versions('gateway')).toEqual([['gateway', undefined]]);
+  expect(versions('gateway', 'traefik', 'Envoy Gateway 1.9.0')).toEqual([
+    ['traefik', '3.6.12'],
+    ['gateway', 'Envoy Gateway 1.9.0'],
+  ]);
+});
+
+test.each([
+  {component: 'traefik', says: 'Set config.routing.traefik.version'},
+  {component: 'gateway', says: 'Set config.routing.gateway.version'},
+  {component: 'cert-manager', says: 'Its CRDs have no label'},
+])('an unknown version of $component is reported at startup', ({component, says}) => {
+  expect(unknownVersion(component)).toContain(says);
 });
 
 const FOLLOW = {dns01: {cnameStrategy: 'Follow'}};

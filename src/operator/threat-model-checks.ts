@@ -16,6 +16,8 @@ const OLDEST_CERT_MANAGER = '1.18.0';
 /** Earlier versions put the path of an Ingress into their rules without quotes (traefik/traefik 11d251415a). */
 const OLDEST_TRAEFIK = '3.6.11';
 
+const UNKNOWN = 'unknown';
+
 const CRD = resourceType('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', 'cluster');
 
 export interface PromiseParts {
@@ -49,15 +51,40 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
     for (const problem of reported) logger.warn(problem);
     found.push(...reported);
   };
+  const show = (component: string, version: string | undefined) => {
+    info.set({component, version: version ?? UNKNOWN}, 1);
+    if (version === undefined) logger.warn(unknownVersion(component));
+  };
   report(configuredProblems(config));
-  if (usesTraefik(config.routing)) {
-    info.set({component: 'traefik', version: config.routing.traefik.version || 'unknown'}, 1);
-  }
+  for (const [component, version] of edgeVersions(config.routing)) show(component, version);
   void certManagerVersion(client, logger).then(version => {
-    info.set({component: 'cert-manager', version: version ?? 'unknown'}, 1);
+    show('cert-manager', version);
     report(tooOld('cert-manager', version, OLDEST_CERT_MANAGER));
   });
   return () => problems().join(' ') || undefined;
+}
+
+/** Not a problem by itself: the promises may hold, and the platform team should find out. */
+export function unknownVersion(component: string): string {
+  const [name, key] = {
+    traefik: ['Traefik', 'config.routing.traefik.version'],
+    gateway: ['the implementation of Gateway API', 'config.routing.gateway.version'],
+  }[component] ?? ['cert-manager', undefined];
+  const todo = key ? `Set ${key}.` : 'Its CRDs have no label with a version.';
+  return `The version of ${name} is unknown, so Nameplate cannot tell whether the promises of the threat model hold with it. ${todo}`;
+}
+
+/** Of the edges that have routes, by component; undefined if unknown. */
+export function edgeVersions({
+  provider,
+  movingFrom,
+  traefik,
+  gateway,
+}: OperatorConfig['routing']): readonly (readonly [component: string, version: string | undefined])[] {
+  return [
+    ...(usesTraefik({provider, movingFrom}) ? [['traefik', traefik.version || undefined] as const] : []),
+    ...(provider === 'gateway' ? [['gateway', gateway.version || undefined] as const] : []),
+  ];
 }
 
 /** Solvers with which one tenant can stop everyone's certificates; each text continues after the issuer's name. */
@@ -101,7 +128,7 @@ function approvalProblems({enabled, dryRun}: OperatorConfig['certificates']['app
   ];
 }
 
-function usesTraefik({provider, movingFrom}: OperatorConfig['routing']): boolean {
+function usesTraefik({provider, movingFrom}: Pick<OperatorConfig['routing'], 'provider' | 'movingFrom'>): boolean {
   return provider === 'traefik' || movingFrom === 'traefik';
 }
 

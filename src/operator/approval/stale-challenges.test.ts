@@ -1,6 +1,8 @@
 /** When a withdrawn challenge ends without cert-manager, and who learns of it. */
 import pino from 'pino';
 import {expect, test} from 'vitest';
+import type {Clock} from '../../base/clock.ts';
+import {KnownSince} from '../../base/known-since.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {Challenge} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -20,13 +22,14 @@ async function reconciled(seconds: number) {
   } as Challenge;
   const claim = {metadata: {name: HOST}, spec: {account: 'next', namespace: 'next', since: ''}};
   const store = (object: unknown) => ({state: 'synced', get: () => object});
+  const clock = {now: () => NOW, monotonic: () => 0} as Clock;
   const operator = {
     stores: {claims: store(claim), namespaces: store({metadata: {uid: 'former'}}), challenges: store(challenge)},
     config: {certificates: {approval: {exemptNamespaces: []}}, plans: {free: {}}, defaultPlan: 'free'},
     edge: {solverRoutes: []},
     events: {event: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`)},
     logger: pino({level: 'silent'}),
-    clock: {now: () => NOW},
+    knownSince: new KnownSince(clock),
   } as unknown as Operator;
   const client = {
     get: async () => claim,

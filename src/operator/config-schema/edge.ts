@@ -64,6 +64,12 @@ export const routing = section('How traffic is routed to projects.', {
       description:
         'Extended features of the Gateway that the status of its GatewayClass does not list. Redirects with 303, 307, and 308 need HTTPRoute303RedirectStatusCode, HTTPRoute307RedirectStatusCode, and HTTPRoute308RedirectStatusCode.',
     },
+    version: {
+      type: 'string',
+      default: '',
+      description:
+        'Name and version of the implementation, for example Envoy Gateway 1.9.0. The threat model says with which one its promises were tested. If empty, the version is unknown.',
+    },
   }),
 });
 

@@ -23,6 +23,7 @@ function edgeWith(supportedFeatures: readonly string[] = []) {
       httpListener: 'http',
       httpsListener: 'https',
       supportedFeatures,
+      version: '',
     },
   });
 }

@@ -12,7 +12,7 @@ const edge = traefik({
   formerTtlSeconds: 86_400,
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-  gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: []},
+  gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: [], version: ''},
 });
 
 const NO_PLATFORM = {get: () => undefined};

@@ -129,6 +129,8 @@ export interface RoutingConfig {
     readonly httpsListener: string;
     /** In addition to what the status of the GatewayClass lists. */
     readonly supportedFeatures: readonly string[];
+    /** Of the implementation; '' if unknown. */
+    readonly version: string;
   };
 }
 

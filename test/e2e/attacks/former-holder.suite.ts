@@ -1,7 +1,7 @@
 /** A tenant that loses a host while a challenge for it is open gets no certificate for it, and delays nobody. */
 import {expect, it} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {HTTP_ROUTE} from '../../../src/operator/edge/gateway.ts';
+import {HTTP_ROUTE} from '../../../src/operator/edge/gateway-kinds.ts';
 import {CERTIFICATE, CERTIFICATE_REQUEST, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';

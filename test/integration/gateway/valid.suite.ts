@@ -27,6 +27,7 @@ export const routing: RoutingConfig = {
     httpListener: 'http',
     httpsListener: 'https',
     supportedFeatures: [],
+    version: '',
   },
 };
 export const edge = gateway(routing);
