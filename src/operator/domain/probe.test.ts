@@ -1,0 +1,104 @@
+import {expect, test} from 'vitest';
+import type {ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
+import type {CheckResult} from '../../schedule/scheduler.ts';
+import type {Operator} from '../state/context.ts';
+import {probe} from './probe.ts';
+import type {DomainView} from './view.ts';
+
+const NOW = Date.parse('2026-11-24T12:00:00Z');
+const FAIL_AFTER_SECONDS = 30;
+const seconds = (count: number) => NOW + count * 1000;
+const condition = (type: string, status: string, reason: string) => ({type, status, reason, message: 'as it was'});
+const LIVE = [condition('Ready', 'True', 'Live'), condition('Probed', 'True', 'Answering')];
+
+interface World {
+  readonly isOn?: boolean;
+  readonly check?: Partial<CheckResult<ProbeVerdict>>;
+  /** In the status. Default: a host that is live and was probed. */
+  readonly conditions?: readonly object[];
+  readonly isRouted?: boolean;
+}
+
+const failing = (reason: ProbeReason, sinceMs?: number) => ({
+  verdict: {reason, verified: false, agreed: sinceMs !== undefined, message: 'as the probe saw it.'},
+  ...(sinceMs !== undefined && {agreedSince: sinceMs}),
+});
+const answering = {verdict: {reason: 'Answering', verified: true, agreed: true, message: ''}} as const;
+
+function result({isOn = true, check, conditions = LIVE, isRouted = true}: World) {
+  const watched: string[] = [];
+  const operator = {
+    config: {probes: {failAfterSeconds: FAIL_AFTER_SECONDS}},
+    clock: {monotonic: () => NOW},
+    edge: {},
+    stores: {},
+    prober: {
+      isOn,
+      get: () => check,
+      watch: (_: string, {urgency}: {urgency: string}) => watched.push(urgency),
+      unwatch: () => watched.push('unwatched'),
+    },
+  } as unknown as Operator;
+  const view = {
+    key: 'a/shop.test',
+    host: 'shop.test',
+    account: {id: 'a'},
+    domain: {metadata: {uid: 'uid'}, status: {conditions}},
+    certificate: {status: {notBefore: '2026-11-01T00:00:00Z', notAfter: '2027-01-30T00:00:00Z'}},
+    published: {kind: 'serve'},
+    nowMs: NOW,
+  } as unknown as DomainView;
+  const routed = {condition: condition('Routed', 'True', 'Serving'), ...(isRouted && {publishes: {}})};
+  const {condition: found, wakeAtMs} = probe(operator, view, routed as Parameters<typeof probe>[2]);
+  return {status: found.status, reason: found.reason, message: found.message, wakeAtMs, watched};
+}
+
+test.each<ProbeReason>(['WrongCertificate', 'WrongRoute', 'WrongRedirect', 'NoAnswer'])(
+  'a live host keeps its state until %s has lasted for failAfterSeconds, and is reported then',
+  reason => {
+    const early = result({check: failing(reason, seconds(1 - FAIL_AFTER_SECONDS))});
+    expect(early).toMatchObject({status: 'True', reason: 'Answering', wakeAtMs: seconds(1)});
+    const late = result({check: failing(reason, seconds(-FAIL_AFTER_SECONDS))});
+    expect(late).toMatchObject({status: 'False', reason, message: expect.stringContaining('as the probe saw it.')});
+  },
+);
+
+test('a host that was live before the upgrade stays so until its probes have failed', () => {
+  const conditions = [condition('Ready', 'True', 'Live')];
+  expect(result({conditions})).toMatchObject({status: 'Unknown', reason: 'Checking', watched: ['pending']});
+  const failed = (ms: number) => result({conditions, check: failing('NoAnswer', ms)});
+  expect(failed(NOW)).toMatchObject({status: 'Unknown', reason: 'Checking', wakeAtMs: seconds(FAIL_AFTER_SECONDS)});
+  expect(failed(seconds(-FAIL_AFTER_SECONDS))).toMatchObject({status: 'False', reason: 'NoAnswer'});
+});
+
+test('a new host waits for its first good answer', () => {
+  const conditions = [condition('Ready', 'False', 'Pending')];
+  const pending = {status: 'False', reason: 'Pending', watched: ['pending']};
+  expect(result({conditions})).toMatchObject(pending);
+  expect(result({conditions, check: failing('WrongCertificate', NOW)})).toMatchObject(pending);
+  expect(result({conditions, check: answering})).toMatchObject({status: 'True', reason: 'Answering'});
+});
+
+test('while probes are off, or no address is known, no host is judged and none is watched', () => {
+  const off = {status: 'Unknown', reason: 'NotProbed', watched: ['unwatched']};
+  for (const conditions of [[], LIVE]) expect(result({isOn: false, conditions})).toMatchObject(off);
+});
+
+test('while the edge cannot be reached, a host that was judged keeps its condition, and a new one becomes Unknown', () => {
+  const check = failing('EdgeUnreachable');
+  expect(result({check})).toMatchObject({status: 'True', reason: 'Answering', message: 'as it was'});
+  const wrong = [condition('Ready', 'False', 'WrongRoute'), condition('Probed', 'False', 'WrongRoute')];
+  expect(result({check, conditions: wrong})).toMatchObject({status: 'False', reason: 'WrongRoute'});
+  const young = [condition('Ready', 'False', 'Pending'), condition('Probed', 'False', 'Pending')];
+  expect(result({check, conditions: young})).toMatchObject({status: 'Unknown', reason: 'EdgeUnreachable'});
+});
+
+test('while the route is not what the Domain wants, nothing is probed, and the last result stays', () => {
+  expect(result({isRouted: false})).toMatchObject({reason: 'Answering', message: 'as it was', watched: ['unwatched']});
+  expect(result({isRouted: false, conditions: []})).toMatchObject({status: 'Unknown', reason: 'Waiting'});
+});
+
+test('a host in good order is probed at the steady pace', () => {
+  expect(result({}).watched).toEqual(['steady']);
+  expect(result({check: answering}).watched).toEqual(['steady']);
+});
