@@ -13,6 +13,7 @@ import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
 import {gateway} from './edge/gateway.ts';
 import {moving} from './edge/moving.ts';
+import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
 import {watchOrders} from './issuance/order-metrics.ts';
 import {watchDomains} from './metrics.ts';
@@ -101,8 +102,9 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
   const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
   const pause = watchPauses(config, stores, registry);
-  const warning = () =>
-    [pause(), foreign(), promises(), removals.warning(), prober.problem()].filter(Boolean).join(' ') || undefined;
+  const edgeProblem = watchEdge(edge, stores, registry);
+  const warnings = [pause, foreign, promises, edgeProblem, () => removals.warning(), () => prober.problem()];
+  const warning = () => warnings.flatMap(warn => warn() ?? []).join(' ') || undefined;
   return {manager, warning};
 }
 

@@ -1,7 +1,7 @@
 /** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {findBackend} from '../edge/backend.ts';
+import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
 import {earliest, type Publication, publishRoute, routeObjects, settlingMs} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -10,6 +10,7 @@ import type {Backend, HostRoute} from '../model/edge-provider.ts';
 import type {Project} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
+import {lastCondition} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {redirectEnd} from '../state/redirect-chain.ts';
 import type {CertificateResult} from './certificate-waits.ts';
@@ -48,7 +49,7 @@ export async function route(
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
   if (!kept && !certificate.usable) return {condition: Routed.waiting('the certificate')};
   const backend = findBackend(context, project);
-  if (backend.kind !== 'found') return {condition: Routed.noBackend(backend, kept)};
+  if (backend.kind !== 'found') return {condition: withoutBackend(view, backend)};
   const wanted = routeOf(context, view, project, backend.backend);
   if ('waitsFor' in wanted) {
     const {waitsFor, untilMs} = wanted;
@@ -79,6 +80,13 @@ export async function route(
     publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
     ...wake,
   };
+}
+
+/** The operator reports once what its edge lacks; a host that is routed keeps its state. */
+function withoutBackend({domain, published}: DomainView, found: NoBackend): DomainCondition {
+  const last = lastCondition('Routed', domain.status?.conditions, domain.metadata.generation);
+  if (found.kind === 'no-edge' && published && last?.status === 'True') return last;
+  return Routed.noBackend(found, published !== undefined);
 }
 
 /** A host that a redirect must not point to yet; `untilMs`: when it can. */

@@ -1,7 +1,7 @@
 /** The default host of a Project: its certificate, its route, and what its condition says. */
 import type {DecidedCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {findBackend} from '../edge/backend.ts';
+import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
 import {deleteRoutes, earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -39,7 +39,7 @@ export async function publishDefaultHost(
   if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
   const {namespace = '', name: projectName} = project.metadata;
   const found = findBackend(context, project);
-  if (found.kind !== 'found') return {ready: ProjectReady.noBackend(found)};
+  if (found.kind !== 'found') return {ready: withoutBackend(project, found)};
   const {backend} = found;
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
@@ -54,6 +54,12 @@ export async function publishDefaultHost(
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
   const ready = readyOf(publication, host, `${contested?.note ?? ''}${former.note}`);
   return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
+}
+
+/** The operator reports once what its edge lacks; a Project that is published stays so. */
+function withoutBackend({metadata, status}: DeepReadonly<CachedProject>, found: NoBackend): DecidedCondition {
+  const last = lastCondition('Ready', status?.conditions, metadata.generation);
+  return found.kind === 'no-edge' && last?.status === 'True' ? last : ProjectReady.noBackend(found);
 }
 
 function readyOf(publication: Publication, host: string, note: string): DecidedCondition {

@@ -77,6 +77,13 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 35, 42],
   },
   {
+    alert: 'NameplateEdgeUnusable',
+    metric: 'nameplate_edge_usable',
+    values: '1x30 0x10 1x20',
+    fires: [36, 40],
+    rests: [30, 35, 42],
+  },
+  {
     alert: 'NameplateHostsNotServed',
     metric: 'nameplate_domain_conditions',
     labels: condition('Probed', 'WrongRoute'),

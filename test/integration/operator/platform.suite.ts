@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, type OperatorWorld} from './operator-world.ts';
 
@@ -50,5 +51,23 @@ export function platformSuite(world: () => OperatorWorld): void {
     await installIngressClass(world().client);
     await tenant.becomesLive(host);
     await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'AllLive'});
+  });
+
+  test('an IngressClass that is deleted is one warning of the operator: routed hosts keep their state, new ones wait', async () => {
+    const operator = world().operator();
+    const isNamed = async () => (await operator.readiness()).includes(`IngressClass ${INGRESS_CLASS_NAME} is missing`);
+    expect([await isNamed(), await operator.metric('nameplate_edge_usable')]).toEqual([false, 1]);
+    await world().client.delete(INGRESS_CLASS, {name: INGRESS_CLASS_NAME});
+    await until('the operator reports it', isNamed);
+    expect(await operator.metric('nameplate_edge_usable')).toBe(0);
+    const young = tenant.host('young');
+    await tenant.apply(young);
+    await tenant.createRecords(young);
+    await tenant.becomes(young, {state: 'Verified', Routed: 'IngressClassNotFound'});
+    await tenant.verify(host, 'after the deletion'); // a reconcile of the routed host
+    await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'});
+    await tenant.projectBecomes('shop', {Ready: 'Published'});
+    await installIngressClass(world().client);
+    await tenant.becomesLive(young);
   });
 }
