@@ -8,7 +8,7 @@ import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {installCertManagerCrds} from '../operator/cert-manager.ts';
-import {type ObjectAttack, TENANT} from './manifests.ts';
+import {type ObjectAttack, OTHER_EDGE, TENANT} from './manifests.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const RBAC = 'rbac.authorization.k8s.io';
@@ -146,6 +146,7 @@ async function installOtherKinds(api: ApiServer): Promise<void> {
     {group: 'gateway.envoyproxy.io', kind: 'EnvoyPatchPolicy', plural: 'envoypatchpolicies'},
     {group: 'gateway.envoyproxy.io', kind: 'EnvoyProxy', plural: 'envoyproxies'},
     {group: 'gateway.envoyproxy.io', kind: 'ClientTrafficPolicy', plural: 'clienttrafficpolicies'},
+    {group: OTHER_EDGE, kind: 'TrafficPolicy', plural: 'trafficpolicies'},
     {group: 'externaldns.k8s.io', kind: 'DNSEndpoint', plural: 'dnsendpoints'},
   ];
   const schema = {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}};
@@ -210,6 +211,7 @@ function rights(): string {
     gateway,
     'gateway.networking.x-k8s.io',
     'gateway.envoyproxy.io',
+    OTHER_EDGE,
     'discovery.k8s.io',
     'externaldns.k8s.io',
   ];

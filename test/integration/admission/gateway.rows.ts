@@ -129,6 +129,20 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     says: REACHES,
   },
   {
+    attack: "a policy of another implementation for the platform's Gateway, if the platform lists its API group",
+    object: manifest('TrafficPolicy', 'steal-gateway', {
+      spec: {targetRefs: [{group: GROUP, kind: 'Gateway', ...PLATFORM}]},
+    }),
+    says: REACHES,
+  },
+  {
+    attack: 'the same for a route of Nameplate',
+    object: manifest('TrafficPolicy', 'steal-target', {
+      spec: {targetRefs: [{group: GROUP, kind: 'HTTPRoute', name: OURS}]},
+    }),
+    says: REACHES,
+  },
+  {
     attack: 'a policy of Envoy Gateway that selects its targets, which may be those of Nameplate',
     object: policy('steal-selected', {targetSelectors: [{kind: 'HTTPRoute', matchLabels: {}}]}),
     says: REACHES,
@@ -150,11 +164,16 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     object: listeners('shim', other, {...https, tls: {certificateRefs: [{name: NEXT}]}}),
     says: OURS_ALONE,
   },
-  {
-    attack: 'a Gateway whose annotation moves the solver',
-    object: gateway('moves', {}, {annotations: {'acme.cert-manager.io/http01-parentrefname': 'mine'}}),
-    says: WHERE,
-  },
+  ...['parentrefname', 'parentrefkind'].flatMap(key => {
+    const metadata = {annotations: {[`acme.cert-manager.io/http01-${key}`]: 'mine'}};
+    const shim = {annotated: 'a Gateway', object: gateway('moves', {}, metadata)};
+    const set = manifest('ListenerSet', 'moves', {spec: {parentRef: other, listeners: [https]}}, metadata);
+    return [shim, {annotated: 'a ListenerSet', object: set}].map(({annotated, object}) => ({
+      attack: `${annotated} whose annotation moves the solver: ${key}`,
+      object,
+      says: WHERE,
+    }));
+  }),
   {
     attack: 'an HTTPRoute that calls itself a solver',
     object: manifest(
@@ -204,5 +223,9 @@ export const gatewayDeeds: readonly ObjectDeed[] = [
   {
     deed: 'configure its Gateway with a policy of Envoy Gateway',
     object: policy('mine', {targetRefs: [{group: GROUP, kind: 'Gateway', name: 'mine'}]}),
+  },
+  {
+    deed: 'configure its Gateway with a policy of another implementation that the platform lists',
+    object: manifest('TrafficPolicy', 'mine', {spec: {targetRefs: [{group: GROUP, kind: 'Gateway', name: 'mine'}]}}),
   },
 ];

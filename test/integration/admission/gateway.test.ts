@@ -2,7 +2,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {gatewayAttacks, gatewayDeeds, PLATFORM, TENANT_CLASS} from './gateway.rows.ts';
-import {managed, manifest, OURS, VICTIM} from './manifests.ts';
+import {managed, manifest, OTHER_EDGE, OURS, VICTIM} from './manifests.ts';
 
 const https = {parentRefs: [{name: OURS, kind: 'ListenerSet'}], hostnames: ['shop.example.com']};
 const MANAGED = [
@@ -23,6 +23,7 @@ beforeAll(async () => {
   world = await startAdmissionWorld(
     ...['--set-json', `config.routing=${JSON.stringify(routing)}`],
     ...['--set-json', `admission.tenantGatewayClasses=["${TENANT_CLASS}"]`],
+    ...['--set-json', `admission.edgeApiGroups=["${OTHER_EDGE}"]`],
   );
   for (const object of MANAGED) await world.act('operator', 'create', object);
 });
@@ -43,9 +44,11 @@ describe.concurrent('a tenant is refused', () => {
     }
   });
 
-  test('the route of a solver, and a change that takes it off the Gateway', async () => {
+  test('the route of a solver, one for every host, and a change that takes it off the Gateway', async () => {
     const hosts = {'shop.example.com': 'any'};
     await world.act('operator', 'create', manifest('HeldHosts', 'nameplate', {spec: {hosts}}));
+    const forEveryHost = {...SOLVER, metadata: {...SOLVER.metadata, name: 'every'}, spec: {parentRefs: [PLATFORM]}};
+    await expect(world.act('certManager', 'create', forEveryHost)).rejects.toThrow('does not hold every host');
     await world.act('certManager', 'create', SOLVER);
     for (const spec of [{hostnames: [VICTIM]}, {parentRefs: [{name: 'mine'}]}]) {
       const args = ['patch', 'httproute', SOLVER.metadata.name, '--type', 'merge', '--patch', JSON.stringify({spec})];

@@ -5,6 +5,8 @@ import {ingressSpec} from '../../support/objects.ts';
 
 export const TENANT = 'mallory';
 export const EDGE = 'traefik';
+/** The API group of an implementation of the Gateway API that the chart does not know. */
+export const OTHER_EDGE = 'edge.example.com';
 export const VICTIM = 'login.victim.example';
 export const OURS = routeName(TENANT, 'shop.example.com');
 /** A name that the operator would use, of a host that is not there yet. */
@@ -25,6 +27,7 @@ const VERSIONS: Readonly<Record<string, string>> = {
   EnvoyPatchPolicy: 'gateway.envoyproxy.io/v1',
   EnvoyProxy: 'gateway.envoyproxy.io/v1',
   ClientTrafficPolicy: 'gateway.envoyproxy.io/v1',
+  TrafficPolicy: `${OTHER_EDGE}/v1`,
   GRPCRoute: 'gateway.networking.k8s.io/v1',
   TLSRoute: 'gateway.networking.k8s.io/v1',
   TCPRoute: 'gateway.networking.k8s.io/v1',
