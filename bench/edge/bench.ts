@@ -3,6 +3,7 @@
  * own, or only the one that EDGE names. hosts.ts says what is measured.
  *
  *     node bench/edge/bench.ts [HOSTS,HOSTS...]      default 300,1000; LARGE=1 adds 3000,10000
+ *     node bench/edge/bench.ts 100,300,1000,3000     the curve, with a table for each edge
  */
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';

@@ -47,5 +47,5 @@ export async function untilCalm(): Promise<void> {
     before = now;
     return now - last < CALM_MS;
   };
-  await until('the edge is calm', isCalm, {timeoutMs: 600_000, intervalMs: 500});
+  await until('the edge is calm', isCalm, {timeoutMs: 3_600_000, intervalMs: 500});
 }
