@@ -9,7 +9,7 @@ import {createDelegations} from './resolve/delegation.ts';
 import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
 import {type Lookup, lookUp} from './resolve/lookup.ts';
 import {rootServers} from './resolve/root-hints.ts';
-import {createTargets} from './resolve/targets.ts';
+import {createTargets, type Targets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
 import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
 import {type Confirmation, isEgressBlocked, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
@@ -42,14 +42,23 @@ export interface DnsDependencies {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly clock: Clock;
+  /** IP addresses that count as those of every target. Default: none. */
+  readonly edgeAddresses?: readonly string[];
   /** The port of authoritative servers. Not 53 only in tests. */
   readonly port?: number;
 }
 
 /** Throws a RangeError that names the entry of the configuration that is not an address or not a CIDR. */
-export function createDns(config: DnsConfig, {logger, registry, clock, port = 53}: DnsDependencies): Dns {
+export function createDns(
+  config: DnsConfig,
+  {logger, registry, clock, edgeAddresses = [], port = 53}: DnsDependencies,
+): Dns {
   const recursives = config.recursives.map(text => parseEndpoint(text));
-  const deps = verifierOf(config, recursives, clock, port);
+  const targets = createTargets(
+    clock,
+    edgeAddresses.flatMap(address => canonicalAddress(address) ?? []),
+  );
+  const deps = verifierOf(config, recursives, targets, clock, port);
   const metrics = createMetrics(registry);
 
   async function verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict> {
@@ -87,6 +96,7 @@ export function createDns(config: DnsConfig, {logger, registry, clock, port = 53
 function verifierOf(
   config: DnsConfig,
   configured: readonly Endpoint[],
+  targets: Targets,
   clock: Clock,
   port: number,
 ): VerifyDependencies {
@@ -100,7 +110,7 @@ function verifierOf(
   if (config.mode !== 'authoritative') directories.fallback = recursive;
   if (config.mode === 'auto') directories.confirm = {directory: recursive, answer: configured.length > 0};
   const caches = {
-    targets: createTargets(clock),
+    targets,
     blocked: new TtlCache<true>(clock, 1),
     registryCaa: new TtlCache<readonly CaaRecord[]>(clock, REGISTRIES),
   };

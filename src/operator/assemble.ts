@@ -66,8 +66,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   });
   const {routing} = config;
   const provider = edges[routing.provider](routing);
-  const edge = routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing));
-  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock});
+  const edge = routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing), routing);
+  const isMoving = routing.movingFrom !== 'none';
+  const edgeAddresses = isMoving ? [...routing.edgeAddresses, ...routing.formerAddresses] : [];
+  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
   const prober = proberOf(parts, edge, stores);

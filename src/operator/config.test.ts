@@ -50,6 +50,7 @@ const complete: OperatorConfig = {
     provider: 'traefik',
     movingFrom: 'none',
     edgeAddresses: [],
+    formerAddresses: [],
     formerTtlSeconds: 86_400,
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},

@@ -19,8 +19,8 @@ const REMEMBER_MS = 3_600_000;
 const CACHE_ENTRIES = 10_000;
 const BUDGET = 60;
 
-/** The addresses that the accounts' targets have now or had within the last hour. */
-export function createTargets(clock: Clock): Targets {
+/** The addresses that the accounts' targets have now or had within the last hour, and `edges`: those of both edges, while the platform moves. */
+export function createTargets(clock: Clock, edges: readonly string[] = []): Targets {
   const fresh = new TtlCache<TargetAddresses>(clock, CACHE_ENTRIES);
   const seen = new TtlCache<ReadonlyMap<string, number>>(clock, CACHE_ENTRIES);
 
@@ -29,7 +29,7 @@ export function createTargets(clock: Clock): Targets {
     const lastSeen = new Map([...(seen.get(target) ?? [])].filter(([, at]) => at > now - REMEMBER_MS));
     for (const address of addresses) lastSeen.set(address, now);
     seen.set(target, lastSeen, REMEMBER_MS);
-    return new Set(lastSeen.keys());
+    return new Set([...lastSeen.keys(), ...edges]);
   }
 
   async function addressesOf(target: string, directory: Directory, signal: AbortSignal): Promise<TargetAddresses> {

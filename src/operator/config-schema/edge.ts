@@ -12,14 +12,12 @@ export const routing = section('How traffic is routed to projects.', {
     'none',
     'With provider gateway, traefik: write the routes for Traefik too, while DNS still points to it. docs/edges.md describes the move.',
   ),
-  edgeAddresses: {
-    type: 'array',
-    maxItems: 16,
-    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.20']},
-    default: [],
-    description:
-      'With movingFrom: IP addresses of the new edge, as DNS returns them. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.',
-  },
+  edgeAddresses: addresses(
+    'With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.',
+  ),
+  formerAddresses: addresses(
+    'With movingFrom: IP addresses of the former edge. A host whose records still point to them has not drifted.',
+  ),
   formerTtlSeconds: seconds(
     86_400,
     1,
@@ -105,6 +103,11 @@ export const probes = section(
     timeoutMs: milliseconds(5000, 'Time limit for one probe.'),
   },
 );
+
+function addresses(description: string) {
+  const items = {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.20']};
+  return {type: 'array', maxItems: 16, items, default: [], description};
+}
 
 function nameOrNone(description: string) {
   return {

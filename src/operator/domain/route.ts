@@ -71,7 +71,7 @@ export async function route(
   if (publication.kind === 'rejected') {
     return {condition: Routed.notAccepted(publication.what, publication.why), ...wake};
   }
-  const note = `${contested?.note ?? ''}${former.note}`;
+  const note = `${contested?.note ?? ''}${former.note}${publication.note ?? ''}`;
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, note)
     : Routed.serving(project.spec.service.name, note);

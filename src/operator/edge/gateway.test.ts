@@ -14,6 +14,7 @@ function edgeWith(supportedFeatures: readonly string[] = []) {
     provider: 'gateway',
     movingFrom: 'none',
     edgeAddresses: [],
+    formerAddresses: [],
     formerTtlSeconds: 86_400,
     ingressClassName: 'unused',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},

@@ -24,7 +24,10 @@ routing:
   operatorConfigDefinition,
 );
 const former = traefik(routing);
-const both = moving(gateway(routing), former);
+const next = gateway(routing);
+const both = moving(next, former, {...routing, edgeAddresses: ['192.0.2.20']});
+/** The platform has not changed its records. */
+const beforeTheChange = moving(next, former, routing);
 const route: HostRoute = {
   namespace: 'acme',
   name: 'np-a',
@@ -66,9 +69,24 @@ test('the objects of both can be emptied, and both send requests to the Service'
   );
 });
 
-test('only a verdict of the next edge makes a host live', () => {
+test('once the platform has named the new addresses, only a verdict of the next edge makes a host live', () => {
   const objects = both.build(route).map(({intent}) => intent as KubeObject);
   expect(both.verdict(objects, platform).kind).toBe('pending');
+});
+
+test('until then, a host that the former edge serves is live, and the verdict names what the next one lacks', () => {
+  const objects = beforeTheChange.build(route).map(({intent}) => intent as KubeObject);
+  const note = ' The next edge does not serve it yet: it has not accepted ListenerSet np-a.';
+  expect(beforeTheChange.verdict(objects, platform)).toEqual({kind: 'accepted', note});
+  const onNext = next.build(route).map(({intent}) => intent as KubeObject);
+  expect(beforeTheChange.verdict(onNext, platform).kind).toBe('pending');
+});
+
+test('the edge that visitors use is probed', () => {
+  const reader = {get: () => ({spec: {}, status: {addresses: [{value: '192.0.2.20'}]}})} as unknown as PlatformReader;
+  expect(both.addresses?.(reader)).toEqual(['192.0.2.20']);
+  expect(beforeTheChange.addresses?.(reader)).toEqual([]);
+  expect(beforeTheChange.provesRoutes?.(reader)).toBe(false);
 });
 
 test('both edges must be there, and be able to serve a redirect exactly', () => {

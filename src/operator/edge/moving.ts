@@ -1,9 +1,14 @@
 /** Two edges that serve every host, for as long as DNS may point to the former one. */
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {EdgeProvider} from '../model/edge-provider.ts';
+import type {RoutingConfig} from '../model/config.ts';
+import type {EdgeProvider, RouteVerdict} from '../model/edge-provider.ts';
 
-/** A route requires the same of both. Only what `next` says decides whether a host is live. */
-export function moving(next: EdgeProvider, former: EdgeProvider): EdgeProvider {
+/**
+ * A route requires the same of both. Once the platform has named the addresses of the next edge, only what
+ * that edge says decides whether a host is live. Until then, DNS points to the former one, which decides, and is probed.
+ */
+export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}: RoutingConfig): EdgeProvider {
+  const servedBy = edgeAddresses.length > 0 ? next : former;
   const ofNext = new Set(next.resources.map(({kind}) => kind));
   const ownerOf = ({kind}: DeepReadonly<KubeObject>) => (ofNext.has(kind) ? next : former);
   const {statusOf = () => undefined} = next;
@@ -30,10 +35,19 @@ export function moving(next: EdgeProvider, former: EdgeProvider): EdgeProvider {
     backends: object => ownerOf(object).backends(object),
     emptied: object => ownerOf(object).emptied(object),
     statusOf: object => (ofNext.has(object.kind) ? statusOf(object) : undefined),
-    verdict: (objects, platform) =>
-      next.verdict(
-        objects.filter(({kind}) => ofNext.has(kind)),
-        platform,
-      ),
+    addresses: platform => servedBy.addresses?.(platform) ?? [],
+    provesRoutes: platform => servedBy.provesRoutes?.(platform) ?? false,
+    verdict: (objects, platform) => {
+      const ofEdge = (edge: EdgeProvider) => objects.filter(object => ownerOf(object) === edge);
+      const found = next.verdict(ofEdge(next), platform);
+      if (servedBy === next || !ofEdge(former).some(object => former.emptied(object))) return found;
+      return noted(former.verdict(ofEdge(former), platform), found);
+    },
   };
+}
+
+function noted(verdict: RouteVerdict, next: RouteVerdict): RouteVerdict {
+  if (verdict.kind !== 'accepted' || next.kind === 'accepted') return verdict;
+  const why = next.kind === 'rejected' ? `: ${next.why.replace(/[.\s]+$/, '')}` : '';
+  return {...verdict, note: ` The next edge does not serve it yet: it has not accepted ${next.what}${why}.`};
 }

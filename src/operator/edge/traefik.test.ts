@@ -9,6 +9,7 @@ const edge = traefik({
   provider: 'traefik',
   movingFrom: 'none',
   edgeAddresses: [],
+  formerAddresses: [],
   formerTtlSeconds: 86_400,
   ingressClassName: 'edge',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},

@@ -112,6 +112,8 @@ export interface RoutingConfig {
   readonly movingFrom: 'none' | 'traefik';
   /** IP addresses of the edge that it moves to, as DNS returns them. */
   readonly edgeAddresses: readonly string[];
+  /** IP addresses of the edge in `movingFrom`. */
+  readonly formerAddresses: readonly string[];
   /** How long resolvers may cache a record that pointed to the edge in `movingFrom`. */
   readonly formerTtlSeconds: number;
   readonly ingressClassName: string;

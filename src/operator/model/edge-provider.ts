@@ -58,9 +58,12 @@ export interface EdgeProblem {
   readonly message: string;
 }
 
-/** What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name. */
+/**
+ * What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name. `note`:
+ * what the platform should know even so; a sentence that begins with a space.
+ */
 export type RouteVerdict =
-  | {readonly kind: 'accepted'}
+  | {readonly kind: 'accepted'; readonly note?: string}
   | {readonly kind: 'pending'; readonly what: string}
   | {readonly kind: 'rejected'; readonly what: string; readonly why: string};
 

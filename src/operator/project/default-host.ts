@@ -65,7 +65,7 @@ function withoutBackend({metadata, status}: DeepReadonly<CachedProject>, found: 
 function readyOf(publication: Publication, host: string, note: string): DecidedCondition {
   switch (publication.kind) {
     case 'accepted':
-      return ProjectReady.yes(host, note);
+      return ProjectReady.yes(host, `${note}${publication.note ?? ''}`);
     case 'waiting':
       return ProjectReady.routePending(host, publication.on);
     case 'pending':

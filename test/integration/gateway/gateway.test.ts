@@ -93,7 +93,7 @@ async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Contex
 
 test('a host that moves to this edge stays on the former one, until it is removed', async () => {
   const former = traefik(routing);
-  const both = moving(edge, former);
+  const both = moving(edge, former, {...routing, edgeAddresses: ['192.0.2.20']});
   const route = await routeIn(client, 'moving', 'moving.example.com');
   const routeKey = `${route.namespace}/${route.name}`;
   const publish = async (of: EdgeProvider) => publishRoute(await syncedContext(route, of), routeKey, of.build(route));

@@ -18,6 +18,7 @@ export const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
   edgeAddresses: [],
+  formerAddresses: [],
   formerTtlSeconds: 86_400,
   ingressClassName: 'unused',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},

@@ -43,6 +43,7 @@ beforeAll(async () => {
     provider: 'gateway',
     movingFrom: 'traefik',
     edgeAddresses: [NEW_ADDRESS],
+    formerAddresses: [INGRESS_ADDRESS],
     formerTtlSeconds: 1,
     ingressClassName: INGRESS_CLASS_NAME,
     gateway: GATEWAY_KEY,
@@ -134,3 +135,21 @@ test('a host that the next edge does not serve stays on the former one', async (
   await accept(tenant);
   await tenant.until('once it is served, it leaves, too', () => tenant.ingress(host) === undefined);
 });
+
+test.each([
+  {records: 'of the former edge', address: INGRESS_ADDRESS, target: NEW_ADDRESS},
+  {records: 'of the next edge', address: NEW_ADDRESS, target: INGRESS_ADDRESS},
+])(
+  'a host that has the addresses $records is proved, whichever edge the targets point to',
+  async ({address, target}) => {
+    await resolveTo(target);
+    const tenant = await newDomainTenant(world, address === NEW_ADDRESS ? 'early' : 'late'); // its target was never seen
+    const {zone} = tenant;
+    await tenant.deployedProject({primary: zone});
+    const shown = await tenant.becomes(zone, {DNSVerified: 'RecordMissing'});
+    for (const {type, name, value} of shown.status?.dns?.required ?? []) {
+      await tenant.createRecord(type === 'ALIAS' ? 'A' : type, name, type === 'ALIAS' ? address : value);
+    }
+    await tenant.becomes(zone, {DNSVerified: 'Verified'});
+  },
+);
