@@ -6,6 +6,9 @@ import {randomBytes} from 'node:crypto';
 import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {INGRESS} from '../../../src/operator/model/kinds.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {bundleOperator} from '../../support/operator-process.ts';
 import {type DomainTenant, type DomainTenantWorld, newDomainTenant} from '../operator/domain-tenant.ts';
@@ -16,6 +19,10 @@ import {type DeathMoment, MortalOperator, type MortalOperatorWorld, type Plan} f
 const LIVES_AT_ONCE = 6;
 
 export interface CrashOptions {
+  /** The kinds of the edge's routes. Default: those of Traefik. */
+  readonly routes?: readonly ResourceType[];
+  /** Whether it dies at each write in turn, too. Default: true. */
+  readonly tables?: boolean;
   /** What a new tenant needs in addition to its namespace and its zone. */
   readonly prepare?: (tenant: DomainTenant) => Promise<void>;
   /** How long a life may take for each of its steps. An operator that dies at each write starts some thirty times until all is live. */
@@ -32,7 +39,7 @@ interface Life {
 }
 
 export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld, options: CrashOptions): void {
-  const {prepare, patienceMs, timeoutMs} = options;
+  const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, patienceMs, timeoutMs} = options;
   /** A life in which nobody dies. */
   let undisturbed: Life;
   let program: string;
@@ -50,7 +57,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     await prepare?.(tenant);
     const operator = await MortalOperator.start(world(), tenant.namespace, plan, program);
     try {
-      const traces = await liveThrough(tenant, (name, state) => settled(operator, state, want?.[name]));
+      const traces = await liveThrough(tenant, routes, (name, state) => settled(operator, state, want?.[name]));
       const {writes, deaths} = operator;
       return {traces, writes: [...writes], deaths: [...deaths], tenant};
     } catch (error) {
@@ -99,7 +106,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     console.log(`A whole life makes ${undisturbed.writes.length} writes: ${undisturbed.writes.join(', ')}`);
   });
 
-  test.each<DeathMoment>(['before', 'after'])(
+  test.each<DeathMoment>(tables ? ['before', 'after'] : [])(
     'killed just %s each write, the operator ends where it would have ended',
     async moment => {
       const {failures, deaths} = await failuresOf(once(moment));

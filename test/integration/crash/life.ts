@@ -1,10 +1,9 @@
 /** A whole domain life, from a Project without domains to their removal, and what exists at both ends. */
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {PORT} from '../../support/objects.ts';
 import type {DomainTenant} from '../operator/domain-tenant.ts';
 
@@ -22,10 +21,11 @@ const LABELS = ['shop', 'www'] as const;
 /** Goes through the life; at both ends `settle` is asked what the state is. */
 export async function liveThrough(
   tenant: DomainTenant,
+  routes: readonly ResourceType[],
   settle: (name: keyof Traces, state: () => State) => Promise<State>,
 ): Promise<Traces> {
   const [shop, www] = LABELS.map(label => tenant.host(label)) as [string, string];
-  const state = () => stateOf(tenant);
+  const state = () => stateOf(tenant, routes);
   await tenant.deployedProject({primary: shop, redirects: [{from: www}]});
   for (const host of [shop, www]) await tenant.createRecords(host);
   for (const host of [shop, www]) await tenant.becomesLive(host);
@@ -67,11 +67,11 @@ export function issuances({namespace, world: {history}}: DomainTenant): string {
 }
 
 /** Everything that the operator has made or written to, and how often each thing was made and deleted. */
-function stateOf(tenant: DomainTenant): State {
+function stateOf(tenant: DomainTenant, routes: readonly ResourceType[]): State {
   const {history} = tenant.world;
   const names = namesOf(tenant);
   const state: Record<string, unknown> = {};
-  for (const resource of [kinds.PROJECT, kinds.DOMAIN, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET]) {
+  for (const resource of [kinds.PROJECT, kinds.DOMAIN, ...routes, kinds.CERTIFICATE, kinds.SECRET]) {
     for (const object of history.list<KubeObject>(resource, tenant.namespace).filter(isOurs)) {
       state[neutral(`${resource.kind} ${object.metadata.name}`, names)] = JSON.parse(neutral(shown(object), names));
     }
@@ -112,7 +112,7 @@ function isOurs({metadata: {labels = {}}}: KubeObject): boolean {
   return !labels['cert-manager.io/next-private-key'] && !labels['acme.cert-manager.io/http01-solver'];
 }
 
-/** Left out: the status of a Certificate and annotations, which are cert-manager's; evidence, which is written in its own time. */
+/** Left out: annotations, which are cert-manager's; statuses of others' controllers; evidence, which is written in its own time. */
 function shown({kind, metadata, ...rest}: KubeObject & {status?: unknown}): string {
   const {name, labels, annotations = {}, ownerReferences} = metadata;
   const kept = Object.entries(annotations).filter(
@@ -120,7 +120,8 @@ function shown({kind, metadata, ...rest}: KubeObject & {status?: unknown}): stri
   );
   const owners = ownerReferences?.map(owner => `${owner.kind} ${owner.name}`).sort();
   const {status, ...content} = rest;
-  const said = kind === kinds.CERTIFICATE.kind ? {} : {status: withoutEvidence(status)};
+  const isOurStatus = [kinds.PROJECT, kinds.DOMAIN].some(resource => resource.kind === kind);
+  const said = isOurStatus ? {status: withoutEvidence(status)} : {};
   return JSON.stringify({
     kind,
     name,

@@ -17,8 +17,8 @@ export type DeathMoment = 'before' | 'after';
 /** What to do at the nth write (1, 2, …), counted over all lives of the operator. */
 export type Plan = (n: number) => DeathMoment | undefined;
 
-/** Kinds without a namespace that every operator may see. */
-const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers']);
+/** The platform's kinds, which every operator may see. */
+const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers', 'gatewayclasses', 'gateways']);
 
 /** Of a world, what an operator needs. */
 export interface MortalOperatorWorld extends Pick<OperatorWorld, 'kubeconfig' | 'config' | 'folder'> {

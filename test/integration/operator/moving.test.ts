@@ -5,38 +5,25 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
-import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
+import {LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
-import {type KubeObject, objectKey} from '../../../src/runtime/kube/object.ts';
-import {ensurePrograms} from '../../cluster/programs.ts';
+import {INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
-import {listAll} from '../../support/kube.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {acceptRoutes, GATEWAY_KEY, installGateway} from './gateway-controller.ts';
 import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
 
 const NEW_ADDRESS = '192.0.2.20';
-const CONTROLLER = 'example.com/edge';
-const GATEWAY_KEY = {namespace: 'edge', name: 'platform'};
 const REMOVE = {[LABEL.formerEdge]: 'remove'};
 
 let world: OperatorWorld;
 
 beforeAll(async () => {
   world = await startOperatorWorld();
-  const {api, client, dns, history} = world;
-  const programs = await ensurePrograms(['gatewayapi']);
-  await api.kubectl('apply', '--server-side', '-f', programs.asset('gateway-api-crds'));
-  await api.kubectl('wait', '--for=condition=Established', 'crd', '--all');
+  const {api, dns} = world;
+  await installGateway(world);
   await prepareForHand(world);
-  for (const kind of [HTTP_ROUTE, LISTENER_SET]) await history.follow(kind);
-  await client.apply(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: GATEWAY_KEY.namespace}});
-  const [apiVersion, spec] = ['gateway.networking.k8s.io/v1', {controllerName: CONTROLLER}];
-  await client.apply(GATEWAY_CLASS, {apiVersion, kind: 'GatewayClass', metadata: {name: 'edge'}, ...{spec}});
-  const listeners = [{name: 'http', port: 80, protocol: 'HTTP'}];
-  const platform = {gatewayClassName: 'edge', listeners};
-  await client.apply(GATEWAY, {apiVersion, kind: 'Gateway', metadata: GATEWAY_KEY, ...{spec: platform}});
   await dns.addZone(BASE_DOMAIN);
   await resolveTo(INGRESS_ADDRESS);
   const routing = {
@@ -57,26 +44,6 @@ async function resolveTo(address: string): Promise<void> {
   for (const domain of [TARGET_DOMAIN, BASE_DOMAIN]) await world.dns.set(`*.${domain}`, 'A', [address]);
 }
 
-/** As the controller of the Gateway does. */
-async function accept(tenant: DomainTenant): Promise<void> {
-  const {client} = world;
-  const lastTransitionTime = new Date().toISOString();
-  const conditions = ({metadata: {generation = 0}}: KubeObject) =>
-    ['Accepted', 'Programmed', 'ResolvedRefs'].map(type => ({
-      ...{type, status: 'True', reason: type, message: '', lastTransitionTime, observedGeneration: generation},
-    }));
-  for (const set of await listAll(client, LISTENER_SET, {namespace: tenant.namespace})) {
-    const listener = {name: 'https', attachedRoutes: 1, supportedKinds: [], conditions: conditions(set)};
-    const status = {conditions: conditions(set), listeners: [listener]};
-    await client.patch(LISTENER_SET, objectKey(set), {status}, {subresource: 'status'});
-  }
-  for (const route of await listAll(client, HTTP_ROUTE, {namespace: tenant.namespace})) {
-    const [parentRef] = route.spec.parentRefs ?? [];
-    const status = {parents: [{parentRef, controllerName: CONTROLLER, conditions: conditions(route)}]};
-    await client.patch(HTTP_ROUTE, objectKey(route), {status}, {subresource: 'status'});
-  }
-}
-
 /** A tenant whose host `shop` is on both edges. */
 async function onBothEdges(name: string) {
   const tenant = await newDomainTenant(world, name);
@@ -86,7 +53,7 @@ async function onBothEdges(name: string) {
   await issue(tenant, host);
   const set = routeName(tenant.namespace, host);
   await tenant.until('both edges have a route', () => tenant.ingress(host) && tenant.get(LISTENER_SET, set));
-  await accept(tenant);
+  await acceptRoutes(world.client, tenant.namespace);
   await tenant.becomesLive(host);
   return {tenant, host};
 }
@@ -132,7 +99,7 @@ test('a host that the next edge does not serve stays on the former one', async (
   await other.until('a host that is served leaves', () => other.ingress(served) === undefined);
   await tenant.becomes(host, {Routed: 'Pending'});
   expect(tenant.ingress(host)).toBeDefined();
-  await accept(tenant);
+  await acceptRoutes(world.client, tenant.namespace);
   await tenant.until('once it is served, it leaves, too', () => tenant.ingress(host) === undefined);
 });
 

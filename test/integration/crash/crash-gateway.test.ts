@@ -1,0 +1,30 @@
+/** The same where the edge is a Gateway. `make soak` kills the operator at each write; this, after every one. */
+import {afterAll, beforeAll} from 'vitest';
+import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
+import {acceptAlways, GATEWAY_KEY, installGateway} from '../operator/gateway-controller.ts';
+import {type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {crashSuite} from './crash.suite.ts';
+
+const MINUTE_MS = 60_000;
+const routing = {provider: 'gateway', gateway: GATEWAY_KEY};
+
+let world: OperatorWorld;
+let stopAccepting: (() => Promise<void>) | undefined;
+beforeAll(async () => {
+  world = await startOperatorWorld();
+  await world.certManager.install();
+  await installGateway(world);
+  stopAccepting = acceptAlways(world.client);
+}, 240_000);
+afterAll(async () => {
+  await stopAccepting?.();
+  await world?.stop();
+});
+
+// The chart grants the rights to these kinds only with this configuration; a test of the chart compares them.
+crashSuite(() => ({...world, kubeconfig: world.api.kubeconfig, config: {...world.config, routing}}), {
+  routes: [HTTP_ROUTE, LISTENER_SET],
+  tables: Boolean(process.env.SOAK),
+  patienceMs: 3 * MINUTE_MS,
+  timeoutMs: 15 * MINUTE_MS,
+});
