@@ -4,6 +4,7 @@ import {LABEL} from '../../src/api/names.ts';
 import {NAMESPACE} from '../../src/operator/model/kinds.ts';
 import type {ClusterTenant, ClusterTenantOptions} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
+import {scale} from '../support/pods.ts';
 import {admin, cluster, hideFromCa, newClusterTenant, showToCa, visitor} from './world.ts';
 
 export function adding(): void {
@@ -71,6 +72,19 @@ export function goingLive(): void {
 }
 
 export function staying(): void {
+  it("while the project's pods are gone, the host answers 503, never 404, and stays live", async () => {
+    const tenant = await newClusterTenant('pods');
+    const host = tenant.host('shop');
+    await tenant.goLive({primary: host});
+    const observed = visitor.observe(`https://${host}/`);
+    await scale(admin, {namespace: tenant.namespace, name: 'web'}, 0);
+    await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 503);
+    await tenant.sees(host, {state: 'Live', Probed: 'Answering'});
+    await scale(admin, {namespace: tenant.namespace, name: 'web'}, 1);
+    await visitor.untilServed(host);
+    expect(failuresOf(await observed.stop()).filter(failure => failure.endsWith(': 404'))).toEqual([]);
+  });
+
   it('a verify request for a healthy live domain is answered and requests no certificate', async () => {
     const tenant = await newClusterTenant('again');
     const host = tenant.host('shop');

@@ -1,7 +1,7 @@
 /** Tenants on one shared cluster. All tests run at the same time, each with its own namespace and zone. */
 import {describe} from 'vitest';
 import {racing} from './accounts.suite.ts';
-import {changing} from './changes.suite.ts';
+import {changing, swapping} from './changes.suite.ts';
 import {solvingByDns} from './dns01.suite.ts';
 import * as failures from './failures.suite.ts';
 import {sendingMessages} from './messages.suite.ts';
@@ -24,6 +24,7 @@ describe.concurrent('what fails', () => {
 
 describe.concurrent('challenges by DNS', solvingByDns);
 describe.concurrent('what changes', changing);
+describe.concurrent('primary and redirect', swapping);
 describe.concurrent('two accounts and one host', racing);
 describe.concurrent('what is repaired', repairing);
 describe.concurrent('the messages API', sendingMessages);

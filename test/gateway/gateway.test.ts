@@ -1,21 +1,24 @@
 /** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
 import {describe, expect, test} from 'vitest';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
+import {routeName} from '../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, SECRET} from '../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';
 import {racing} from '../e2e/accounts.suite.ts';
+import {swapping} from '../e2e/changes.suite.ts';
 import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {type Answer, failuresOf} from '../support/http.ts';
 import {installOperator, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
-import {POD} from '../support/workload.ts';
+import {scale} from '../support/pods.ts';
+import {POD, TENANT_LABEL} from '../support/workload.ts';
 
 const PLATFORM = {namespace: 'gateway', name: 'platform'};
 const CODES = [301, 302, 303, 307, 308] as const;
-const METHODS = ['GET', 'HEAD', 'POST'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS'] as const;
 const PATH = '/a/b?c=d&e=%2F';
 
 let tenant: ClusterTenant;
@@ -69,20 +72,25 @@ test('redirects respond to every method with exactly their status, in one hop', 
   );
 });
 
-test('a renewal solves its challenge past the redirect to https, and no request fails', async () => {
-  const host = tenant.host('shop');
-  const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
-  const before = await visitor.request(`https://${host}/`);
-  await tenant.seesReissued(host, await tenant.renew(host));
-  await visitor.untilAnswer(`https://${host}/`, ({certificate}) => certificate?.serial !== before.certificate?.serial);
+test('a host that serves and one that redirects renew past the redirect to https, and no request fails', async () => {
+  const hosts = [tenant.host('shop'), tenant.host('old-308')];
+  const observed = visitor.observe(...hosts.flatMap(host => [`https://${host}/`, `http://${host}/`]));
+  const renew = async (host: string) => {
+    const before = await visitor.request(`https://${host}/`);
+    await tenant.seesReissued(host, await tenant.renew(host));
+    const isNew = ({certificate}: Answer) => certificate?.serial !== before.certificate?.serial;
+    await visitor.untilAnswer(`https://${host}/`, isNew);
+  };
+  await Promise.all(hosts.map(renew));
   expect(failuresOf(await observed.stop())).toEqual([]);
 });
+
+const allow = (from: 'All' | 'Same' | 'Selector', selector: object | null = null) =>
+  admin.patch(GATEWAY, PLATFORM, {spec: {allowedListeners: {namespaces: {from, selector}}}});
 
 test('a Gateway that no longer allows the ListenerSet: the condition says so, and nothing is deleted', async () => {
   const host = tenant.host('shop');
   const before = await tenant.routeUids(host);
-  const allow = (from: 'All' | 'Same') =>
-    admin.patch(GATEWAY, PLATFORM, {spec: {allowedListeners: {namespaces: {from}}}});
   await allow('Same');
   await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted', says: 'The Gateway does not accept ListenerSet'});
   expect(await tenant.routeUids(host)).toEqual(before);
@@ -90,6 +98,51 @@ test('a Gateway that no longer allows the ListenerSet: the condition says so, an
   await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
   await visitor.untilServed(host);
 });
+
+test('the Gateway changes while the operator is stopped: it reports the change when it runs again', async () => {
+  const host = tenant.host('shop');
+  const before = await tenant.routeUids(host);
+  const set = {namespace: tenant.namespace, name: routeName(tenant.namespace, host)};
+  const whileStopped = async (from: 'All' | 'Same') => {
+    await scale(admin, RELEASE, 0);
+    await allow(from);
+    await setIsAccepted(set, from === 'All');
+    await scale(admin, RELEASE, 2);
+  };
+  await whileStopped('Same');
+  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted'});
+  await whileStopped('All');
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
+  expect(await tenant.routeUids(host)).toEqual(before);
+});
+
+test('a ListenerSet without a Secret, from a namespace that the Gateway does not allow, takes no host', async () => {
+  const host = tenant.host('shop');
+  const thief = {namespace: PLATFORM.namespace, name: 'thief'};
+  const [https, http] = [
+    {name: 'https', port: 443, protocol: 'HTTPS', hostname: host, tls: {certificateRefs: [{name: 'missing'}]}},
+    {name: 'http', port: 80, protocol: 'HTTP', hostname: host},
+  ];
+  const spec = {parentRef: PLATFORM, listeners: [https, http]};
+  await allow('Selector', {matchLabels: {[TENANT_LABEL]: 'true'}});
+  const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
+  const [apiVersion, kind] = ['gateway.networking.k8s.io/v1', LISTENER_SET.kind];
+  await admin.create(LISTENER_SET as ResourceType, {apiVersion, kind, metadata: thief, ...{spec}});
+  await setIsAccepted(thief, false);
+  await visitor.untilServed(host);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+  await admin.delete(LISTENER_SET, thief);
+  await allow('All');
+});
+
+/** As the controller of the Gateway reports it. */
+async function setIsAccepted(key: {readonly namespace: string; readonly name: string}, wanted: boolean): Promise<void> {
+  const isAsWanted = async () => {
+    const found = (await admin.get(LISTENER_SET, key))?.status?.conditions?.find(({type}) => type === 'Accepted');
+    return found?.status === (wanted ? 'True' : 'False');
+  };
+  await until(`ListenerSet ${key.name} is${wanted ? '' : ' not'} accepted`, isAsWanted, {timeoutMs: 60_000});
+}
 
 test('a host that the platform served itself moves to Nameplate, and every request is answered', async () => {
   const [primary, host] = [tenant.host('shop'), tenant.host('former')];
@@ -156,6 +209,8 @@ test('a default host with its own certificate gets a ListenerSet, and its shared
   const isOwn = ({status, certificate}: Answer) => status === 200 && certificate?.names === `DNS:${host}`;
   await visitor.untilAnswer(`https://${host}/`, isOwn);
   expect(failuresOf(await observed.stop())).toEqual([]);
+  // The wildcard certificate covers the host, too.
+  expect(await visitor.protocolOf(host)).toBe('h2');
   await tenant.seesProject('shop', {Ready: 'Published'});
 });
 
@@ -172,12 +227,13 @@ async function refusedRequests(): Promise<string[]> {
   return requests.filter(line => line.includes('code="403"'));
 }
 
-test('a removed host is gone from the Gateway', async () => {
+test('removal stops the traffic of a host, over https and http', async () => {
   const host = tenant.host('shop');
   await tenant.applyProject(undefined);
   await tenant.seesNothingOf(host);
-  await visitor.untilAnswer(`http://${host}/`, ({status}) => status === 404);
+  await visitor.untilGone(host);
   expect(await refusedRequests()).toEqual([]);
 });
 
 describe.concurrent('two accounts and one host', racing);
+describe('primary and redirect', swapping);

@@ -9,7 +9,7 @@ import {PROBE_PATH} from '../../src/operator/model/edge-provider.ts';
 import {SECRET} from '../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';
-import {admin, cluster, newClusterTenant} from '../e2e/world.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {ClusterTenant, ExpectedDomain} from '../support/cluster-tenant.ts';
 import {leaderPod, RELEASE} from '../support/install.ts';
 import {scale} from '../support/pods.ts';
@@ -37,7 +37,14 @@ async function seesWithinAMinute(host: string, fault: () => Promise<unknown>, ex
   const startMs = performance.now();
   await fault();
   await tenant.sees(host, {state: 'Degraded', ...expected});
-  expect(performance.now() - startMs).toBeLessThan(MINUTE_MS);
+  isWithinAMinute(`${expected.Probed ?? expected.CertificateReady} of ${host}`, startMs);
+}
+
+/** The closing report of the soak needs the seconds. */
+function isWithinAMinute(what: string, startMs: number): void {
+  const tookMs = performance.now() - startMs;
+  console.log(`${what}: seen after ${(tookMs / 1000).toFixed(1)} s`);
+  expect(tookMs).toBeLessThan(MINUTE_MS);
 }
 
 export function probeFaults(): void {
@@ -49,9 +56,16 @@ export function probeFaults(): void {
     await Promise.all([right, ...aliases].map(host => tenant.sees(host, probed)));
   });
 
-  describe('while cert-manager is stopped', () => {
-    beforeAll(() => scale(admin, CERT_MANAGER, 0)); // it would issue the certificates again
-    afterAll(() => scale(admin, CERT_MANAGER, 1));
+  describe("while cert-manager is stopped, and the project's pods are gone", () => {
+    beforeAll(async () => {
+      await scale(admin, CERT_MANAGER, 0); // it would issue the certificates again
+      await scale(admin, {namespace: tenant.namespace, name: 'web'}, 0);
+      await visitor.untilAnswer(`https://${right}/`, ({status}) => status === 503);
+    });
+    afterAll(async () => {
+      await scale(admin, CERT_MANAGER, 1);
+      await scale(admin, {namespace: tenant.namespace, name: 'web'}, 1);
+    });
 
     test.concurrent('a deleted Secret', async () => {
       const host = tenant.host('bare');
@@ -103,7 +117,10 @@ export function probeFaults(): void {
       await tenant.sees(host, probed);
     });
 
-    test('no other host is affected', () => tenant.sees(right, probed));
+    test("no other host is affected, and the project's own 503 is no fault", async () => {
+      expect((await visitor.request(`https://${right}/`)).status).toBe(503);
+      await tenant.sees(right, probed);
+    });
   });
 
   test('once cert-manager runs, all hosts recover', async () => {
@@ -116,9 +133,11 @@ export function probeFaults(): void {
     const readyz = `/api/v1/namespaces/${RELEASE.namespace}/pods/${await leaderPod(cluster)}:8080/proxy/readyz?verbose`;
     const says = async () => (await cluster.kubectl('get', '--raw', readyz)).includes('The edge cannot be reached');
     expect(await says()).toBe(false);
+    const startMs = performance.now();
     await run(0);
     try {
       await until('the operator says so', says, {timeoutMs: MINUTE_MS});
+      isWithinAMinute('a stopped Envoy', startMs);
       await tenant.sees(right, probed);
     } finally {
       await run(null);

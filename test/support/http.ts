@@ -6,7 +6,7 @@ import {readFile} from 'node:fs/promises';
 import {type IncomingMessage, request as requestHttp} from 'node:http';
 import {request as requestHttps} from 'node:https';
 import {setTimeout as pause} from 'node:timers/promises';
-import type {TLSSocket} from 'node:tls';
+import {connect as connectTls, type TLSSocket} from 'node:tls';
 import type {ClusterInfo} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
 
@@ -45,8 +45,10 @@ export interface Visitor {
   untilAnswer(url: string, isWanted: (answer: Answer) => boolean, options?: RequestOptions): Promise<Answer>;
   /** Until the ingress has what the API has, pods included: http and https answer, be it by a redirect. */
   untilServed(host: string): Promise<void>;
-  /** Until neither http nor https knows the host, and the default certificate is shown. */
+  /** Until neither http nor https knows the host; the API no longer has its route, so only the edge may need a moment. */
   untilGone(host: string): Promise<void>;
+  /** What the edge chooses if a browser offers HTTP/2 and HTTP/1.1: `h2` or `http/1.1`. */
+  protocolOf(host: string): Promise<string>;
   /** Visits the URLs over and over until `stop`, which returns everything met. */
   observe(...urls: string[]): {stop(): Promise<Observation>};
 }
@@ -54,6 +56,7 @@ export interface Visitor {
 const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 3;
 const OBSERVE_PAUSE_MS = 100;
+const GONE_MS = 10_000;
 
 /** A visitor whose connections all go to the ingress, whatever DNS says, so that removed hosts can be requested. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
@@ -68,12 +71,22 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
       for (const url of urlsOf(host)) await untilAnswer(url, ({status}) => status < 400, request);
     },
     untilGone: async host => {
-      const requestAny = (url: string) => request(url, {anyCertificate: true});
-      const isGone = ({status, certificate}: Answer) => status === 404 && !certificate?.names.includes(host);
-      for (const url of urlsOf(host)) await untilAnswer(url, isGone, requestAny);
+      const isGone = async (url: string) => {
+        const asked = request(url, {anyCertificate: true});
+        const {status, certificate} = await (url.startsWith('https:') ? asked.catch(refused) : asked);
+        return status === 404 && !certificate?.names.includes(host);
+      };
+      for (const url of urlsOf(host)) await until(`${url} is gone`, () => isGone(url), {timeoutMs: GONE_MS});
     },
+    protocolOf: host => protocolOf({host: ingress.address, servername: host, ca}),
     observe: (...urls) => observe(urls, url => visit(url, request)),
   };
+}
+
+/** A Gateway without a listener for the host closes the connection; Traefik presents its default certificate. */
+function refused(error: Error): Pick<Answer, 'status' | 'certificate'> {
+  if ((error.cause as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+  return {status: 404, certificate: undefined};
 }
 
 interface Connection extends RequestOptions {
@@ -115,6 +128,14 @@ function certificateOf({socket}: IncomingMessage): Answer['certificate'] {
   if (!('getPeerCertificate' in socket)) return undefined;
   const {issuer, serialNumber, subjectaltname = ''} = (socket as TLSSocket).getPeerCertificate();
   return {issuer: String(issuer.CN), serial: serialNumber, names: subjectaltname};
+}
+
+async function protocolOf(edge: {host: string; servername: string; ca: string}): Promise<string> {
+  const {promise, resolve, reject} = Promise.withResolvers<string>();
+  const socket = connectTls({...edge, port: 443, ALPNProtocols: ['h2', 'http/1.1'], timeout: TIMEOUT_MS});
+  socket.on('secureConnect', () => resolve(String(socket.alpnProtocol)));
+  socket.on('timeout', () => reject(new Error(`no handshake for ${edge.servername}`))).on('error', reject);
+  return promise.finally(() => socket.destroy());
 }
 
 function urlsOf(host: string): string[] {

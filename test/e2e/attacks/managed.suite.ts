@@ -68,9 +68,9 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   };
   await keep(['attacker.test/stay']);
   await self.deleteProject();
-  await visitor.untilGone(own);
   const isHanging = async () => (await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp;
   await until('what is emptied is deleted, too', isHanging);
+  await visitor.untilGone(own);
   await keep(null);
   await tenant.seesNothingOf(own);
 }
