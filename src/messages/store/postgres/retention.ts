@@ -9,8 +9,8 @@ import type {Row, Session} from './session/session.ts';
 import {NOW} from './write.ts';
 
 /** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */
-const SWEEP_ROWS = 200;
-const SWEEP_BYTES = 4 << 20;
+export const SWEEP_ROWS = 200;
+export const SWEEP_BYTES = 4 << 20;
 
 // The same pod for as long as its connection lasts, so that only one pod has the metrics of the backlog.
 const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_lock(${LOCKS.sweep}) AS mine`};

@@ -4,6 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
+import {COST_ROWS, type CostRow, manyAccounts} from '../cost.rows.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
 import {BacklogCounter} from './backlog.ts';
@@ -46,37 +47,7 @@ function open(accountBytes = 1e12, path = join(folder, `${files++}.db`), version
 
 type Store = ReturnType<typeof open>;
 
-interface Row {
-  readonly case: string;
-  readonly count: number;
-  readonly account: (n: number) => string;
-  readonly message: string;
-  readonly key?: (n: number) => string;
-  /** Claimed, and given back with it. */
-  readonly reason?: string;
-}
-
-const one = () => 'one';
-const many = (n: number) => `account-${(n * 7919) % 101}`;
-const rows: readonly Row[] = [
-  {case: 'one character', count: 5000, account: one, message: 'x'},
-  {case: 'accounts served in turn', count: 5000, account: many, message: 'x'},
-  {case: 'long names of accounts', count: 3000, account: n => `${n % 50}-${'a'.repeat(250)}`, message: 'x'},
-  {case: 'with idempotency keys', count: 3000, account: one, message: 'x', key: n => `${(n * 7919) % 3001}`},
-  {
-    case: 'with the longest keys, in no order',
-    count: 3000,
-    account: many,
-    message: 'x',
-    key: n => `${(n * 7919) % 3001}`.padStart(255, 'k'),
-  },
-  {case: 'with the longest reason', count: 3000, account: one, message: 'x', reason: 'y'.repeat(512)},
-  {case: 'that just share no page', count: 1000, account: one, message: 'x'.repeat(2050)},
-  {case: 'that just need a page more', count: 1000, account: one, message: 'x'.repeat(4050)},
-  {case: 'long ones', count: 100, account: one, message: 'x'.repeat(262_000)},
-];
-
-function fill(store: Store, {count, account, message, key, reason}: Row): void {
+function fill(store: Store, {count, account, message, key, reason}: CostRow): void {
   const {db, append, leases} = store;
   db.exec('BEGIN');
   for (let n = 0; n < count; n++) {
@@ -91,7 +62,7 @@ function fill(store: Store, {count, account, message, key, reason}: Row): void {
   db.exec('COMMIT');
 }
 
-test.each(rows)(
+test.each(COST_ROWS)(
   `messages, $case: the file grows by at most ${FACTOR} times what is charged`,
   {timeout: 30_000},
   row => {
@@ -138,7 +109,7 @@ test('an account over its quota may return messages, but keeps no reasons', () =
 test('a database of an earlier version is charged as if it had been written by this one', () => {
   const path = join(folder, 'earlier.db');
   const now = open(1e12, path);
-  const row = {count: 500, account: many, message: 'xyz', key: String, reason: 'a reason'};
+  const row = {count: 500, account: manyAccounts, message: 'xyz', key: String, reason: 'a reason'};
   fill(now, {case: '', ...row});
   const expected = now.db.prepare('SELECT * FROM accounts ORDER BY account').all();
   now.db.exec(`UPDATE accounts SET bytes = 5; PRAGMA user_version = 2`);
