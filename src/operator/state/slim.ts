@@ -43,7 +43,7 @@ const parts = new RecentMap<object>(8192);
 /** In characters of JSON. Larger ones rarely occur twice. */
 const MAX_PART = 512;
 
-/** Makes equal parts of objects one object: labels, owners, and the backend of all hosts of a project. Nobody changes them. */
+/** Makes equal parts of objects one object, which nobody changes: labels, owners, the backend of a project's hosts. */
 function shared<T extends object>(part: T): T {
   const text = JSON.stringify(part);
   const known = parts.get(text);
