@@ -7,7 +7,7 @@ import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.
 import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
-import {reconcileDryRun} from './approval/dry-run.ts';
+import {reconcileDryRun, reconcileDryRunOfChallenge} from './approval/dry-run.ts';
 import {reconcileHeldHosts} from './approval/held-hosts.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileChallenge} from './approval/stale-challenges.ts';
@@ -51,7 +51,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
   addDomainController(manager, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
-  addHeldHostsControllers(manager, operator);
+  addHeldHostsControllers(manager, operator, registry);
   const {certificateRequests, dryRunRequests} = operator.stores;
   if (certificateRequests) addApprovalControllers(manager, operator, certificateRequests);
   if (dryRunRequests) {
@@ -215,7 +215,7 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     .enqueue(COMPLETE);
 }
 
-function addHeldHostsControllers(manager: Manager, operator: Operator): void {
+function addHeldHostsControllers(manager: Manager, operator: Operator, registry: Registry): void {
   const {stores, config} = operator;
   const {workers} = config.controller;
   manager
@@ -226,7 +226,11 @@ function addHeldHostsControllers(manager: Manager, operator: Operator): void {
     .watch(stores.heldHosts, ({object}) => [object.metadata.namespace ?? '']);
   const challengesOf = (host: string) => stores.challenges.byIndex(INDEX.host, host).map(keyOf);
   const controller = manager
-    .controller({name: 'challenge', reconcile: reconcileChallenge(operator), workers})
+    .controller({
+      name: 'challenge',
+      reconcile: stores.dryRunRequests ? reconcileDryRunOfChallenge(operator, registry) : reconcileChallenge(operator),
+      workers,
+    })
     .watch(stores.challenges, self)
     .watch(stores.claims, ({object}) => challengesOf(object.metadata.name))
     .watch(stores.namespaces, delta => (changesAccount(delta) ? inside(delta, [...stores.challenges.list()]) : []));

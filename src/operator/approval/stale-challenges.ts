@@ -51,14 +51,9 @@ export function reconcileChallenge(operator: Operator): Reconcile {
   };
 }
 
-/** For the log. Decided by the caches first, and then confirmed at the API server. */
+/** For the log. */
 async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challenge>): Promise<string | undefined> {
-  const {client, signal} = context;
-  const host = challenge.spec.dnsName;
-  if (isLost(context, challenge, context.stores.claims.get(host))) {
-    const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
-    if (isLost(context, challenge, claim)) return 'its namespace has lost the host';
-  }
+  if (await isForLostHost(context, challenge)) return 'its namespace has lost the host';
   // A request in progress explains the challenge; without approval, the operator does not judge requests.
   if (!context.stores.certificateRequests || hasOpenRequest(context, challenge)) return undefined;
   const order = await ownerOf(context, ORDER, challenge);
@@ -67,6 +62,14 @@ async function reasonToWithdraw(context: Context, challenge: DeepReadonly<Challe
   if (!order || !request || request === 'gone' || !hasFailed(request)) return undefined;
   await withdrawOrder(context, order);
   return 'its certificate request has failed';
+}
+
+/** Decided by the caches first, and then confirmed at the API server. */
+export async function isForLostHost(context: Context, challenge: DeepReadonly<Challenge>): Promise<boolean> {
+  const {client, signal, stores} = context;
+  const name = challenge.spec.dnsName;
+  if (!isLost(context, challenge, stores.claims.get(name))) return false;
+  return isLost(context, challenge, await client.get(DOMAIN_CLAIM, {name}, {signal}));
 }
 
 /** Undefined if it has no owner of this kind: cert-manager did not create it. */

@@ -14,10 +14,9 @@ import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {type OperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {challengeFor, createChallenge, ISSUER} from './challenge.ts';
 import {signingRequest} from './signing-request.ts';
 
-/** Nobody issues for it, and nobody but the test decides on it. */
-const ISSUER = {name: 'none', kind: 'Issuer', group: 'ca.test'};
 const EXEMPT = 'kube-system';
 
 export function challengeSuite(world: () => OperatorWorld): void {
@@ -112,12 +111,6 @@ export function challengeSuite(world: () => OperatorWorld): void {
   });
 }
 
-async function createChallenge(client: KubeClient, key: {namespace: string; name: string}, host: string) {
-  const spec = challengeFor(host);
-  const object = {apiVersion: 'acme.cert-manager.io/v1', kind: 'Challenge', metadata: key, ...{spec}};
-  await client.create<KubeObject>(CHALLENGE, object);
-}
-
 async function isProcessed(client: KubeClient, key: {namespace: string; name: string}): Promise<void> {
   await until(
     'cert-manager processes the challenge',
@@ -138,12 +131,6 @@ function requestsOf({namespace, world: {history}}: DomainTenant, certificate: st
 
 function unlessGone(error: unknown): void {
   if (!isNotFound(error)) throw error;
-}
-
-function challengeFor(host: string) {
-  const url = 'https://ca.test/1';
-  const solver = {http01: {ingress: {}}}; // without it, cert-manager dies of a nil pointer
-  return {url, authorizationURL: url, dnsName: host, issuerRef: ISSUER, key: 'a', token: 'a', type: 'HTTP-01', solver};
 }
 
 function controlledBy({apiVersion, kind, metadata}: KubeObject) {

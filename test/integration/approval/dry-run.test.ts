@@ -1,13 +1,21 @@
 /** The operator in a cluster that adopts it: another approver decides, and the operator says what it would deny. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SECRET} from '../../../src/operator/model/kinds.ts';
+import {
+  CERTIFICATE,
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  CHALLENGE,
+  SECRET,
+} from '../../../src/operator/model/kinds.ts';
+import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
-import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {installIngressClass, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {createChallenge} from './challenge.ts';
 import {startWebhook} from './webhook.ts';
 
 let world: OperatorWorld;
@@ -35,10 +43,10 @@ function requestOf(namespace: string, prefix: string): CertificateRequest | unde
   return requests.find(({metadata}) => metadata.namespace === namespace && metadata.name.startsWith(prefix));
 }
 
-/** What the operator says of the requests in a namespace. */
-function warnings(namespace: string): string[] {
+/** What the operator says of the requests or challenges in a namespace. */
+function warnings(namespace: string, what = 'WouldBeDenied'): string[] {
   const events = world.history.list(EVENT).filter(({regarding}) => regarding?.namespace === namespace);
-  return events.flatMap(({reason, note}) => (reason === 'WouldBeDenied' ? [String(note)] : []));
+  return events.flatMap(({reason, note}) => (reason === what ? [String(note)] : []));
 }
 
 const counted = (decision: string, reason: string) =>
@@ -77,6 +85,30 @@ test('a certificate that Nameplate would deny is issued, and reported', async ()
   expect(decisions).not.toContain('Denied');
 });
 
+test('a challenge and a request that Nameplate would remove stay, and are reported', async () => {
+  const host = victim.host('shop');
+  const {namespace} = mallory;
+  const key = {namespace, name: 'solving'};
+  const left = () => world.operator().metric('nameplate_dry_run_challenges');
+  await createChallenge(world.client, key, host);
+  const certificate = {namespace, name: 'open'};
+  const spec = {secretName: 'open', issuerRef: UNHURRIED, dnsNames: [host]};
+  const identity = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata: certificate};
+  await world.client.apply(CERTIFICATE, {...identity, spec} as never);
+  await until('both are reported', () => warnings(namespace, 'WouldBeRemoved').length === 2);
+  expect(warnings(namespace, 'WouldBeRemoved').sort()).toEqual([
+    expect.stringContaining('Nameplate would remove this approved request, with its Orders and Challenges'),
+    expect.stringContaining(`would remove this challenge, but is in a dry run. This namespace does not hold ${host}.`),
+  ]);
+  await until('the challenge is counted', async () => (await left()) === 1);
+  const challenge = await world.client.get(CHALLENGE, key);
+  expect(challenge?.metadata).not.toHaveProperty('deletionTimestamp');
+  await world.client.delete(CERTIFICATE, certificate);
+  await world.client.delete(CHALLENGE, key);
+  await world.client.patch(CHALLENGE, key, {metadata: {finalizers: null}}).catch(unlessNotFound);
+  await until('nothing is counted any longer', async () => (await left()) === 0);
+});
+
 test('after a restart, it judges what was decided long ago', async () => {
   await world.operator().stop();
   await world.startOperator('after-restart');
@@ -93,12 +125,17 @@ test('the platform team is told what is not promised meanwhile, and no approver 
   expect(world.history.list(EVENT).filter(({reason}) => reason === 'ApproverIsOn')).toEqual([]);
 });
 
-test('the operator wrote to no request, and was refused nothing', async () => {
+test('the operator wrote to no request and no challenge, and was refused nothing', async () => {
   const events = await world.audit.events();
+  const judged = ['certificaterequests', 'orders', 'challenges'];
   const touched = events.filter(
-    ({verb, objectRef}) => objectRef?.resource === 'certificaterequests' && !['list', 'watch'].includes(verb),
+    ({verb, objectRef}) => judged.includes(objectRef?.resource ?? '') && !['list', 'watch'].includes(verb),
   );
   expect(touched.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
   const refused = events.filter(({responseStatus}) => responseStatus?.code === 403);
   expect(refused.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
 });
+
+function unlessNotFound(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}

@@ -8,9 +8,9 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition, timestamp} from '../../../src/api/conditions.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {bundleOperator} from '../../support/operator-process.ts';
+import {createChallenge} from '../approval/challenge.ts';
 import {signingRequest} from '../approval/signing-request.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
@@ -67,13 +67,7 @@ async function request(tenant: DomainTenant, host: string): Promise<() => string
 /** As cert-manager does while it solves one. */
 async function challenge(tenant: DomainTenant, host: string): Promise<void> {
   const key = {namespace: tenant.namespace, name: 'solving'};
-  const url = 'https://ca.test/1';
-  const spec = {url, authorizationURL: url, dnsName: host, issuerRef: UNHURRIED, key: 'a', token: 'a', type: 'HTTP-01'};
-  const object = {apiVersion: 'acme.cert-manager.io/v1', kind: 'Challenge', metadata: key};
-  await world.client.create<KubeObject>(kinds.CHALLENGE, {
-    ...object,
-    ...{spec: {...spec, solver: {http01: {ingress: {}}}}},
-  });
+  await createChallenge(world.client, key, host);
   await world.client.patch(kinds.CHALLENGE, key, {status: {processing: true}}, {subresource: 'status'});
 }
 
