@@ -65,7 +65,6 @@ function addProjectController(manager: Manager, operator: Operator): void {
   const {stores, places, removals} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
-  const ofService = (key: string) => projectsOfService(stores, key);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
     .watch(stores.projects, delta => [...self(delta), ...queue.behind(delta)])
@@ -73,11 +72,7 @@ function addProjectController(manager: Manager, operator: Operator): void {
       ...(isRelabeled(delta) ? stores.projects.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
       ...queue.leftBy(delta),
     ])
-    .watch(stores.services, ({object}) => ofService(keyOf(object)))
-    .watch(stores.endpointSlices, ({object}) => {
-      const service = object.metadata.labels?.['kubernetes.io/service-name'];
-      return service ? ofService(inNamespace(object, service)) : [];
-    })
+    .watch(stores.services, ({object}) => projectsOfService(stores, keyOf(object)))
     .watch(stores.domains, ({object, old}) => [
       ...places.listing(keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),

@@ -1,26 +1,27 @@
 /** A Project: publishes its default host within the plan, records its first deploy, and summarizes its Domains. */
 import {isDeepStrictEqual} from 'node:util';
-import {timestamp} from '../../api/conditions.ts';
 import type {ProjectStatus} from '../../api/generated/project.ts';
-import {ANNOTATION} from '../../api/names.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
-import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {earliest} from '../edge/publish.ts';
 import {KIND_MISSING_MS} from '../issuance/certificate.ts';
 import {PROJECT, type Project} from '../model/kinds.ts';
 import {PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';
-import {INDEX, isEnding} from '../state/stores.ts';
+import {isEnding} from '../state/stores.ts';
 import type {DefaultHost} from './default-certificate.ts';
 import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
-import {deployedAt, projectStatus} from './status.ts';
+import {type FirstDeploy, FirstDeploys} from './first-deploy.ts';
+import {projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
 export function reconcileProject(operator: Operator): Reconcile {
   const summary = new Summary();
+  const firstDeploys = new FirstDeploys();
   const {projects, namespaces, domains} = operator.stores;
   return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
@@ -28,6 +29,7 @@ export function reconcileProject(operator: Operator): Reconcile {
     const project = projects.get(key);
     if (!project || isEnding(operator.stores, project)) {
       summary.forget(key);
+      firstDeploys.forget(key);
       await unpublishDefaultHost(context, key);
       return done();
     }
@@ -35,38 +37,26 @@ export function reconcileProject(operator: Operator): Reconcile {
     if (!namespace) return done();
     const building = heldBack(context, isPausedProject(operator, project));
 
-    const deployed = deployedAt(project) ?? (await noteFirstDeploy(building, project).catch(unlessPaused));
+    const deploy = await firstDeploys.find(building, project).catch(unlessPaused);
     const published = await publishDefaultHost(context, building, project, namespace).catch(
       failedPublication(operator, project, keepsFailing),
     );
     const status = projectStatus(project, {
       defaultHost: project.defaultHost,
       ready: published.ready,
-      deployedAt: deployed,
+      deployedAt: deploy.deployedAt,
       domainOf: host => domains.get(`${namespace.metadata.name}/${host}`),
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
-    return outcomeOf(published, restMs, operator.clock.now());
+    const wakeAtMs = earliest(published.wakeAtMs, deploy.againMs);
+    return outcomeOf({...published, ...(wakeAtMs !== undefined && {wakeAtMs})}, restMs, operator.clock.now());
   });
 }
 
-/** One ready endpoint of the Service counts as a successful deploy; the annotation survives outages and restores. */
-async function noteFirstDeploy(
-  {stores, clock, client, signal}: Context,
-  project: DeepReadonly<Project>,
-): Promise<string | undefined> {
-  const service = `${project.metadata.namespace}/${project.spec.service.name}`;
-  const slices = stores.services.get(service) ? stores.endpointSlices.byIndex(INDEX.service, service) : [];
-  if (!slices.some(slice => (slice.endpoints ?? []).length > 0)) return undefined;
-  const now = timestamp(clock.now());
-  const patch = {metadata: {annotations: {[ANNOTATION.firstDeployedAt]: now}}};
-  await client.patch(PROJECT, objectKey(project), patch, {signal});
-  return now;
-}
-
-function unlessPaused(error: unknown): undefined {
+function unlessPaused(error: unknown): FirstDeploy {
   if (!(error instanceof PausedError)) throw error;
+  return {};
 }
 
 /** Each Domain of a Project changes the summary, so the status is written at most this often. */

@@ -1,7 +1,6 @@
 /** The status of a Project, from the caches. Pure. */
 import {type DecidedCondition, findCondition, settleConditions} from '../../api/conditions.ts';
 import type {ProjectStatus} from '../../api/generated/project.ts';
-import {ANNOTATION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
@@ -66,8 +65,4 @@ function ours(project: DeepReadonly<Project>, domain: DeepReadonly<Domain> | und
 
 function isReady(domain: DeepReadonly<Domain> | undefined): boolean {
   return findCondition(domain?.status?.conditions, 'Ready')?.status === 'True';
-}
-
-export function deployedAt(project: DeepReadonly<Project>): string | undefined {
-  return project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
 }

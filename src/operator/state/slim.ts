@@ -16,15 +16,12 @@ import type {
   CertificateRequest,
   Challenge,
   ChallengeSolver,
-  EndpointSlice,
   Issuer,
   Service,
   ServicePort,
 } from '../model/kinds.ts';
 
-/** Finds the EndpointSlices of a Service. */
-const SERVICE_NAME = 'kubernetes.io/service-name';
-const LABELS: ReadonlySet<string> = new Set<string>([...Object.values(LABEL), SERVICE_NAME]);
+const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 /** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
@@ -238,13 +235,6 @@ function followsCnames({dns01, waitInsteadOfSelfCheck}: ChallengeSolver): boolea
 export function judgedIssuer(issuer: Issuer, {certificates}: OperatorConfig): Issuer {
   const problem = issuerProblem(issuer.spec ?? {}, certificates.tenantIssuers.servers);
   return {...slimIssuer(issuer), ...(problem !== undefined && {problem: cut(problem, MAX_MESSAGE)})};
-}
-
-/** Only whether anything is ready matters; addresses would be most of the memory. */
-export function slimEndpointSlice(slice: EndpointSlice): EndpointSlice {
-  const ready = slice.endpoints?.some(endpoint => endpoint.conditions?.ready !== false) ?? false;
-  const {apiVersion, kind, metadata} = slimMetadata(slice);
-  return {apiVersion, kind, metadata, endpoints: ready ? [{conditions: {ready}}] : []};
 }
 
 const REQUEST_CONDITIONS = ['Approved', 'Denied', 'Ready'];

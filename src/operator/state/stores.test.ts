@@ -62,7 +62,6 @@ const HOARDS: Readonly<Record<string, Record<string, unknown>>> = {
       externalName: LARGE,
     },
   },
-  EndpointSlice: {endpoints: many(index => ({addresses: [`10.0.0.${index}`], conditions: {ready: true}}))},
   CertificateRequest: {
     spec: {
       request: LARGE,
@@ -111,7 +110,7 @@ function keptOf({options}: Cache, object: KubeObject): KubeObject {
 
 test('there are caches of objects that tenants write', () => {
   expect(ofTenants.map(({resource}) => resource.plural)).toEqual(
-    expect.arrayContaining(['projects', 'domains', 'apikeys', 'services', 'endpointslices', 'certificaterequests']),
+    expect.arrayContaining(['projects', 'domains', 'apikeys', 'services', 'certificaterequests']),
   );
   const ours = ofTenants.filter(isForOurs).map(({resource}) => resource.plural);
   expect(ours.toSorted()).toEqual(['certificates', 'ingresses', 'middlewares', 'secrets', 'services']);

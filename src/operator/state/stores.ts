@@ -21,7 +21,6 @@ import {
   slimCertificateRequest,
   slimChallenge,
   slimClusterIssuer,
-  slimEndpointSlice,
   slimMetadata,
   slimPlatform,
   slimRoute,
@@ -45,9 +44,8 @@ export interface Stores {
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   readonly namespaces: ReadonlyStore<KubeObject>;
-  /** Only those of tenants, as are the EndpointSlices. */
+  /** Only those of tenants. */
   readonly services: ReadonlyStore<kinds.Service>;
-  readonly endpointSlices: ReadonlyStore<kinds.EndpointSlice>;
   /** The platform's own objects that the edge provider reads. */
   readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
@@ -93,7 +91,7 @@ export const INDEX = {
   project: 'project',
   /** Accepted Domains, and those not judged yet, by namespace. */
   accepted: 'accepted',
-  /** EndpointSlices by "namespace/name" of their Service, and Projects that do not wait for their plan. */
+  /** Projects that do not wait for their plan, by "namespace/name" of their Service. */
   service: 'service',
   redirectTo: 'redirectTo',
   /** Domains and APIKeys by "Condition/Reason" of what they wait for, across all namespaces. */
@@ -132,7 +130,7 @@ const AWAITS_ISSUER: ReadonlySet<string> = new Set(
 );
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
-/** Excludes our own Services, and their EndpointSlices, which Kubernetes gives the labels of the Service. */
+/** Excludes our own Services. */
 const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
 export function createStores(
@@ -157,7 +155,6 @@ export function createStores(
     keyClaims: manager.cache(KEY_CLAIM),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
-    endpointSlices: manager.cache(kinds.ENDPOINT_SLICE, {...OTHERS, transform: slimEndpointSlice}),
     platform: platformStores(manager, edge.platformKinds),
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
     certificateRequests:
@@ -240,7 +237,7 @@ function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
 
 function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>): void {
   const {claims, heldHosts, challenges, projects, domains, apiKeys, keyClaims, namespaces} = stores;
-  const {endpointSlices, secrets, routes} = stores;
+  const {secrets, routes} = stores;
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
   projects.addIndex(INDEX.service, project =>
     waitsForPlan(project) ? [] : [inNamespace(project, project.spec.service.name)],
@@ -275,10 +272,6 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
   claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
-  endpointSlices.addIndex(INDEX.service, slice => {
-    const service = slice.metadata.labels?.['kubernetes.io/service-name'];
-    return service ? [inNamespace(slice, service)] : [];
-  });
   for (const store of [domains, projects, namespaces]) {
     store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
   }

@@ -62,7 +62,7 @@ describe('of 50,000 objects that wait for their plan', () => {
     }
   });
 
-  test('a change to a Service, an EndpointSlice, or a Project concerns none', () => {
+  test('a change to a Service or a Project concerns none', () => {
     expect(projectsOfService(stores, 'a/web')).toEqual(['a/shop']);
     expect(domainsOfService(stores, 'a/web')).toEqual(['a/shop.example.com']);
     expect(domainsOfProject(stores, 'a/shop')).toEqual(['a/shop.example.com']);

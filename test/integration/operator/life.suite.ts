@@ -5,6 +5,7 @@ import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {TARGET_DOMAIN} from '../../cluster/state.ts';
+import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
@@ -93,6 +94,29 @@ export function lifeSuite(world: () => OperatorWorld): void {
     expect(tenant.trace(host)).toEqual([]);
     await row.fix?.(tenant, host);
     await tenant.live(host);
+  });
+
+  test('EndpointSlices are asked for until the first deploy of a project, for its Service, and never watched', async () => {
+    const {audit} = world();
+    const tenant = await newDomainTenant(world(), 'deploys');
+    const host = tenant.host('shop');
+    const asked = async () => {
+      const all = (await audit.events()).filter(({objectRef}) => objectRef?.resource === 'endpointslices');
+      expect(all.filter(({verb, objectRef}) => verb !== 'list' || objectRef?.namespace === undefined)).toEqual([]);
+      return all.filter(({objectRef}) => objectRef?.namespace === tenant.namespace).map(({requestURI}) => requestURI);
+    };
+    await tenant.deploy('shop', {ready: false});
+    await tenant.project({primary: host});
+    await tenant.becomes(host, {Accepted: 'NoSuccessfulDeploy'});
+    await until('it is asked again', async () => (await asked()).length > 1);
+    await tenant.deploy();
+    await tenant.live(host);
+    const before = await asked();
+    for (const uri of before) expect(decodeURIComponent(uri)).toContain('labelSelector=kubernetes.io/service-name=shop');
+    await tenant.deploy('shop', {ready: false});
+    await tenant.verify(host, 'after its pods have failed');
+    await tenant.projectBecomes('shop', {Deployed: 'Deployed'});
+    expect(await asked()).toEqual(before);
   });
 
   test("shows what to enter in a DNS provider's form", async () => {

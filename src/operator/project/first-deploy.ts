@@ -1,0 +1,76 @@
+/**
+ * Whether a project has ever had a ready endpoint. Asked for until the first deploy only: a cache would hold the
+ * EndpointSlices of all Services for good, and change with every pod.
+ */
+import {timestamp} from '../../api/conditions.ts';
+import {ANNOTATION} from '../../api/names.ts';
+import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../model/kinds.ts';
+import type {Context} from '../state/context.ts';
+
+/** A tenant may write any number of slices. By default, each has at most 100 pods. */
+const MAX_SLICES = 5;
+const MIN_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+/** A project that has waited for an hour may wait two more minutes; one that nobody ever deploys costs little. */
+const PART_OF_AGE = 30;
+
+export interface FirstDeploy {
+  /** When it was; undefined: never. */
+  readonly deployedAt?: string | undefined;
+  /** When to ask again. */
+  readonly againMs?: number;
+}
+
+export class FirstDeploys {
+  /** Of projects without one, by key: until when not to ask again, on the monotonic clock, unless the Service changes. */
+  readonly #asked = new Map<string, {readonly service: string | undefined; readonly untilMs: number}>();
+
+  forget(key: string): void {
+    this.#asked.delete(key);
+  }
+
+  /**
+   * One ready endpoint of the Service counts; the annotation survives outages and restores. For a Project without a place
+   * in the plan, nothing is asked: a tenant may create any number.
+   */
+  async find(context: Context, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
+    const {stores, clock, places} = context;
+    const key = keyOf(project);
+    const deployedAt = project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
+    const service = stores.services.get(`${project.metadata.namespace}/${project.spec.service.name}`);
+    if (deployedAt !== undefined || !service || !places.has(project)) {
+      this.forget(key);
+      return {deployedAt};
+    }
+    const {resourceVersion} = service.metadata;
+    const last = this.#asked.get(key);
+    const restMs = last?.service === resourceVersion ? (last?.untilMs ?? 0) - clock.monotonic() : 0;
+    if (restMs > 0) return {againMs: clock.now() + restMs};
+    if (await hasReadyEndpoint(context, project)) return {deployedAt: await note(context, project)};
+    const pauseMs = pauseOf(project, clock.now());
+    this.#asked.set(key, {service: resourceVersion, untilMs: clock.monotonic() + pauseMs});
+    return {againMs: clock.now() + pauseMs};
+  }
+}
+
+async function hasReadyEndpoint({client, signal}: Context, {metadata, spec}: DeepReadonly<Project>): Promise<boolean> {
+  const {namespace = ''} = metadata;
+  const labelSelector = `kubernetes.io/service-name=${spec.service.name}`;
+  for await (const {items} of client.list(ENDPOINT_SLICE, {namespace, labelSelector, pageSize: MAX_SLICES, signal})) {
+    return items.some(({endpoints}) => endpoints?.some(({conditions}) => conditions?.ready !== false));
+  }
+  return false;
+}
+
+async function note({client, signal, clock}: Context, project: DeepReadonly<Project>): Promise<string> {
+  const now = timestamp(clock.now());
+  const patch = {metadata: {annotations: {[ANNOTATION.firstDeployedAt]: now}}};
+  await client.patch(PROJECT, objectKey(project), patch, {signal});
+  return now;
+}
+
+function pauseOf({metadata}: DeepReadonly<Project>, nowMs: number): number {
+  const ageMs = nowMs - Date.parse(metadata.creationTimestamp ?? '');
+  return Math.min(Math.max(ageMs / PART_OF_AGE || 0, MIN_PAUSE_MS), MAX_PAUSE_MS);
+}
