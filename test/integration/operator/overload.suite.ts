@@ -1,7 +1,8 @@
 /** What the API server does not accept: what concerns no object is not reported on any, and what is served stays Ready. */
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {ANNOTATION} from '../../../src/api/names.ts';
+import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
+import {API_KEY} from '../../../src/keys/apikey.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
@@ -103,6 +104,43 @@ export function overloadSuite(world: () => OperatorWorld): void {
         .filter(message => /keeps? failing/.test(`${message}`));
     await until('the log says that it is over', async () => (await said()).length > 1, PATIENCE);
     expect(await said()).toEqual(['Reconciles keep failing; retrying.', 'No reconciles keep failing anymore.']);
+  });
+
+  test('503 and 429 that last: a Project and a key that work stay Ready, and new ones report it', async () => {
+    const {client, history} = world();
+    const tenant = await newDomainTenant(world(), 'lasting');
+    const {namespace} = tenant;
+    await tenant.deployedProject(undefined, 'served');
+    const {status} = await tenant.projectBecomes('served', {Ready: 'Published'});
+    const keyReady = async (name: string) =>
+      findCondition((await client.get(API_KEY, {namespace, name}))?.status?.conditions, 'Ready');
+    const newKey = (name: string) =>
+      client.apply(API_KEY, {
+        apiVersion: API_VERSION,
+        kind: 'APIKey',
+        metadata: {namespace, name},
+        spec: {scopes: ['messages:write']},
+      });
+    await newKey('working');
+    await until('the key is issued', async () => (await keyReady('working'))?.reason === 'Issued', PATIENCE);
+    const since = newest(world());
+    proxy.intercept = seen => {
+      if (!isChange(seen)) return undefined;
+      if (seen.path.includes(`/namespaces/${namespace}/ingresses`)) return answer(503, 'ServiceUnavailable');
+      return seen.path.includes(`/namespaces/${namespace}/secrets`) ? answer(429, 'TooManyRequests') : undefined;
+    };
+    await needsWrite(tenant, kinds.INGRESS, status?.defaultHost ?? '');
+    await tenant.deployedProject(undefined, 'fresh');
+    await Promise.all([newKey('fresh'), tenant.projectBecomes('fresh', {Ready: 'Retrying'})]);
+    await until('the new key says so', async () => (await keyReady('fresh'))?.reason === 'Retrying', PATIENCE);
+    proxy.intercept = () => undefined;
+    await tenant.projectBecomes('fresh', {Ready: 'Published'});
+    await until('the new key is issued', async () => (await keyReady('fresh'))?.reason === 'Issued', PATIENCE);
+    expect((await keyReady('working'))?.reason).toBe('Issued');
+    const served = history.versions(kinds.PROJECT, `${namespace}/served`).filter(({at}) => at > since);
+    expect(served.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True')).toEqual(
+      [],
+    );
   });
 
   test('a webhook that denies with 503 is a refusal: the first route waits, and an existing one stays Ready', async () => {

@@ -2,6 +2,7 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
+import type {AuditEvent} from './audit.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -55,6 +56,28 @@ export function pauseSuite(world: () => OperatorWorld): void {
     expect(former.domain(host)?.spec).toEqual(domain.spec); // the change is still held back
   });
 
+  test('a paused former holder is off the edge as fast as another one', async () => {
+    const formers = [await newLiveTenant(world(), 'fast-paused'), await newLiveTenant(world(), 'fast-running')];
+    const next = await newDomainTenant(world(), 'fast-next');
+    const hosts = formers.map(({host}) => host);
+    await pause(formers[0]?.tenant as DomainTenant, 'Namespace');
+    await next.deployedProject({aliases: hosts});
+    await Promise.all(hosts.map(host => next.createRecords(host)));
+    for (const {tenant, host} of formers) await tenant.until(`${host} is off`, () => !tenant.ingress(host));
+    const writes = await world().audit.writes();
+    const atMs = (is: (event: AuditEvent) => boolean) => Date.parse(writes.findLast(is)?.stageTimestamp ?? '');
+    const [paused = Number.NaN, running = Number.NaN] = formers.map(({tenant: {namespace}, host}) => {
+      const movedMs = atMs(
+        ({verb, objectRef: it}) => verb === 'update' && it?.resource === 'domainclaims' && it.name === host,
+      );
+      const offMs = atMs(
+        ({verb, objectRef: it}) => verb === 'delete' && it?.resource === 'ingresses' && it.namespace === namespace,
+      );
+      return offMs - movedMs;
+    });
+    expect(paused - running).toBeLessThan(2000);
+  });
+
   test('a pause holds back no removal that the owner requests', async () => {
     const {tenant, host} = await newLiveTenant(world(), 'requested');
     for (const kind of KINDS) await pause(tenant, kind);
@@ -63,6 +86,32 @@ export function pauseSuite(world: () => OperatorWorld): void {
       const isGone = !tenant.domain(host) && !tenant.ingress(host) && !tenant.certificate(host);
       return isGone && tenant.claim(host)?.spec.releasedAt;
     });
+  });
+}
+
+/** Restarts the operator, so it disturbs all. */
+export function pauseOfAllSuite(world: () => OperatorWorld): void {
+  test('config.controller.paused holds back changes everywhere, and no removal that an owner requests', async () => {
+    const [{tenant, host}, {tenant: leaving, host: left}] = [
+      await newLiveTenant(world(), 'all-paused'),
+      await newLiveTenant(world(), 'all-leaving'),
+    ];
+    await world().operator().stop();
+    await world().startOperator('all-paused', {controller: {...(world().config.controller as object), paused: true}});
+    const {name = ''} = tenant.ingress(host)?.metadata ?? {};
+    await tenant.annotate(INGRESS, name, {[ENTRY_POINT]: 'by-hand'});
+    const {status} = await tenant.becomes(host, {state: 'Live', Routed: 'Paused', Ready: 'Paused'});
+    expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
+    expect(tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT]).toBe('by-hand');
+    expect(await world().operator().readiness()).toContain('config.controller.paused is true');
+    expect(await world().operator().metric('nameplate_paused', {kind: 'All'})).toBe(1);
+    await leaving.project();
+    await leaving.until('what its owner removes is gone', () => !leaving.domain(left) && !leaving.ingress(left));
+
+    await world().operator().stop();
+    await world().startOperator('no-longer-paused');
+    await tenant.becomesLive(host);
+    expect(tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT]).not.toBe('by-hand');
   });
 }
 
