@@ -1,11 +1,12 @@
 #!/usr/bin/env node
+import type {Logger} from 'pino';
+import {collectDefaultMetrics, Registry} from 'prom-client';
 /**
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
  * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and
  * signals.
  */
-import type {Logger} from 'pino';
-import {collectDefaultMetrics, Registry} from 'prom-client';
+import packageJson from '../../package.json' with {type: 'json'};
 import {systemClock} from '../base/clock.ts';
 import {watchKeys} from '../keys/authenticator.ts';
 import type {Authenticator} from '../messages/access/auth.ts';
@@ -140,7 +141,7 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
   }
   const client = createKubeClient({
     ...(kubeconfig && {kubeconfig}),
-    userAgent: 'nameplate-messages',
+    userAgent: `nameplate-messages/${packageJson.version}`,
     fieldManager: 'nameplate-messages',
     registry,
     logger,
