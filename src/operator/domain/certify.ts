@@ -3,6 +3,7 @@ import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import {type Contested, contestedOf} from '../edge/publish.ts';
 import {
   assessCertificate,
   budgetBlockedUntilMs,
@@ -48,8 +49,26 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   if (former) return former;
   const heldBack = certificate || view.secret ? undefined : holdBack(context, view);
   if (heldBack) return heldBack;
-  if (gate.claim.holds) await ensureCertificate(context, view, issuerRef);
+  const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
+  const result = await progressOf(context, {...view, certificate}, {issuerRef, missing, trouble, blocker});
+  if (!contested) return result;
+  const message = result.condition.message + contested.note;
+  const wakeAtMs = Math.min(contested.wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY);
+  return {...result, condition: {...result.condition, message}, wakeAtMs};
+}
+
+interface Progress extends IssuerVerdict {
+  readonly issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>;
+  readonly blocker: string | undefined;
+}
+
+async function progressOf(
+  context: Context,
+  view: DomainView & {readonly certificate: DeepReadonly<Certificate>},
+  {issuerRef, missing, trouble, blocker}: Progress,
+): Promise<CertificateResult> {
+  const {certificate} = view;
   const certified = certifiedBy(view.secret, view.host);
   const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
   const waiting = state.kind === 'issuing' ? awaitOrder(context, view, issuerRef) : undefined;
@@ -70,20 +89,23 @@ function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined 
 }
 
 async function ensureCertificate(
-  {stores, client, signal}: Context,
+  context: Context,
   {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-): Promise<void> {
+): Promise<Contested | undefined> {
+  const {stores, client, signal, corrections} = context;
   const name = routeName(namespace, host);
   const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
-  await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
+  const {object} = await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
     hashAnnotation: ANNOTATION.appliedHash,
+    corrections,
     signal,
   });
+  return contestedOf(context, [object]);
 }
 
 interface IssuerVerdict {
-  readonly missing?: DomainCondition;
+  readonly missing?: DomainCondition | undefined;
   /** What prevents the issuer from issuing, according to its Ready condition; '' if nothing does. */
   readonly trouble: string;
 }

@@ -22,7 +22,7 @@ export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
   | {readonly kind: 'waiting'; readonly on: string};
 
-/** Another program keeps changing an object of the route. `note`: a sentence that begins with a space. */
+/** Another program keeps changing an object of ours. `note`: a sentence that begins with a space. */
 export interface Contested {
   readonly note: string;
   readonly wakeAtMs: number;
@@ -60,7 +60,7 @@ export async function publishRoute(
   return {...context.edge.verdict(applied, context.stores.platform), ...(contested && {contested})};
 }
 
-function contestedOf(
+export function contestedOf(
   {corrections, clock}: Context,
   applied: readonly DeepReadonly<KubeObject>[],
 ): Contested | undefined {

@@ -3,7 +3,7 @@ import {type DecidedCondition, findCondition, timestamp} from '../../api/conditi
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {deleteRoutes, routeObjects} from '../edge/publish.ts';
+import {contestedOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {
   assessCertificate,
   buildCertificate,
@@ -20,13 +20,13 @@ import {readFresh} from '../state/fresh.ts';
 import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
-/** What became of the default host. */
-export interface DefaultHost {
-  readonly ready: DecidedCondition;
+export interface CertificateProgress {
+  /** Why the default host has no certificate of its own yet. */
+  readonly missing?: DecidedCondition | undefined;
+  /** As of `Contested`. */
+  readonly note?: string;
   /** When the Project must be reconciled again. */
   readonly wakeAtMs?: number;
-  /** Why a write failed. The reconcile is retried. */
-  readonly failure?: unknown;
 }
 
 type Intent = Omit<CertificateIntent, 'issuerRef'>;
@@ -34,16 +34,16 @@ type Intent = Omit<CertificateIntent, 'issuerRef'>;
 /** How often to check whether a route whose removal is held still harms nobody. */
 const HELD_MS = 60_000;
 
-/** Why the default host has no certificate of its own yet. A certificate with other names unpublishes the host. */
-export async function certificateMissing(
+/** Requests the certificate. One with other names unpublishes the host. */
+export async function certifyDefaultHost(
   context: Context,
   building: Context,
   project: DeepReadonly<Project>,
   intent: Intent,
-): Promise<DefaultHost | undefined> {
-  const {stores, config, removals, signal} = context;
+): Promise<CertificateProgress> {
+  const {stores, config, removals, corrections, signal} = context;
   const {host, namespace, name} = intent;
-  if (stores.certificates.state === 'missing') return {ready: ProjectReady.certManagerMissing(host)};
+  if (stores.certificates.state === 'missing') return {missing: ProjectReady.certManagerMissing(host)};
   const key = `${namespace}/${name}`;
   const existing = stores.certificates.get(key);
   const cached = stores.secrets.get(key);
@@ -56,13 +56,13 @@ export async function certificateMissing(
     await deleteRoutes(context, key, isJustified);
   }
   const certificate = buildCertificate({...intent, issuerRef: keptIssuer(config, existing)});
-  await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
+  const {object} = await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
     hashAnnotation: ANNOTATION.appliedHash,
+    corrections,
     signal,
   });
-  if (isKept) return {ready: ProjectReady.removalHeld(host), wakeAtMs: context.clock.now() + HELD_MS};
-  const ready = explain(intent, existing, certified);
-  return ready && {ready};
+  if (isKept) return {missing: ProjectReady.removalHeld(host), wakeAtMs: context.clock.now() + HELD_MS};
+  return {missing: explain(intent, existing, certified), ...contestedOf(context, [object])};
 }
 
 function readSecret(context: Context, {namespace, name}: Intent) {

@@ -13,7 +13,16 @@ import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BehindError, isGone} from '../state/fresh.ts';
 import {ProjectReady} from './conditions.ts';
-import {certificateMissing, type DefaultHost} from './default-certificate.ts';
+import {certifyDefaultHost} from './default-certificate.ts';
+
+/** What became of the default host. */
+export interface DefaultHost {
+  readonly ready: DecidedCondition;
+  /** When the Project must be reconciled again. */
+  readonly wakeAtMs?: number;
+  /** Why a write failed. The reconcile is retried. */
+  readonly failure?: unknown;
+}
 
 /** For a Project that is gone. */
 export async function unpublishDefaultHost(context: Context, key: string): Promise<void> {
@@ -44,15 +53,16 @@ export async function publishDefaultHost(
   const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  const missing = ownCertificate && (await certificateMissing(context, building, project, route));
-  if (missing) return missing;
+  const certificate = ownCertificate ? await certifyDefaultHost(context, building, project, route) : {};
+  const {missing, wakeAtMs: certificateMs} = certificate;
+  if (missing) return {ready: missing, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
   const routeKey = `${namespace}/${name}`;
   const former = leaving(context, {namespace, host, routeKey});
   const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
   const publication = await publishRoute(building, routeKey, objects);
   const {movesAtMs, contested} = publication.kind === 'waiting' ? {} : publication;
-  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
-  const ready = readyOf(publication, host, `${contested?.note ?? ''}${former.note}`);
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);
+  const ready = readyOf(publication, host, `${contested?.note ?? ''}${certificate.note ?? ''}${former.note}`);
   return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
 }
 

@@ -2,6 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
+import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
@@ -18,12 +19,15 @@ import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
 /** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
 const PLAN_MS = 30_000;
 
+const CONTESTED =
+  'Another program keeps changing this Domain, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.';
+
 /**
  * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
  * a managed one is created by POST and changed at a resourceVersion.
  */
 export function reconcileManagedDomain(operator: Operator): Reconcile {
-  const {stores, places, removals} = operator;
+  const {stores, places, removals, corrections, events} = operator;
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
@@ -47,7 +51,15 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
       return done();
     }
     const wanted = withDesired(existing, desired);
-    if (!isDeepStrictEqual(wanted, existing)) await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
+    if (isDeepStrictEqual(wanted, existing)) return done();
+    const [id, content] = [identify(DOMAIN, existing), JSON.stringify(desired.spec)];
+    const pauseMs = corrections.pauseMs(id, content);
+    if (pauseMs > 0) {
+      events.event(existing, 'Warning', 'Contested', 'Correct', CONTESTED);
+      return after(pauseMs);
+    }
+    await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
+    corrections.wrote(id, content);
     return done();
   };
 }

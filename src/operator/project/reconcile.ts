@@ -13,8 +13,7 @@ import type {Context, Operator} from '../state/context.ts';
 import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
-import type {DefaultHost} from './default-certificate.ts';
-import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
+import {type DefaultHost, failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {type FirstDeploy, FirstDeploys} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 

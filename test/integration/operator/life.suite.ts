@@ -112,7 +112,8 @@ export function lifeSuite(world: () => OperatorWorld): void {
     await tenant.deploy();
     await tenant.live(host);
     const before = await asked();
-    for (const uri of before) expect(decodeURIComponent(uri)).toContain('labelSelector=kubernetes.io/service-name=shop');
+    for (const uri of before)
+      expect(decodeURIComponent(uri)).toContain('labelSelector=kubernetes.io/service-name=shop');
     await tenant.deploy('shop', {ready: false});
     await tenant.verify(host, 'after its pods have failed');
     await tenant.projectBecomes('shop', {Deployed: 'Deployed'});

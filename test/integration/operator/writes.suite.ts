@@ -2,11 +2,16 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {ANNOTATION, FIELD_MANAGER} from '../../../src/api/names.ts';
+import {findCondition} from '../../../src/api/conditions.ts';
+import {ANNOTATION, API_VERSION, FIELD_MANAGER, LABEL} from '../../../src/api/names.ts';
+import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
+import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
+import type {DomainConditionType} from '../../../src/operator/domain/conditions.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {Intent, KubeObject, ObjectKey, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
@@ -14,6 +19,7 @@ import {PORT} from '../../support/objects.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
+/** What others may add to any object. */
 const THEIRS = {
   labels: {'example.com/team': 'shop'},
   annotations: {'example.com/ticket': '17'},
@@ -158,22 +164,97 @@ export function writesSuite(world: () => OperatorWorld): void {
     await client.patch(kinds.HELD_HOSTS, record, {metadata: {finalizers: null}});
   });
 
-  test('a route that another program keeps changing is corrected less and less often, and the Domain says so', async () => {
-    const {tenant, host} = await newLiveTenant(world(), 'contested');
-    const isTheirs = () => tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT] === 'theirs';
-    const {name = ''} = tenant.ingress(host)?.metadata ?? {};
+  test('what others add to a kept Secret and to the record of a key survives our changes', async () => {
+    const {client, history} = world();
+    const {tenant, host} = await newLiveTenant(world(), 'writes-kept');
+    const {namespace} = tenant;
+    const name = routeName(namespace, host);
+    await client.patch(kinds.SECRET, {namespace, name}, {metadata: THEIRS});
+    const key = {namespace, name: 'shop'};
+    const apiKey: APIKey = {apiVersion: API_VERSION, kind: 'APIKey', metadata: key, spec: {scopes: ['messages:write']}};
+    await client.apply(API_KEY, apiKey);
+    const found = await until('the key is recorded', async () => {
+      const {status} = (await client.get(API_KEY, key)) ?? {};
+      return status?.sha256 === undefined ? undefined : await client.get(KEY_CLAIM, {name: status.sha256});
+    });
+    const record = {name: found?.metadata.name ?? ''};
+    await client.patch(KEY_CLAIM, record, {metadata: THEIRS});
+
+    await client.delete(API_KEY, key);
+    await tenant.project();
+    const secret = () => history.get(kinds.SECRET, `${namespace}/${name}`);
+    await tenant.until('the Secret is kept', () => secret()?.metadata.annotations?.[ANNOTATION.retainedSince]);
+    expect(secret()?.metadata).toMatchObject(THEIRS);
+    const released = await until('the record is released', async () => {
+      const now = await client.get(KEY_CLAIM, record);
+      return now?.spec.releasedAt === undefined ? undefined : now;
+    });
+    expect(released?.metadata).toMatchObject(THEIRS);
+    await client.patch(kinds.SECRET, {namespace, name}, {metadata: {finalizers: null}});
+    await client.patch(KEY_CLAIM, record, {metadata: {finalizers: null}});
+  });
+
+  /** Changes an object whenever Nameplate has corrected it, until `isTold`. */
+  async function fight(
+    tenant: DomainTenant,
+    isTheirs: () => boolean,
+    change: () => Promise<unknown>,
+    isTold: () => unknown,
+  ) {
     let fights = true;
     const fighting = (async () => {
       while (fights) {
         await until('Nameplate has corrected it', () => !fights || !isTheirs(), {timeoutMs: 60_000, intervalMs: 20});
-        if (fights) await tenant.annotate(kinds.INGRESS, name, {[ENTRY_POINT]: 'theirs'});
+        if (fights) await change();
         await tenant.seesOwnWrites();
       }
     })();
-    const said = `Another program keeps changing Ingress ${name}`;
-    await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'}, [said]);
-    fights = false;
-    await fighting;
-    await tenant.until('once that program stops, the route is as it should be', () => !isTheirs());
+    try {
+      await tenant.until('Nameplate says so', isTold);
+    } finally {
+      fights = false;
+      await fighting;
+    }
+    await tenant.until('once that program stops, the object is as it should be', () => !isTheirs());
+  }
+
+  test('a route that another program keeps changing is corrected less and less often, and the Domain says so', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'contested');
+    const isTheirs = () => tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT] === 'theirs';
+    const {name = ''} = tenant.ingress(host)?.metadata ?? {};
+    const change = () => tenant.annotate(kinds.INGRESS, name, {[ENTRY_POINT]: 'theirs'});
+    await fight(tenant, isTheirs, change, () => isSaid(tenant, host, 'Routed', `changing Ingress ${name}`));
+    await tenant.becomesLive(host);
   });
+
+  test('so is a Certificate', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'contested-certificate');
+    const {namespace} = tenant;
+    const key = {namespace, name: routeName(namespace, host)};
+    const theirs = {[LABEL.host]: 'theirs'};
+    const isTheirs = () => tenant.certificate(host)?.metadata.labels?.[LABEL.host] === 'theirs';
+    const change = () => world().client.patch(kinds.CERTIFICATE, key, {metadata: {labels: theirs}});
+    await fight(tenant, isTheirs, change, () =>
+      isSaid(tenant, host, 'CertificateReady', `changing Certificate ${key.name}`),
+    );
+    await tenant.becomesLive(host);
+  });
+
+  test('so is a Domain that Projects manage', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'contested-domain');
+    const isTheirs = () => tenant.domain(host)?.spec.redirect !== undefined;
+    const redirect = {to: tenant.host('theirs')};
+    const change = () =>
+      world().client.patch(kinds.DOMAIN, {namespace: tenant.namespace, name: host}, {spec: {redirect}});
+    const events = () =>
+      world()
+        .history.list(EVENT)
+        .filter(({regarding}) => regarding?.namespace === tenant.namespace);
+    await fight(tenant, isTheirs, change, () => events().some(({reason}) => reason === 'Contested'));
+    await tenant.becomesLive(host);
+  });
+}
+
+function isSaid(tenant: DomainTenant, host: string, type: DomainConditionType, text: string): boolean {
+  return findCondition(tenant.domain(host)?.status?.conditions, type)?.message.includes(text) ?? false;
 }
