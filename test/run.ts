@@ -17,6 +17,13 @@ type Tier = (typeof TIERS)[number];
 /** Without `upgrade`, which builds the last release, and `release`, which builds this one twice. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e', 'gateway'];
 
+/** Verbs of the cluster: what else the node must know. */
+const ALSO_LOADED = {
+  e2e: [],
+  gateway: process.env.SOAK ? ['load-former-edge'] : [],
+  upgrade: ['load-last-release'],
+} as const;
+
 const CLUSTER = 'test';
 const CLI = join(import.meta.dirname, 'cluster/cli.ts');
 const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
@@ -71,7 +78,7 @@ async function runEndToEnd(tier: 'e2e' | 'gateway' | 'upgrade', folder: string):
   try {
     await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
     // An earlier one may have been kept.
-    for (const verb of ['down', 'up', 'load-operator', ...(tier === 'upgrade' ? ['load-last-release'] : [])]) {
+    for (const verb of ['down', 'up', 'load-operator', ...ALSO_LOADED[tier]]) {
       if (stopped || (await cluster(verb)) !== 0) return failure(`${tier}: the cluster's ${verb}`);
     }
     const tally = await runTier(tier, folder, inside);

@@ -3,6 +3,7 @@ import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {type ClusterInfo, connect} from './cluster.ts';
+import {ensureImage} from './images.ts';
 import {buildLastReleaseImage, buildOperatorImage} from './operator-image.ts';
 import {ensurePrograms, pickEdge} from './programs.ts';
 import {type Provider, pickProvider} from './provider.ts';
@@ -23,6 +24,7 @@ const USAGE = `A real Kubernetes for Nameplate, with DNS, an ACME CA and an ingr
   node test/cluster/cli.ts load-image ARCHIVE...    make images of archives known to the node
   node test/cluster/cli.ts load-operator            build the operator's image and make it known
   node test/cluster/cli.ts load-last-release        the same with the last release
+  node test/cluster/cli.ts load-former-edge         make the image of Traefik known, for a move from it to a Gateway
   node test/cluster/cli.ts down                     end it and remove every trace
 
   --name NAME              which cluster (default: "default"); several may run at once
@@ -93,6 +95,11 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
   dns: async invocation => {
     if (process.env.NAMEPLATE_CLUSTER) return editDns(invocation);
     return inside(invocation, [process.execPath, import.meta.filename, ...process.argv.slice(2)]);
+  },
+  'load-former-edge': async ({provider, state}) => {
+    const programs = await ensurePrograms(['traefik'], log);
+    await provider.loadImages(state, [await ensureImage({name: 'traefik', binary: programs.path('traefik')})]);
+    return 0;
   },
   'load-image': async ({provider, state, args}) => {
     await provider.loadImages(state, args);

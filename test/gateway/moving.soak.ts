@@ -1,0 +1,103 @@
+/** A platform moves from Traefik to the Gateway, with both running, as docs/edges.md describes. */
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {afterAll, beforeAll, expect, test} from 'vitest';
+import {LABEL} from '../../src/api/names.ts';
+import {INGRESS, NAMESPACE} from '../../src/operator/model/kinds.ts';
+import {ensurePrograms} from '../cluster/programs.ts';
+import {ADDRESSES} from '../cluster/state.ts';
+import {settings} from '../e2e/setup.ts';
+import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
+import type {ClusterTenant} from '../support/cluster-tenant.ts';
+import {createVisitor, failuresOf, type Visitor} from '../support/http.ts';
+import {installOperator} from '../support/install.ts';
+import {listAll} from '../support/kube.ts';
+
+/** Traefik is on the node's network; kube-proxy takes the Gateway's address before it. */
+const FORMER = ADDRESSES.node;
+const NEXT = cluster.info.ingress.address;
+const MANIFESTS = join(import.meta.dirname, '../cluster/manifests');
+const MOVING = [
+  'config.routing.movingFrom=traefik',
+  `config.routing.formerAddresses={${FORMER}}`,
+  'config.routing.formerTtlSeconds=1',
+];
+
+let tenant: ClusterTenant;
+let host: string;
+let onFormer: Visitor;
+
+async function resolveTo(address: string): Promise<void> {
+  const {baseDomain, targetDomain} = cluster.info;
+  for (const domain of [baseDomain, targetDomain]) await cluster.zones.set(`*.${domain}`, 'A', address);
+}
+
+async function install(...values: readonly string[]): Promise<void> {
+  await installOperator(cluster, [...(await settings(cluster)), ...MOVING, ...values]);
+}
+
+/** While visitors of both edges observe it. */
+async function renews(at: readonly Visitor[] = [visitor, onFormer]): Promise<void> {
+  const observed = at.map(each => each.observe(`https://${host}/`, `http://${host}/`));
+  await tenant.seesReissued(host, await tenant.renew(host));
+  await tenant.seesNoIssuing(host);
+  for (const each of observed) expect(failuresOf(await each.stop())).toEqual([]);
+}
+
+beforeAll(async () => {
+  const programs = await ensurePrograms(['traefik']);
+  await cluster.apply(await readFile(programs.asset('traefik-crds.yml'), 'utf8'));
+  await cluster.apply(await readFile(join(MANIFESTS, 'traefik.yaml'), 'utf8'));
+  await cluster.apply(await challengesOfBoth());
+  onFormer = await createVisitor({...cluster.info, ingress: {...cluster.info.ingress, address: FORMER}});
+  await resolveTo(FORMER);
+  await install(`config.probes.addresses={${FORMER}}`);
+  await cluster.kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
+  tenant = await newClusterTenant('moving', {issuer: 'none'});
+  host = tenant.host('shop');
+});
+afterAll(async () => {
+  await resolveTo(NEXT);
+  await cluster.zones.remove(host, undefined, {server: 'ca'});
+  await cluster.kubectl('delete', 'namespace', 'traefik', '--wait=false');
+});
+
+/** As docs/edges.md shows it: Traefik sends every challenge to the Gateway. */
+async function challengesOfBoth(): Promise<string> {
+  const guide = await readFile(join(import.meta.dirname, '../../docs/edges.md'), 'utf8');
+  const [, manifest = ''] =
+    /```yaml\n( *apiVersion: networking\.k8s\.io\/v1\n[^`]*acme-challenge[^`]*)```/.exec(guide) ?? [];
+  const owned = 'gateway.envoyproxy.io/owning-gateway-name=platform';
+  const names = ['-o', 'jsonpath={.items[0].metadata.name}'];
+  const service = await cluster.kubectl('-n', 'envoy-gateway-system', 'get', 'services', '-l', owned, ...names);
+  return manifest.replace(/ENVOY_SERVICE/, service);
+}
+
+test('the former edge solves challenges, serves, and decides, until DNS points to the next one', async () => {
+  await tenant.applyProject({primary: host});
+  await tenant.createRecords(host);
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
+  for (const each of [onFormer, visitor]) await each.untilServed(host);
+  await renews();
+});
+
+test('after the change of the records, a renewal works whichever edge the CA still reaches', async () => {
+  await resolveTo(NEXT);
+  await install(`config.routing.edgeAddresses={${NEXT}}`, 'config.probes.addresses=null');
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
+  await renews();
+  await cluster.zones.set(host, 'A', FORMER, {server: 'ca'}); // as a resolver that remembers
+  await renews();
+});
+
+test('once the platform says so, the host leaves the former edge, and the next one serves and renews it', async () => {
+  const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
+  const {namespace} = tenant;
+  await admin.patch(NAMESPACE, {name: namespace}, {metadata: {labels: {[LABEL.formerEdge]: 'remove'}}});
+  await tenant.seesRoutes(host, routes => routes.length === 3);
+  await onFormer.untilGone(host);
+  expect(await listAll(admin, INGRESS, {namespace})).toEqual([]);
+  expect(failuresOf(await observed.stop())).toEqual([]);
+  await renews([visitor]);
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
+});
