@@ -6,7 +6,7 @@ import {type ClusterInfo, connect} from './cluster.ts';
 import {ensureImage} from './images.ts';
 import {buildLastReleaseImage, buildOperatorImage} from './operator-image.ts';
 import {ensurePrograms, pickEdge} from './programs.ts';
-import {type Provider, pickProvider} from './provider.ts';
+import {type Provider, pickProvider, providers} from './provider.ts';
 import {exists, type StateFolder, stateFolder} from './state.ts';
 import {environment, up} from './up.ts';
 import type {ZoneServer} from './zones.ts';
@@ -63,11 +63,12 @@ async function main(argv: readonly string[]): Promise<number> {
     log(USAGE);
     return values.help ? 0 : 2;
   }
+  const state = stateFolder(values.name);
   return action({
     args,
     command: split < 0 ? [] : argv.slice(split + 1),
-    state: stateFolder(values.name),
-    provider: await pickProvider(),
+    state,
+    provider: existsSync(state.info) ? providers[infoOf(state).provider] : await pickProvider(),
     ttl: values.ttl,
     server: zoneServer(values.server),
   });
@@ -121,8 +122,12 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
   },
 };
 
+function infoOf(state: StateFolder): ClusterInfo {
+  return JSON.parse(readFileSync(state.info, 'utf8')) as ClusterInfo;
+}
+
 async function bringUp(invocation: Invocation): Promise<number> {
-  const {state, provider} = invocation;
+  const {state} = invocation;
   if (await isUp(invocation)) {
     log(`[cluster] ${state.name} runs already`);
     return 0;
@@ -132,7 +137,7 @@ async function bringUp(invocation: Invocation): Promise<number> {
     process.once(signal, () => abort.abort(new Error(`stopped by ${signal}; nothing is left`)));
   }
   const start = performance.now();
-  await up({state, provider, edge: pickEdge(), log, signal: abort.signal});
+  await up({state, provider: await pickProvider(), edge: pickEdge(), log, signal: abort.signal});
   log(`[cluster] ${state.name} is up after ${Math.round((performance.now() - start) / 1000)} s`);
   log('[cluster] a shell in it: node test/cluster/cli.ts shell; its end: node test/cluster/cli.ts down');
   return 0;
@@ -146,8 +151,7 @@ async function isUp({provider, state}: Invocation): Promise<boolean> {
 async function inside(invocation: Invocation, command: readonly string[]): Promise<number> {
   const {provider, state} = invocation;
   if (!(await isUp(invocation))) throw new Error(`cluster ${state.name} does not run: node test/cluster/cli.ts up`);
-  const {programs} = JSON.parse(readFileSync(state.info, 'utf8')) as ClusterInfo;
-  const env = environment(state, await ensurePrograms(programs, log));
+  const env = environment(state, await ensurePrograms(infoOf(state).programs, log));
   const [program = '', ...args] = [...provider.enter(state), ...command];
   const options: SpawnOptions = {stdio: 'inherit', env};
   process.on('SIGINT', () => {}); // Ctrl-C is for the command, which gets it from the terminal too
