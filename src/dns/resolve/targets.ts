@@ -19,7 +19,10 @@ const REMEMBER_MS = 3_600_000;
 const CACHE_ENTRIES = 10_000;
 const BUDGET = 60;
 
-/** The addresses that the accounts' targets have now or had within the last hour, and `edges`: those of both edges, while the platform moves. */
+/**
+ * The addresses that the accounts' targets have now or had within the last hour, and `edges`: those of both edges, while
+ * the platform moves.
+ */
 export function createTargets(clock: Clock, edges: readonly string[] = []): Targets {
   const fresh = new TtlCache<TargetAddresses>(clock, CACHE_ENTRIES);
   const seen = new TtlCache<ReadonlyMap<string, number>>(clock, CACHE_ENTRIES);

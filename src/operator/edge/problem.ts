@@ -1,4 +1,4 @@
-/** What the platform's edge lacks concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
+/** What the edge lacks concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
 import {Gauge, type Registry} from 'prom-client';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {Stores} from '../state/stores.ts';

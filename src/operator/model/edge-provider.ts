@@ -59,8 +59,8 @@ export interface EdgeProblem {
 }
 
 /**
- * What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name. `note`:
- * what the platform should know even so; a sentence that begins with a space.
+ * What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name.
+ * `note`: what the platform should know even so; a sentence that begins with a space.
  */
 export type RouteVerdict =
   | {readonly kind: 'accepted'; readonly note?: string}
