@@ -37,8 +37,8 @@ export interface LiveWorld {
   stop(): Promise<void>;
 }
 
-/** Bundled, because from the source it needs more memory. */
-async function shippedOperator(heapMiB: number): Promise<string[]> {
+/** Node's flags, and the operator's file: bundled, because from the source it needs more memory. */
+export async function shippedOperator(heapMiB: number): Promise<string[]> {
   await run([join(ROOT, 'node_modules/.bin/rolldown'), '--config', join(ROOT, 'tools/bundle.config.ts')]);
   return [...(await shippedFlags()), `--max-old-space-size=${heapMiB}`, join(ROOT, 'dist/operator.mjs')];
 }

@@ -23,9 +23,12 @@ import {
   startOperatorWorld,
 } from '../../test/integration/operator/operator-world.ts';
 import * as objects from '../../test/support/objects.ts';
+import {shippedOperator} from './live.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 1_000);
 const ROUNDS = Number(process.argv[3] ?? 3);
+/** Half of the chart's memory limit. */
+const HEAP_MIB = 256;
 /** Concurrent requests of those who apply. */
 const WRITERS = 16;
 const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};
@@ -36,7 +39,7 @@ interface Times {
   readonly ready: number;
 }
 
-const world = await startOperatorWorld();
+const world = await startOperatorWorld({program: await shippedOperator(HEAP_MIB)});
 const {client, dns, history} = world;
 try {
   await world.certManager.install();
