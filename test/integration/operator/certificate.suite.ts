@@ -62,7 +62,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
 
     await tenant.project({primary: host});
     const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
-      'the last attempts for this host failed, before it was added again',
+      'the last attempts failed, before the host was removed and added again',
       `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(Date.parse(failures[0] ?? '') + 3_600_000);

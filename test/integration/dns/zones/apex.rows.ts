@@ -112,7 +112,7 @@ export const apexRows: readonly ZoneRow[] = [
     case: 'a foreign AAAA next to a correct A',
     zone: {at: ALL, records: `${ALIAS}\n@ AAAA 2001:db8::66\n${PROOF}`},
     want: {reason: 'ConflictingRecord', agreed: true},
-    says: ['Delete the AAAA record 2001:db8::66 of HOST', 'some visitors go there'],
+    says: ['Delete the AAAA record 2001:db8::66 of HOST', 'so some visitors do not reach this platform'],
   }),
   apex({
     case: 'an apex without records',

@@ -103,7 +103,7 @@ export const recordRows: readonly ZoneRow[] = [
     case: 'a chain to nowhere',
     zone: {at: ALL, records: 'shop CNAME nowhere'},
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['CNAME nowhere.ZONE.', 'a name without an address'],
+    says: ['CNAME nowhere.ZONE.', 'but that name has no address'],
   },
   {
     case: 'a chain to a zone that nobody answers for',
