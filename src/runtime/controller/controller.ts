@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
@@ -70,6 +71,11 @@ export interface ControllerEnvironment {
 }
 
 const WORKERS = 4;
+/**
+ * Reconciles that change nothing wait for nothing either, so after a restart they follow one another without a turn of
+ * the event loop. After this long, timers and sockets have their turn, above all the renewal of the lease.
+ */
+const MAX_TURN_MS = 20;
 const RECONCILE_TIMEOUT_MS = 60_000;
 const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter: 0.5};
 /** After an outage, everything should work again soon. */
@@ -161,8 +167,12 @@ export class ReconcileLoop implements Controller {
       this.#queue.close();
       return;
     }
-    const unsubscribe = this.#sources.map(({subscribe}) => subscribe());
     stop.addEventListener('abort', () => this.#queue.close(), {once: true});
+    const unsubscribe: (() => void)[] = [];
+    for (const {subscribe} of this.#sources) {
+      unsubscribe.push(subscribe());
+      await setImmediate(); // each replays all its objects
+    }
     const workers = this.#options.workers ?? WORKERS;
     this.#metrics.maxWorkers.set({controller: this.name}, workers);
     this.#logger.info({workers}, 'The controller started.');
@@ -193,6 +203,7 @@ export class ReconcileLoop implements Controller {
   }
 
   async #work(abandon: AbortSignal): Promise<void> {
+    let yieldedAt = performance.now();
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       const startsAt = this.#environment.clock.monotonic();
       this.#running.set(key, startsAt);
@@ -204,6 +215,9 @@ export class ReconcileLoop implements Controller {
       this.#metrics.activeWorkers.set({controller: this.name}, this.#running.size);
       if (!abandon.aborted) this.#settle(key, outcome);
       this.#queue.done(key);
+      if (performance.now() - yieldedAt < MAX_TURN_MS) continue;
+      await setImmediate();
+      yieldedAt = performance.now();
     }
   }
 
