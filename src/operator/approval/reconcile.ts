@@ -114,8 +114,8 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
 }
 
 /**
- * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA has as much time as it
- * takes: after an outage, nobody should have to wait for a failed attempt.
+ * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA has as much time as
+ * it takes: after an outage, nobody should have to wait for a failed attempt.
  */
 async function endIfUnanswered(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
   const {issuerRef, formerIssuerRefs, challenges} = context.config.certificates;

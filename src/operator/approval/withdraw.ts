@@ -40,7 +40,8 @@ export async function failRequest(
 
 /**
  * For a request whose ACME server has not answered. Without a challenge, nothing else would delete its Order, and
- * cert-manager would query the server again and again. Does nothing if there is no Order: then its issuer is of another type.
+ * cert-manager would query the server again and again. Does nothing if there is no Order: then its issuer is of another
+ * type.
  */
 export async function failUnanswered(
   context: Context,

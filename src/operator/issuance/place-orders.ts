@@ -5,7 +5,6 @@
 
 import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
-import {runInLanes} from '../../base/lanes.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
@@ -21,6 +20,7 @@ import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
 import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
+import {runInLanes} from './lanes.ts';
 import {planOrders} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 import type {WaitingOrder} from './order-ledger.ts';
