@@ -102,7 +102,12 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
             .flatMap(project => [...hostKeysOf({type: 'updated', object: project, initial: false})])
         : [],
     )
-    .watch(stores.domains, self);
+    .watch(stores.domains, self)
+    // Without its host, a Domain may have no place in the plan.
+    .watch(stores.claims, delta => {
+      const {spec, metadata} = delta.old ?? delta.object;
+      return freesSlot(delta) ? [`${spec.namespace}/${metadata.name}`] : [];
+    });
   removals.subscribe((removed, key) => removed === 'domain' && controller.enqueue(key));
 }
 

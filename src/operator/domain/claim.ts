@@ -30,8 +30,7 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
   }
   const refusal = holder === 'another' && claim ? await refuse(context, view, claim, mayStart) : undefined;
   if (refusal) {
-    // A namespace that moved to another account keeps serving its hosts; a deleted namespace serves nothing.
-    return {condition: refusal, holds: false, lost: claim?.spec.namespace !== view.namespace};
+    return {condition: refusal, holds: false, lost: isLost(view)};
   }
   if (!mayStart) return {condition: Claimed.waiting(), holds: false, lost: false};
   const since = timestamp(view.nowMs);
@@ -52,6 +51,11 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
         {signal},
       );
   return holds(written);
+}
+
+/** A namespace that moved to another account keeps serving its hosts; a deleted namespace serves nothing. */
+export function isLost({holder, claim, namespace}: DomainView): boolean {
+  return holder === 'another' && claim?.spec.namespace !== namespace;
 }
 
 function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {

@@ -11,7 +11,7 @@ import {isEnding} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import {failedCertificate, failedClaim, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';
-import {claimHost} from './claim.ts';
+import {claimHost, isLost} from './claim.ts';
 import type {StepResult} from './conditions.ts';
 import {probe} from './probe.ts';
 import {Reporter} from './report.ts';
@@ -34,7 +34,11 @@ export function reconcileDomain(operator: Operator): Reconcile {
       return done();
     }
     let view = viewOf(operator, domain, keepsFailing);
-    if (!view || isAboutToChange(operator, view)) return done();
+    if (!view) return done();
+    if (isAboutToChange(operator, view)) {
+      await dropForeignRoute(context, view, {lost: isLost(view)});
+      return done();
+    }
     const building = heldBack(context, view.isPaused);
 
     const accepted = accept(context, view);
@@ -51,7 +55,10 @@ export function reconcileDomain(operator: Operator): Reconcile {
   });
 }
 
-/** A managed Domain that differs from what its Projects list is about to change: judging it now would mislead. */
+/**
+ * A managed Domain that differs from what its Projects list is about to change: judging it now would mislead. But a
+ * tenant can make the difference last, so whatever it serves must still be its own.
+ */
 function isAboutToChange({stores, places, removals}: Operator, {key, domain, isPaused}: DomainView): boolean {
   if (!isManaged(domain) || isPaused || removals.isHeld('domain', key)) return false;
   if (stores.projects.state !== 'synced') return false;

@@ -47,7 +47,11 @@ async function unpublish(context: Context, key: string, isJustified: () => Promi
 }
 
 /** Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts. */
-export async function dropForeignRoute(context: Context, view: DomainView, {lost}: ClaimResult): Promise<DomainView> {
+export async function dropForeignRoute(
+  context: Context,
+  view: DomainView,
+  {lost}: Pick<ClaimResult, 'lost'>,
+): Promise<DomainView> {
   const {key, secret, host} = view;
   if (lost) {
     const isJustified = () => isHeldElsewhere(context, view);

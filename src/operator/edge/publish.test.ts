@@ -201,3 +201,18 @@ test('a Service that a route uses again is not deleted', async () => {
   expect(await sweep(unused)).toEqual({kind: 'done'});
   expect(writes.filter(write => write.startsWith('delete'))).toEqual([]);
 });
+
+test('only the route of the former holder delays a host, and no object that a tenant labeled like it', async () => {
+  const host = 'moved.example.com';
+  context = {...context, edge: {...edge, exclusive: INGRESS, emptied: object => object}};
+  put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace: NAMESPACE, name: routeName(NAMESPACE, host)}});
+  const labeled = (name: string): KubeObject => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: INGRESS.kind,
+    metadata: {namespace: 'other', name},
+  });
+  unseen = [labeled(routeName('other', host))];
+  expect(await publish(host)).toEqual({kind: 'waiting', on: 'the route of the former holder to be removed'});
+  unseen = [labeled('mine'), labeled(routeName('other', 'another.example.com'))];
+  expect((await publish(host)).kind).not.toBe('waiting');
+});

@@ -3,6 +3,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
+import {routeName, routeNameIn} from '../model/derived-names.ts';
 import type {RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
@@ -95,7 +96,10 @@ export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepR
   return Math.max(0, ...waits);
 }
 
-/** What must come before the first object of an exclusive kind. Reads the former holder's from the API server. */
+/**
+ * What must come before the first object of an exclusive kind. Reads the former holder's from the API server. A tenant
+ * may write any label, but only the operator creates an object with the name of a route.
+ */
 async function obstacle(
   {client, signal, stores, edge}: Context,
   routeKey: string,
@@ -107,9 +111,11 @@ async function obstacle(
   const {resource, intent} = found;
   const {metadata} = intent;
   const labelSelector = `${LABEL.managedBy}=nameplate,${LABEL.host}=${metadata.labels?.[LABEL.host]}`;
+  const host = metadata.annotations?.[ANNOTATION.host] ?? '';
+  const isFormer = ({metadata: {namespace = '', name}}: KubeObject) =>
+    namespace !== metadata.namespace && routeNameIn(name ?? '') === routeName(namespace, host);
   for await (const {items} of client.list(resource, {labelSelector, signal})) {
-    const others = items.filter(item => item.metadata.namespace !== metadata.namespace && edge.emptied(item));
-    if (others.length > 0) return 'the route of the former holder to be removed';
+    if (items.some(item => isFormer(item) && edge.emptied(item))) return 'the route of the former holder to be removed';
   }
   return undefined;
 }

@@ -105,12 +105,12 @@ async function isUnlisted({client, signal, stores}: Context, key: string): Promi
   return true;
 }
 
-/** No plan takes down a host that is held, or served, as after a restore without its claim. */
+/** No plan takes down a host that its namespace holds, or serves while nobody holds it, as after a restore. */
 async function isBeyondPlan({client, signal, stores}: Context, key: string): Promise<boolean> {
-  if (routeObjects(stores, routeKeyOf(key)).length > 0) return false;
   const [namespace, name = ''] = key.split('/');
   const claim = await client.get(DOMAIN_CLAIM, {name}, {signal});
-  return claim?.spec.namespace !== namespace || claim?.spec.releasedAt !== undefined;
+  if (claim && claim.spec.releasedAt === undefined) return claim.spec.namespace !== namespace;
+  return routeObjects(stores, routeKeyOf(key)).length === 0;
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {

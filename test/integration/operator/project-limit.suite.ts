@@ -62,6 +62,29 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await tenant.projectBecomes('e', {Ready: 'Published'});
   });
 
+  test('a former holder serves nothing, even if its Domain belongs to a Project that waits for the plan', async () => {
+    const tenant = await newDomainTenant(world(), 'former', {plan: 'starter'});
+    for (const name of ['a', 'b']) {
+      await published(tenant, name);
+      await tenant.becomesOlder(name);
+    }
+    const host = tenant.host('shop');
+    await tenant.deployedProject({primary: host}, 'c');
+    await tenant.projectBecomes('c', {Ready: 'PlanLimitReached'});
+    await tenant.apply(host, 'a');
+    await tenant.live(host);
+    const waiting = {metadata: {labels: {[LABEL.managed]: 'true'}}, spec: {projectRef: {name: 'c'}}};
+    await world().client.patch(DOMAIN, {namespace: tenant.namespace, name: host}, waiting);
+    await tenant.until('it is managed', () => tenant.domain(host)?.metadata.ownerReferences?.[0]?.name === 'c');
+
+    const next = await newDomainTenant(world(), 'next');
+    await next.deployedProject({primary: host});
+    await next.live(host);
+    await tenant.until('the former holder has no route', () => tenant.ingress(host) === undefined);
+    await tenant.until('nor a certificate', () => tenant.certificate(host) === undefined);
+    await tenant.until('nor a Domain that no plan allows', () => tenant.domain(host) === undefined);
+  });
+
   test('a Domain names two of the Projects that list its host, however many there are', async () => {
     const tenant = await newDomainTenant(world(), 'owners');
     const host = tenant.host('shop');
