@@ -33,12 +33,13 @@ export function reconcileDomain(operator: Operator): Reconcile {
       await finalize(context, key);
       return done();
     }
-    let view = viewOf(operator, domain, keepsFailing);
-    if (!view) return done();
-    if (isAboutToChange(operator, view)) {
-      await dropForeignRoute(context, view, {lost: isLost(view)});
+    const current = viewOf(operator, domain, keepsFailing);
+    if (!current) return done();
+    if (isAboutToChange(operator, current)) {
+      await dropForeignRoute(context, current, {lost: isLost(current)});
       return done();
     }
+    let view = current;
     const building = heldBack(context, view.isPaused);
 
     const accepted = accept(context, view);
