@@ -26,7 +26,7 @@ export const PROJECT_REASONS = {
     'Retrying',
     'Paused',
   ],
-  Deployed: ['Deployed', 'NoReadyEndpoint'],
+  Deployed: ['Deployed', 'NoReadyEndpoint', 'PlanLimitReached'],
   DomainsReady: [
     'AllLive',
     'NoDomains',
@@ -105,6 +105,12 @@ export const Deployed = {
       'False',
       'NoReadyEndpoint',
       `Service ${service} has never had a ready endpoint. Deploy the project. Nameplate will then set up its custom domains.`,
+    ),
+  planLimitReached: () =>
+    deployed(
+      'Unknown',
+      'PlanLimitReached',
+      'Not checked, because the Project exceeds the limit of the plan. See the condition Ready.',
     ),
 } as const;
 

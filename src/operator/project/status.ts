@@ -18,12 +18,12 @@ export interface ProjectFacts {
 export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFacts): ProjectStatus {
   const {defaultHost, ready, deployedAt, domainOf, nowMs} = facts;
   const hosts = listedHosts(project);
+  const isBeyondPlan = ready.reason === 'PlanLimitReached';
+  const notDeployed = isBeyondPlan ? Deployed.planLimitReached() : Deployed.no(project.spec.service.name);
   const conditions = [
     ready,
-    deployedAt ? Deployed.yes(deployedAt) : Deployed.no(project.spec.service.name),
-    ready.reason === 'PlanLimitReached' && hosts.length > 0
-      ? DomainsReady.planLimitReached()
-      : summarizeDomains(project, hosts, domainOf),
+    deployedAt ? Deployed.yes(deployedAt) : notDeployed,
+    isBeyondPlan && hosts.length > 0 ? DomainsReady.planLimitReached() : summarizeDomains(project, hosts, domainOf),
     ...progressOfProject(ready),
   ];
   const main = project.spec.domains?.primary;

@@ -190,7 +190,15 @@ function projectStates(): State[] {
     const summary = DomainsReady(isGood ? 'True' : 'False', reason, `${reason}.`);
     return {...of(`DomainsReady ${reason}`, published, deployed, summary), ...done};
   });
-  return [...states, {...of('Deployed NoReadyEndpoint', published, noEndpoint, waiting), ...done}, ...bySummary];
+  const overLimit = Ready('False', 'PlanLimitReached', 'Delete another Project.');
+  const unchecked = Deployed('Unknown', 'PlanLimitReached', 'Not checked.');
+  const beyond = of('Deployed PlanLimitReached', overLimit, unchecked, waiting);
+  return [
+    ...states,
+    {...of('Deployed NoReadyEndpoint', published, noEndpoint, waiting), ...done},
+    {...beyond, argo: 'Degraded', kstatus: 'Failed'},
+    ...bySummary,
+  ];
 }
 
 type KeyRow = readonly [Reason<'APIKey', 'Active'>, 'True' | 'False', Reason<'APIKey', 'Ready'>, Health, KStatus];

@@ -21,7 +21,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     const host = younger.host('shop');
     await younger.deployedProject({primary: host}, 'third');
     const waiting = {Ready: 'PlanLimitReached', Stalled: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
-    const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'Deployed'});
+    const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'PlanLimitReached'});
     const message = findCondition(status?.conditions, 'Ready')?.message;
     expect(message).toContain('Plan starter allows 2 Projects per account, and other Projects already use all of them');
     expect(message).toContain('Delete another Project, or ask the platform team for a larger plan');
