@@ -164,7 +164,7 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
   ['False', ['IngressClassNotFound', 'GatewayNotFound', 'CertManagerMissing'], 'Progressing', 'InProgress'],
   ['False', ['CertificateNotReady', 'Retrying'], 'Progressing', 'InProgress'],
   ['False', ['ServiceWithoutSelector', 'GatewayUnsuitable', 'RouteNotAccepted'], 'Degraded', 'InProgress'],
-  ['False', ['CertificateFailed', 'Refused'], 'Degraded', 'InProgress'],
+  ['False', ['CertificateFailed', 'Refused', 'RemovalHeld'], 'Degraded', 'InProgress'],
 ];
 
 function projectStates(): State[] {

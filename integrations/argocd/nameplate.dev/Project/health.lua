@@ -3,6 +3,7 @@ local failed = {
   CertificateFailed = true,
   GatewayUnsuitable = true,
   Refused = true,
+  RemovalHeld = true,
   RouteNotAccepted = true,
   ServiceWithoutSelector = true,
 }
