@@ -55,7 +55,8 @@ describe.concurrent('a tenant is refused', () => {
   test('the status of an Order, from which Challenges would be created', async () => {
     const order = {request: 'AA==', dnsNames: ['shop.example.com'], issuerRef: {name: 'mine'}};
     await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
-    const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'login.victim.example'}]};
+    // For a name of the Order: the policy on its answers has nothing against it.
+    const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'shop.example.com'}]};
     const patch = ['--subresource', 'status', '--type', 'merge', '--patch', JSON.stringify({status})];
     await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager may write this');
   });
