@@ -97,6 +97,10 @@ bench-edge: $(INSTALLED) ## how soon Traefik and Envoy Gateway answer for a new 
 bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in milliseconds and bytes
 	@node bench/hostile/run.ts
 
+.PHONY: pictures
+pictures: $(INSTALLED) ## docs/images: the dashboards, drawn from what Prometheus scraped in a test run (3 minutes)
+	@PICTURES=1 vitest run --project integration test/integration/monitoring
+
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/, values.schema.json from the configuration, lint rules for imports
 	node tools/import-rules.ts

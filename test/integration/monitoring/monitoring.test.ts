@@ -20,11 +20,13 @@ import {installCertManagerCrds} from '../operator/cert-manager.ts';
 import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
 import {type AlertRow, alertRows} from './alerts.rows.ts';
+import {drawDashboard, type Line, type Panel} from './draw.ts';
 import {ensurePrometheus, type Prometheus, startPrometheus} from './prometheus.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const DASHBOARDS = join(ROOT, 'charts/nameplate/files/dashboards');
 const RATE_INTERVAL = '30s';
+const PICTURE_SECONDS = 120;
 
 interface KubeObject {
   readonly kind: string;
@@ -43,7 +45,7 @@ interface Rule {
 }
 interface Dashboard {
   readonly title: string;
-  readonly panels: readonly {readonly title: string; readonly targets?: readonly {readonly expr: string}[]}[];
+  readonly panels: readonly Panel[];
 }
 
 /** As they are in the chart; that it renders them unchanged is a test of its own. */
@@ -184,6 +186,36 @@ describe.concurrent('the dashboards', () => {
     });
   });
 });
+
+// `make pictures`, for docs/operations.md.
+if (process.env.PICTURES) {
+  test.each(['operator', 'messages'])(
+    'draws the dashboard of %s',
+    async program => {
+      const {title, panels} = JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')) as Dashboard;
+      const recorded = `min(count_over_time(up[${PICTURE_SECONDS}s]))`;
+      const isLong = async () => ((await prometheus.query(recorded))[0]?.value ?? 0) > PICTURE_SECONDS - 5;
+      await until('there is enough to draw', isLong, {timeoutMs: 2 * PICTURE_SECONDS * 1000});
+      const drawn = await Promise.all(panels.map(async panel => ({panel, lines: await linesOf(program, panel)})));
+      await writeFile(join(ROOT, `docs/images/dashboard-${program}.svg`), drawDashboard(title, drawn, PICTURE_SECONDS));
+    },
+    300_000,
+  );
+}
+
+async function linesOf(program: string, {targets = []}: Panel): Promise<readonly Line[]> {
+  const found = await Promise.all(
+    targets.map(async ({expr, legendFormat = ''}) => {
+      const query = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', jobs[program] ?? '');
+      const series = await prometheus.queryRange(query, PICTURE_SECONDS);
+      return series.map(({labels, points}) => {
+        const legend = legendFormat.replace(/{{\s*(\w+)\s*}}/g, (_, label: string) => labels[label] ?? '');
+        return {legend, points: points.filter(([, value]) => Number.isFinite(value))};
+      });
+    }),
+  );
+  return found.flat().filter(({points}) => points.length > 0);
+}
 
 test('the ConfigMaps contain the dashboards', () => {
   for (const program of ['operator', 'messages']) {

@@ -12,19 +12,27 @@ export interface Series {
   readonly value: number;
 }
 
+export interface RangeSeries {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly points: readonly (readonly [number, number])[];
+}
+
 export interface Prometheus {
   /** An instant query, now. */
   query(expression: string): Promise<readonly Series[]>;
+  /** Values of the last `seconds`, one every two seconds: seconds since the start, and the value. */
+  queryRange(expression: string, seconds: number): Promise<readonly RangeSeries[]>;
   stop(): Promise<void>;
 }
 
-interface Answer {
+/** https://prometheus.io/docs/prometheus/latest/querying/api/ */
+interface Answer<Values> {
   readonly status: string;
   readonly error?: string;
-  readonly data: {
-    readonly result: readonly {readonly metric: Record<string, string>; readonly value: [number, string]}[];
-  };
+  readonly data: {readonly result: readonly (Values & {readonly metric: Record<string, string>})[]};
 }
+
+const STEP_SECONDS = 2;
 
 export interface PrometheusPrograms {
   readonly prometheus: string;
@@ -63,11 +71,26 @@ export async function startPrometheus(folder: string, config: object): Promise<P
   await Promise.race([ready, failOnExit(child, log)]);
   return {
     query: async expression => {
-      const response = await fetch(`${address}/api/v1/query?${new URLSearchParams({query: expression})}`);
-      const {status, error, data} = (await response.json()) as Answer;
-      if (status !== 'success') throw new Error(`${expression}: ${error}`);
-      return data.result.map(({metric, value: [, text]}) => ({labels: metric, value: Number(text)}));
+      const result = await request<{value: [number, string]}>(`${address}/api/v1/query`, {query: expression});
+      return result.map(({metric, value: [, text]}) => ({labels: metric, value: Number(text)}));
+    },
+    queryRange: async (expression, seconds) => {
+      const end = Date.now() / 1000;
+      const start = end - seconds;
+      const range = {query: expression, start: `${start}`, end: `${end}`, step: `${STEP_SECONDS}`};
+      const result = await request<{values: [number, string][]}>(`${address}/api/v1/query_range`, range);
+      return result.map(({metric, values}) => ({
+        labels: metric,
+        points: values.map(([second, text]) => [second - start, Number(text)] as const),
+      }));
     },
     stop: child.kill,
   };
+}
+
+async function request<Values>(url: string, parameters: Readonly<Record<string, string>>) {
+  const response = await fetch(`${url}?${new URLSearchParams(parameters)}`);
+  const {status, error, data} = (await response.json()) as Answer<Values>;
+  if (status !== 'success') throw new Error(`${parameters.query}: ${error}`);
+  return data.result;
 }
