@@ -41,6 +41,7 @@ export function drawDashboard(title: string, panels: readonly DrawnPanel[], seco
   const height = Math.max(...panels.map(({panel: {gridPos}}) => gridPos.y + gridPos.h)) * ROW + 50;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="11" fill="#222">`,
+    `<title>The dashboard ${escapeXml(title)}</title>`,
     `<rect width="${WIDTH}" height="${height}" fill="#f4f5f5"/>`,
     text(12, 26, title, 'font-size="17" font-weight="bold"'),
     ...panels.map(drawn => drawPanel(drawn, seconds)),
