@@ -64,7 +64,7 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
   return () => problems().join(' ') || undefined;
 }
 
-/** Not a problem by itself: the promises may hold, and the platform team should find out. */
+/** No problem is known: the promises may hold, but the platform team should check. */
 export function unknownVersion(component: string): string {
   const [name, key] = {
     traefik: ['Traefik', 'config.routing.traefik.version'],

@@ -1,4 +1,4 @@
-/** How often a project's EndpointSlices are asked for. */
+/** How often the operator lists a project's EndpointSlices. */
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {ANNOTATION} from '../../api/names.ts';

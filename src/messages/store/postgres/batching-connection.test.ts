@@ -9,7 +9,7 @@ import type {Session} from './session/session.ts';
 const never = new Promise<void>(() => {});
 const session = {isBroken: false, ended: never, [Symbol.dispose]: () => {}} as Partial<Session> as Session;
 
-/** Every batch of these operations, which all arrive at once. */
+/** Every batch of these operations, which all arrive at the same time. */
 async function batchesOf(operations: readonly Operation[]): Promise<readonly (readonly Operation[])[]> {
   const batches: (readonly Operation[])[] = [];
   const connection = new BatchingConnection({
