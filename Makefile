@@ -102,7 +102,7 @@ pictures: $(INSTALLED) ## docs/images: the dashboards, drawn from what Prometheu
 	@PICTURES=1 vitest run --project integration test/integration/monitoring
 
 .PHONY: generate
-generate: $(INSTALLED) ## types from crds/, values.schema.json from the configuration, lint rules for imports
+generate: $(INSTALLED) ## types from crds/ and configurations, values.schema.json, lint rules for imports
 	node tools/import-rules.ts
 	node tools/generate-types.ts
 	node tools/generate-values-schema.ts

@@ -38,7 +38,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 
   keys: [...API, 'base', 'runtime/kube', 'runtime/cache'],
 
-  'operator/model': [...API, 'base', 'dns/dns.ts', 'runtime/kube'],
+  'operator/generated': [],
+  'operator/model': [...API, 'runtime/kube', 'operator/generated'],
   'operator/config-schema': ['base', 'dns/dns.ts', 'operator/model'],
   'operator/state': ['api', 'base', 'keys', 'probe', 'dns/dns.ts', ...RUNTIME, 'operator/model'],
   'operator/edge': ['api', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
@@ -143,10 +144,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'messages/store/postgres/session': ['base', 'messages/store'],
   'messages/store/postgres': ['base', 'messages/store', 'messages/store/queue', 'messages/store/postgres/session'],
   'messages/store/migration': ['base', 'messages/store', 'messages/store/sqlite', 'messages/store/postgres/session'],
+  'messages/generated': [],
   messages: [
     'base',
     'process',
     'messages/access',
+    'messages/generated',
     'messages/http',
     'messages/store',
     'messages/store/sqlite-thread',
