@@ -14,6 +14,7 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {SECRET} from '../model/kinds.ts';
+import {readFresh} from '../state/fresh.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
 import {comesBefore, type FirstHolder} from './first-holder.ts';
 import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
@@ -101,17 +102,9 @@ async function claimKey(context: ClaimContext, wanted: Wanted): Promise<boolean>
  * If the cache is behind, creating a current key's record fails. A previous key's record is read from the API server,
  * because that key must end on time.
  */
-async function recordOf(
-  {stores, client, signal}: ClaimContext,
-  {which, sha256}: Wanted,
-): Promise<DeepReadonly<KeyClaim> | undefined> {
-  const cached = stores.keyClaims.get(sha256);
-  if (cached || which === 'current') return cached;
-  // The operator has no right to get a KeyClaim.
-  for await (const {items} of client.list(KEY_CLAIM, {fieldSelector: `metadata.name=${sha256}`, signal})) {
-    return items[0];
-  }
-  return undefined;
+async function recordOf(context: ClaimContext, {which, sha256}: Wanted): Promise<DeepReadonly<KeyClaim> | undefined> {
+  const cached = context.stores.keyClaims.get(sha256);
+  return cached || which === 'current' ? cached : await readFresh(context, KEY_CLAIM, {name: sha256});
 }
 
 async function createClaim(context: ClaimContext, wanted: Wanted): Promise<void> {

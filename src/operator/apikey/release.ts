@@ -7,10 +7,10 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Operator} from '../state/context.ts';
+import {BEHIND_MS, deleteAsRead} from '../state/fresh.ts';
 import {INDEX, isTerminating, type Stores} from '../state/stores.ts';
 import {releaseKey} from './claim.ts';
 
-const BEHIND_MS = 1000;
 /** A tenant can replace and delete keys as fast as it likes: at most this many ended records may remain per account. */
 const ENDING_PER_ACCOUNT = 1000;
 
@@ -39,9 +39,7 @@ export function reconcileKeyClaim({stores, config, clock}: Operator): Reconcile 
       await releaseKey(claim, nowMs, client, signal);
       return after(leftMs);
     }
-    const {uid, resourceVersion} = claim.metadata;
-    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
-    await client.delete(KEY_CLAIM, {name: sha256}, {preconditions, signal});
+    await deleteAsRead({client, signal}, KEY_CLAIM, claim);
     return done();
   };
 }

@@ -2,7 +2,7 @@
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
-import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {type Contested, contestedOf} from '../edge/publish.ts';
 import {
   assessCertificate,
@@ -20,6 +20,7 @@ import {routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
+import {deleteAsRead} from '../state/fresh.ts';
 import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
@@ -142,17 +143,16 @@ function wantsFreshAttempt({config}: Operator, view: DomainView, state: Certific
  * deletes the old one's request and order.
  */
 async function startFreshAttempt(
-  {clock, client, signal}: Context,
+  context: Context,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): Promise<void> {
-  const {apiVersion, kind, metadata} = certificate;
   if (state.kind === 'issuing') {
-    const {uid, resourceVersion} = metadata; // not one that was issued meanwhile
-    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
-    await client.delete(CERTIFICATE, objectKey(certificate), {preconditions, signal});
+    await deleteAsRead(context, CERTIFICATE, certificate); // not one that was issued meanwhile
     return;
   }
+  const {clock, client, signal} = context;
+  const {apiVersion, kind, metadata} = certificate;
   const status = freshAttemptStatus(certificate, clock.now());
   const {name, namespace = '', resourceVersion = ''} = metadata;
   await client.applyStatus(

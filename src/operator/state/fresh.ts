@@ -7,6 +7,7 @@
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';
 import {isConflict} from '../../runtime/kube/errors.ts';
+import {findByName} from '../../runtime/kube/find-by-name.ts';
 import {
   type DeepReadonly,
   type KubeObject,
@@ -37,16 +38,14 @@ export function whenConfirmed(reconcile: Reconcile): Reconcile {
   };
 }
 
-/** Undefined if the object does not exist. A list, because it fails if the kind is not installed. */
-export async function readFresh<T extends KubeObject>(
+/** Undefined if the object does not exist. Fails if the kind is not installed. */
+export function readFresh<T extends KubeObject>(
   {client, signal}: ApiAccess,
   resource: ResourceType<T>,
-  {namespace, name}: ObjectKey,
+  key: ObjectKey,
   {metadataOnly = false} = {},
 ): Promise<T | undefined> {
-  const only = {fieldSelector: `metadata.name=${name}`, ...(namespace !== undefined && {namespace})};
-  for await (const {items} of client.list(resource, {...only, metadataOnly, signal})) return items[0];
-  return undefined;
+  return findByName(client, resource, key, {metadataOnly, signal});
 }
 
 /** Whether an object no longer exists, or goes with its namespace, even if a finalizer delays its deletion. */
@@ -68,24 +67,24 @@ export async function deleteJudged(
   object: DeepReadonly<KubeObject>,
   isJustified: () => Promise<boolean>,
 ): Promise<void> {
-  const {uid, resourceVersion} = object.metadata;
+  const {uid} = object.metadata;
   try {
-    await deleteAt(api, resource, object, resourceVersion);
+    await deleteAsRead(api, resource, object);
   } catch (error) {
     if (!isConflict(error)) throw error;
     const current = await readFresh(api, resource, objectKey(object), {metadataOnly: true});
-    if (current?.metadata.uid !== uid || !(await isJustified())) throw error;
-    await deleteAt(api, resource, object, current?.metadata.resourceVersion);
+    if (!current || current.metadata.uid !== uid || !(await isJustified())) throw error;
+    await deleteAsRead(api, resource, current);
   }
 }
 
-async function deleteAt(
+/** Throws Conflict if the object was written since. */
+export async function deleteAsRead(
   {client, signal}: ApiAccess,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
-  resourceVersion: string | undefined,
 ): Promise<void> {
-  const {uid} = object.metadata;
+  const {uid, resourceVersion} = object.metadata;
   const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
   await client.delete(resource, objectKey(object), {preconditions, signal});
 }

@@ -4,6 +4,7 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {lastOrderMs, rememberMs} from '../issuance/order-history.ts';
 import {DOMAIN_CLAIM} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import {deleteAsRead} from '../state/fresh.ts';
 
 /**
  * In this time, what was approved for a released host is withdrawn. A claim that records nothing else is not needed any
@@ -13,7 +14,7 @@ const WITHDRAWN_MS = 600_000;
 
 /** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
 export function reconcileReleasedClaim({stores, config, clock}: Operator): Reconcile {
-  return async (host, {client, signal}) => {
+  return async (host, api) => {
     const claim = stores.claims.get(host);
     if (!claim?.spec.releasedAt || claim.metadata.deletionTimestamp) return done();
     const {releasedAt, failures = []} = claim.spec;
@@ -23,9 +24,7 @@ export function reconcileReleasedClaim({stores, config, clock}: Operator): Recon
     const lingersUntilMs = Date.parse(releasedAt) + (isNeeded ? lingerMs : Math.min(lingerMs, WITHDRAWN_MS));
     const leftMs = Math.max(lingersUntilMs, (lastMs ?? 0) + rememberMs(config)) - clock.now();
     if (leftMs > 0) return after(leftMs);
-    const {uid, resourceVersion} = claim.metadata;
-    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
-    await client.delete(DOMAIN_CLAIM, {name: host}, {preconditions, signal});
+    await deleteAsRead(api, DOMAIN_CLAIM, claim);
     return done();
   };
 }

@@ -9,7 +9,7 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {DOMAIN, PROJECT, SECRET} from '../model/kinds.ts';
 import type {ApiAccess, Operator} from '../state/context.ts';
-import {BEHIND_MS, isGone} from '../state/fresh.ts';
+import {BEHIND_MS, deleteAsRead, isGone} from '../state/fresh.ts';
 import {domainKeyOf, inNamespace, type Stores} from '../state/stores.ts';
 
 /** Keys are those of the TLS Secrets with our label. */
@@ -37,9 +37,7 @@ export function reconcileRetainedSecret({stores, config, clock}: Operator): Reco
     const leftMs = Date.parse(retainedSince) + retentionMs - clock.now();
     if (leftMs > 0) return after(leftMs);
     if (!(await isLeft({client, signal}, secret))) return after(BEHIND_MS);
-    const {uid, resourceVersion} = secret.metadata;
-    const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
-    await client.delete(SECRET, objectKey(secret), {preconditions, signal});
+    await deleteAsRead({client, signal}, SECRET, secret);
     return done();
   };
 }

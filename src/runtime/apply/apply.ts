@@ -3,6 +3,7 @@ import {isDeepStrictEqual} from 'node:util';
 import type {ReadonlyStore} from '../cache/store.ts';
 import type {CallOptions, KubeClient} from '../kube/client.ts';
 import {isAlreadyExists} from '../kube/errors.ts';
+import {findByName} from '../kube/find-by-name.ts';
 import {
   apiVersionOf,
   type DeepReadonly,
@@ -109,18 +110,14 @@ function ownersOf({metadata}: DeepReadonly<KubeObject>, ours: readonly OwnerRefe
   return [...others.map(owner => ({...owner})), ...ours];
 }
 
-/** From the API server. A program that may list a kind for its cache does not need the right to get an object, too. */
+/** From the API server. */
 async function read<T extends KubeObject>(
   client: KubeClient,
   resource: ResourceType<T>,
-  {metadata: {name, namespace}}: KubeObject,
+  wanted: KubeObject,
   options: CallOptions,
 ): Promise<DeepReadonly<T> | undefined> {
-  const selector = {fieldSelector: `metadata.name=${name}`, ...(namespace !== undefined && {namespace})};
-  for await (const {items} of client.list(resource, {...options, ...selector})) {
-    if (items[0]) return items[0] as DeepReadonly<T>;
-  }
-  return undefined;
+  return (await findByName(client, resource, objectKey(wanted), options)) as DeepReadonly<T> | undefined;
 }
 
 /** The merge patch that makes the object as wanted, at its resourceVersion. */

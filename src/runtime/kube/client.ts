@@ -7,11 +7,11 @@ export interface CallOptions {
 }
 
 export interface Selector {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Request PartialObjectMetadata: names, labels, annotations, and owners, but no content. */
-  readonly metadataOnly?: boolean;
+  readonly metadataOnly?: boolean | undefined;
 }
 
 export interface ListOptions extends CallOptions, Selector {
