@@ -3,8 +3,7 @@
  * descriptions. Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages
  * use both.
  */
-import {choice, DAY_SECONDS, integer, object, type Schema, section} from '../base/config-schema.ts';
-import {diagnostics} from '../base/diagnostics-config.ts';
+import {choice, DAY_SECONDS, diagnostics, integer, object, type Schema, section} from '../base/config-schema.ts';
 import {certificates} from './config-schema/certificates.ts';
 import {checkOperatorConfig} from './config-schema/contradictions.ts';
 import {controller} from './config-schema/controller.ts';

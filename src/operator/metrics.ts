@@ -1,6 +1,7 @@
 /**
  * What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured.
  */
+import {once} from 'node:events';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import {findCondition} from '../api/conditions.ts';
 import type {Clock} from '../base/clock.ts';
@@ -35,16 +36,11 @@ export function watchDomains(parts: MetricsParts): Runnable {
   const followers = [followClaims(parts), followDomains(parts)];
   return {
     name: 'metrics',
-    run: signal =>
-      new Promise(resolve => {
-        const ends = followers.map(follow => follow());
-        const end = () => {
-          for (const each of ends) each();
-          resolve();
-        };
-        if (signal.aborted) end();
-        else signal.addEventListener('abort', end, {once: true});
-      }),
+    run: async signal => {
+      const ends = followers.map(follow => follow());
+      if (!signal.aborted) await once(signal, 'abort');
+      for (const end of ends) end();
+    },
   };
 }
 

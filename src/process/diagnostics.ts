@@ -5,7 +5,12 @@ import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {writeHeapSnapshot} from 'node:v8';
 import type {Logger} from 'pino';
-import type {DiagnosticsConfig} from '../base/diagnostics-config.ts';
+
+interface DiagnosticsConfig {
+  /** Absent: the signals are not handled. */
+  readonly folder?: string;
+  readonly cpuSeconds: number;
+}
 
 /** How many files the folder holds, at most: the chart's volume has space for this many. */
 const MAX_FILES = 4;

@@ -3,6 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import type {Logger} from 'pino';
+import {sharedCall} from '../base/shared-call.ts';
 import {Connections} from './connections.ts';
 
 /** A named reason to be unhealthy. */
@@ -63,7 +64,7 @@ interface Answer {
 /** Resolves once it listens; rejects if it cannot. */
 export async function startOperationsServer(options: OperationsServerOptions): Promise<OperationsServer> {
   const connections = new Connections(connectionLimits);
-  const metrics = oneAtATime(() => options.metrics.metrics());
+  const metrics = sharedCall(() => options.metrics.metrics());
   const server = createServer(limits, (request, response) => {
     const {socket} = request;
     response.once('close', () => connections.end(socket));
@@ -96,17 +97,6 @@ async function respond(
   const cut = setTimeout(() => request.socket.destroy(), ANSWER_TIMEOUT_MS);
   response.once('close', () => clearTimeout(cut));
   response.end(request.method === 'HEAD' ? undefined : body);
-}
-
-/** Calls that arrive while one is in progress share its result. */
-function oneAtATime<T>(act: () => Promise<T>): () => Promise<T> {
-  let current: Promise<T> | undefined;
-  return () => {
-    current ??= act().finally(() => {
-      current = undefined;
-    });
-    return current;
-  };
 }
 
 async function answer(

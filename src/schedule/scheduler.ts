@@ -1,3 +1,4 @@
+import {once} from 'node:events';
 import {isDeepStrictEqual} from 'node:util';
 import {Alarm} from '../base/alarm.ts';
 import type {Clock} from '../base/clock.ts';
@@ -265,10 +266,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
   async function start(signal: AbortSignal): Promise<void> {
     stop = signal;
     for (const entry of entries.values()) schedule(entry, nextDelay(entry));
-    await new Promise<void>(resolve => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), {once: true});
-    });
+    if (!signal.aborted) await once(signal, 'abort');
     alarm.cancel();
     await Promise.all(running);
   }

@@ -1,4 +1,5 @@
 import {randomUUID} from 'node:crypto';
+import {once} from 'node:events';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../../base/clock.ts';
@@ -237,7 +238,7 @@ class ProcessManager implements Manager {
       ...this.#controllers.map(controller => controller.run(ending, abandon.signal)),
       ...this.#start(runnable => runnable.leaderOnly !== false, ending, fail),
     ]);
-    await aborted(ending);
+    if (!ending.aborted) await once(ending, 'abort');
     logger.info({shutdownGraceMs}, lost.aborted ? 'Stopping, because the lease is lost.' : 'Stopping.');
     const drained = !lost.aborted && (await this.#endsWithin(shutdownGraceMs, work));
     if (!drained) {
@@ -284,9 +285,4 @@ class ProcessManager implements Manager {
       }
     });
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), {once: true}));
 }

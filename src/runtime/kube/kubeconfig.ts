@@ -1,5 +1,6 @@
 import type {ConnectionOptions} from 'node:tls';
 import {KubeConfig} from '@kubernetes/client-node';
+import {sharedCall} from '../../base/shared-call.ts';
 
 /** The credentials of a connection and a request, read for each request because tokens and certificates rotate. */
 export interface Credentials {
@@ -37,7 +38,8 @@ export function loadClusterAccess(path?: string): ClusterAccess {
     server: cluster.server.replace(/\/+$/, ''),
     proxyUrl: cluster.proxyUrl,
     namespace: config.getContextObject(config.getCurrentContext())?.namespace,
-    credentials: shared(async () => {
+    // An exec plugin starts once, not once per request.
+    credentials: sharedCall(async () => {
       // client-node caches tokens in the KubeConfig: token files for a minute, those of exec plugins until they expire.
       if (isRefused) config = load(path);
       isRefused = false;
@@ -73,15 +75,4 @@ async function readCredentials(config: KubeConfig): Promise<Credentials> {
   const {ca, cert, key, pfx, passphrase, rejectUnauthorized, servername} = options;
   const tls = {ca, cert, key, pfx, passphrase, rejectUnauthorized, servername};
   return {headers, tls: Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))};
-}
-
-/** Concurrent callers share one call, so an exec plugin starts once, not once per request. */
-function shared<T>(call: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= call().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
 }
