@@ -1,11 +1,12 @@
 #!/usr/bin/env node
-import type {Logger} from 'pino';
-import {collectDefaultMetrics, Registry} from 'prom-client';
 /**
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
  * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and
  * signals.
  */
+import {once} from 'node:events';
+import type {Logger} from 'pino';
+import {collectDefaultMetrics, Registry} from 'prom-client';
 import packageJson from '../../package.json' with {type: 'json'};
 import {systemClock} from '../base/clock.ts';
 import {watchKeys} from '../keys/authenticator.ts';
@@ -116,7 +117,7 @@ async function serve(config: MessagesConfig, kubeconfig: string | undefined): Pr
     logger,
   });
   logger.info({pid: process.pid, port, operationsPort: operations.port}, 'Ready.');
-  await aborted(shutdown.signal);
+  if (!shutdown.signal.aborted) await once(shutdown.signal, 'abort');
   await service.close(ANSWER_GRACE_MS);
   await operations.close();
   shutdown.finished();
@@ -140,7 +141,7 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
     return {authenticator, [Symbol.asyncDispose]: async () => {}};
   }
   const client = createKubeClient({
-    ...(kubeconfig && {kubeconfig}),
+    kubeconfig,
     userAgent: `nameplate-messages/${packageJson.version}`,
     fieldManager: 'nameplate-messages',
     registry,
@@ -156,11 +157,6 @@ async function openKeys({keys}: MessagesConfig, {kubeconfig, logger, registry}: 
     await client.close();
   };
   return {authenticator, [Symbol.asyncDispose]: stop};
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), {once: true}));
 }
 
 try {

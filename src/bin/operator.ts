@@ -40,7 +40,7 @@ async function main(): Promise<number> {
   const registry = new Registry();
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
   const client = createKubeClient({
-    ...(values.kubeconfig && {kubeconfig: values.kubeconfig}),
+    kubeconfig: values.kubeconfig,
     userAgent: `nameplate-operator/${packageJson.version}`,
     fieldManager: FIELD_MANAGER,
     registry,

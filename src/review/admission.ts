@@ -8,10 +8,10 @@ import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} f
 import {collectionPath} from '../runtime/kube/paths.ts';
 import {policyReason} from './advice.ts';
 import {type ApiAnswer, listAll} from './api.ts';
-import {type Finding, type Judged, lastWriter, type ReviewContext, subjectOf, type Unjudged} from './finding.ts';
+import {type Finding, findingOf, type Judged, type ReviewContext, type Unjudged} from './finding.ts';
 import {METADATA_ONLY} from './kinds.ts';
 import type {Policy, Rule} from './policies.ts';
-import {type DryRunVerdict, type PolicyRefusal, resendable, verdictOf} from './resend.ts';
+import {type DryRunVerdict, resendable, verdictOf} from './resend.ts';
 import {isByNameplate, isTrusted, type TrustedObjects} from './trusted-objects.ts';
 
 /** The user to impersonate, and the policies to check. */
@@ -48,16 +48,13 @@ export async function judgeByPolicies(
     await inParallel(ofTenants, async object => {
       const verdict = await judge(context, dryRun, resource, object);
       if ('unjudged' in verdict) unjudged.push({what: `${resource.kind} ${keyOf(object)}`, why: verdict.unjudged});
-      else if (verdict.refusals.length > 0) findings.push(findingOf(object, verdict.refusals, dryRun.edgeClass));
+      else if (verdict.refusals.length > 0) {
+        const reasons = verdict.refusals.map(refusal => policyReason(refusal, object, dryRun.edgeClass));
+        findings.push(findingOf(object, reasons));
+      }
     });
   }
   return {objects: count, findings, unjudged};
-}
-
-function findingOf(object: KubeObject, refusals: readonly PolicyRefusal[], edgeClass: string | undefined): Finding {
-  const writer = lastWriter(object);
-  const reasons = refusals.map(refusal => policyReason(refusal, object, edgeClass));
-  return {...subjectOf(object), ...(writer !== undefined && {writer}), reasons};
 }
 
 async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
@@ -70,16 +67,14 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
 
 async function objectsOf({client, namespace, signal}: ReviewContext, resource: ResourceType): Promise<KubeObject[]> {
   const content = METADATA_ONLY[resourceName(resource)];
-  const where = {...(namespace !== undefined && {namespace}), signal};
-  if (!content) return await listAll(client, resource, where);
+  if (!content) return await listAll(client, resource, {namespace, signal});
   const {labelSelector, stub, isMeant} = content;
-  const options = {...where, metadataOnly: true, ...(labelSelector !== undefined && {labelSelector})};
-  const objects = await listAll(client, resource, options);
+  const objects = await listAll(client, resource, {namespace, labelSelector, metadataOnly: true, signal});
   return objects.filter(isMeant).map(object => ({...object, ...stub}));
 }
 
 async function trustedObjects({client, namespace, signal}: ReviewContext): Promise<TrustedObjects> {
-  const where = {...(namespace !== undefined && {namespace}), signal};
+  const where = {namespace, signal};
   const ours = {labelSelector: 'app.kubernetes.io/managed-by=nameplate', metadataOnly: true};
   const services = await listAll(client, SERVICE, {...where, ...ours});
   const held = new Map(

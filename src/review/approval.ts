@@ -23,15 +23,7 @@ import {INDEX, inNamespace} from '../operator/state/stores.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../runtime/kube/object.ts';
 import {approvalReason, issuerAdvice, OTHER_GROUPS} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
-import {
-  type Finding,
-  type Judged,
-  lastWriter,
-  type Reason,
-  type ReviewContext,
-  subjectOf,
-  type Unjudged,
-} from './finding.ts';
+import {type Finding, findingOf, type Judged, type Reason, type ReviewContext, type Unjudged} from './finding.ts';
 import {type CertificateSpec, nextRequest} from './signing-request.ts';
 import {isFromCertificate} from './trusted-objects.ts';
 
@@ -42,7 +34,7 @@ export async function judgeByApprover(
 ): Promise<Judged> {
   const {namespace, signal, client} = context;
   const inScope = async <T extends KubeObject>(resource: ResourceType<T>) => {
-    const objects = await listAll(client, resource, {...(namespace !== undefined && {namespace}), signal});
+    const objects = await listAll(client, resource, {namespace, signal});
     return objects.filter(({metadata}) => metadata.deletionTimestamp === undefined);
   };
   const certificates = await inScope(CERTIFICATE);
@@ -75,15 +67,15 @@ export async function judgeByApprover(
       unjudged.push({what: `Certificate ${keyOf(certificate)}`, why: 'spec.literalSubject may contain other hosts.'});
       return [];
     }),
-    ...requests.flatMap(request => findingOf(request, judgeRequest(basis, request))),
-    ...issuers.flatMap(({issuer, judged}) => findingOf(issuer, judgeIssuer(config, judged))),
+    ...requests.flatMap(request => findingsOf(request, judgeRequest(basis, request))),
+    ...issuers.flatMap(({issuer, judged}) => findingsOf(issuer, judgeIssuer(config, judged))),
   ];
   return {objects: certificates.length + requests.length + issuers.length, findings, unjudged};
 }
 
 function judgeCertificate(basis: DecisionBasis, certificate: DeepReadonly<Certificate>): Finding[] {
   const {certManagerUser} = basis.config.certificates;
-  return findingOf(certificate, judgeRequest(basis, nextRequest(certificate, certManagerUser)));
+  return findingsOf(certificate, judgeRequest(basis, nextRequest(certificate, certManagerUser)));
 }
 
 /** Why the approver would not approve the request; undefined if it would. */
@@ -112,8 +104,6 @@ function judgeIssuer({certificates}: OperatorConfig, {metadata, problem}: DeepRe
   return {rule: 'approval/IssuerNotAllowed', message, ...issuerAdvice(problem)};
 }
 
-function findingOf(object: DeepReadonly<KubeObject>, reason: Reason | undefined): Finding[] {
-  if (!reason) return [];
-  const writer = lastWriter(object);
-  return [{...subjectOf(object), ...(writer !== undefined && {writer}), reasons: [reason]}];
+function findingsOf(object: DeepReadonly<KubeObject>, reason: Reason | undefined): Finding[] {
+  return reason ? [findingOf(object, [reason])] : [];
 }

@@ -14,13 +14,10 @@ export interface Reason {
   readonly advice: string;
 }
 
-export interface ReviewedObject {
+export interface Finding {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-}
-
-export interface Finding extends ReviewedObject {
   /** The name of the last field manager, which proves nothing about who it was. */
   readonly writer?: string;
   readonly reasons: readonly Reason[];
@@ -38,12 +35,14 @@ interface ManagedField {
   readonly subresource?: string;
 }
 
-export function subjectOf({kind, metadata}: DeepReadonly<KubeObject>): ReviewedObject {
-  return {kind, namespace: metadata.namespace ?? '', name: metadata.name};
+export function findingOf(object: DeepReadonly<KubeObject>, reasons: readonly Reason[]): Finding {
+  const {kind, metadata} = object;
+  const writer = lastWriter(object);
+  return {kind, namespace: metadata.namespace ?? '', name: metadata.name, ...(writer && {writer}), reasons};
 }
 
 /** Who wrote the object last, except for its status. */
-export function lastWriter(object: DeepReadonly<KubeObject>): string | undefined {
+function lastWriter(object: DeepReadonly<KubeObject>): string | undefined {
   const {managedFields = []} = object.metadata as {readonly managedFields?: readonly ManagedField[]};
   const writes = managedFields.filter(({subresource}) => !subresource);
   return writes.sort((a, b) => (b.time ?? '').localeCompare(a.time ?? ''))[0]?.manager;

@@ -31,7 +31,7 @@ export async function lendRights(
   const binding = {
     apiVersion,
     kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-    metadata: {...metadata, ...(namespace !== undefined && {namespace})},
+    metadata: {...metadata, namespace},
     roleRef: {apiGroup: GROUP, kind: 'ClusterRole', name},
     subjects: [{apiGroup: GROUP, kind: 'User', name}],
   };

@@ -282,12 +282,7 @@ export class Reflector<T extends KubeObject> {
 
   #selector(): Selector {
     const {namespace, labelSelector, fieldSelector, metadataOnly} = this.#options;
-    return {
-      ...(namespace !== undefined && {namespace}),
-      ...(labelSelector !== undefined && {labelSelector}),
-      ...(fieldSelector !== undefined && {fieldSelector}),
-      ...(metadataOnly !== undefined && {metadataOnly}),
-    };
+    return {namespace, labelSelector, fieldSelector, metadataOnly};
   }
 }
 

@@ -11,7 +11,7 @@ const [kubeconfig] = process.argv.slice(2);
 const common = {logger: pino(), registry: new Registry()};
 const client = createKubeClient({
   ...common,
-  ...(kubeconfig && {kubeconfig}),
+  kubeconfig,
   userAgent: 'team-controller',
   fieldManager: 'team-controller',
 });

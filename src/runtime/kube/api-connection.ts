@@ -92,8 +92,7 @@ export class ApiConnection {
     const mayStart = (): Error | undefined => (!gated || this.gate() > 0 ? undefined : new FencedError(call));
     this.#waitsSince ??= performance.now();
     try {
-      const optional = {...(body !== undefined && {body}), ...(idleTimeoutMs !== undefined && {idleTimeoutMs})};
-      const response = await transport.send({method, path, headers, signal, mayStart, ...optional});
+      const response = await transport.send({method, path, headers, body, signal, mayStart, idleTimeoutMs});
       this.#waitsSince = undefined;
       metrics.requests.inc({code: String(response.statusCode), method, host});
       if (response.statusCode < 300) return response;

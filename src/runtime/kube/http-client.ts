@@ -32,7 +32,7 @@ import {parseWatchEvent, splitLines} from './watch-stream.ts';
 
 export interface KubeClientOptions {
   /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
-  readonly kubeconfig?: string;
+  readonly kubeconfig?: string | undefined;
   readonly userAgent: string;
   /** The one field manager under which this program applies. */
   readonly fieldManager: string;
@@ -55,13 +55,8 @@ const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.
 
 /** For a program that a person runs: without metrics and logs. */
 export function createToolClient(name: string, kubeconfig: string | undefined): KubeClient {
-  return createKubeClient({
-    ...(kubeconfig !== undefined && {kubeconfig}),
-    userAgent: name,
-    fieldManager: name,
-    registry: new Registry(),
-    logger: pino({level: 'silent'}),
-  });
+  const logger = pino({level: 'silent'});
+  return createKubeClient({kubeconfig, userAgent: name, fieldManager: name, registry: new Registry(), logger});
 }
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {

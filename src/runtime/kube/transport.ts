@@ -8,12 +8,12 @@ export interface HttpCall {
   /** The path and query below the server's base URL. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | undefined;
   readonly signal: AbortSignal;
   /** Called right before the request is written to its connection. If it returns an error, the request is not sent. */
   readonly mayStart?: () => Error | undefined;
   /** For streams: the longest time without data, in milliseconds. */
-  readonly idleTimeoutMs?: number;
+  readonly idleTimeoutMs?: number | undefined;
 }
 
 export type HttpResponse = Dispatcher.ResponseData;
