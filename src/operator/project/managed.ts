@@ -8,13 +8,13 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain, PROJECT, type Project} from '../model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
-import {type DesiredDomain, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
+import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
-import {BEHIND_MS} from '../state/fresh.ts';
 import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
+import {UnlistedHosts} from '../state/unlisted-hosts.ts';
 
 /** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
 const PLAN_MS = 30_000;
@@ -28,6 +28,7 @@ const CONTESTED =
  */
 export function reconcileManagedDomain(operator: Operator): Reconcile {
   const {stores, places, removals, corrections, events} = operator;
+  const unlisted = new UnlistedHosts(operator);
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
@@ -40,7 +41,8 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
       if (!isConclusion) removals.forget('domain', key);
       if (!existing || (isConclusion && isPausedHost(operator, key))) return done();
       if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
-      if (!isConclusion && !(await isUnlisted(context, key))) return after(BEHIND_MS);
+      const waitMs = isConclusion ? 0 : await unlisted.waitMs(context, key);
+      if (waitMs > 0) return after(waitMs);
       if (!isConclusion || admits(context, existing)) await remove(context, existing);
       return done();
     }
@@ -91,18 +93,6 @@ function isListedByOwner({projects}: Stores, {metadata}: DeepReadonly<Domain>): 
   const owners = new Set(metadata.ownerReferences?.map(({uid}) => uid));
   const listing = projects.byIndex(INDEX.host, `${metadata.namespace}/${metadata.name}`);
   return listing.some(project => !project.metadata.deletionTimestamp && owners.has(project.metadata.uid ?? ''));
-}
-
-/** Whether the API server, too, has no Project that lists the host, apart from those known to have no place. */
-async function isUnlisted({client, signal, stores}: Context, key: string): Promise<boolean> {
-  const [namespace = '', host = ''] = key.split('/');
-  const placeless = new Set(stores.projects.byIndex(INDEX.host, key).map(({metadata}) => metadata.uid));
-  const lists = ({metadata, ...project}: Project) =>
-    !metadata.deletionTimestamp &&
-    !placeless.has(metadata.uid) &&
-    listedHost({metadata, ...project}, host) !== undefined;
-  for await (const {items} of client.list(PROJECT, {namespace, signal})) if (items.some(lists)) return false;
-  return true;
 }
 
 /** No plan takes down a host that its namespace holds, or serves while nobody holds it, as after a restore. */

@@ -80,6 +80,13 @@ test('many accounts together reach the total, which one Event reports', () => {
   expect(events).toEqual(['Warning RemovalsHeld']);
 });
 
+test('a few accounts that reach their own limits hold up no other account', () => {
+  const accounts = ['a', 'b', 'c', 'd'];
+  for (const account of accounts) for (const host of ['1', '2']) expect(admit(account, host)).toBe(true);
+  expect(accounts.map(account => admit(account, '3'))).toEqual([false, false, false, false]);
+  expect(admit('e', '1')).toBe(true);
+});
+
 test('old removals do not count, but what is held stays held', () => {
   for (const host of ['1', '2']) admit('a', host);
   void clock.advance(HOUR_MS + 1);

@@ -37,6 +37,9 @@ export interface RemovalsParts {
   readonly regarding: DeepReadonly<KubeObject>;
 }
 
+/** So that a few accounts, whatever they make the operator conclude, do not stop it for all the others. */
+const LEAST_ACCOUNTS = 10;
+
 const TOTAL = 'total';
 type Scope = `account ${string}` | typeof TOTAL;
 
@@ -122,9 +125,11 @@ export class Removals {
 
   #isStopped(scope: Scope, account: string): boolean {
     const {perAccount, total} = this.#parts.limits;
-    const own = [...this.#recent.values()].filter(removal => removal.account === account);
-    if (own.length >= perAccount) this.#stop(scope);
-    if (this.#recent.size >= total) this.#stop(TOTAL);
+    const share = Math.ceil(total / LEAST_ACCOUNTS);
+    const counts = Map.groupBy(this.#recent.values(), removal => removal.account);
+    if ((counts.get(account)?.length ?? 0) >= perAccount) this.#stop(scope);
+    const all = [...counts.values()].reduce((sum, {length}) => sum + Math.min(length, share), 0);
+    if (all >= total) this.#stop(TOTAL);
     return this.#stopped.has(TOTAL) || this.#stopped.has(scope);
   }
 
