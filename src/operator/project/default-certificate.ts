@@ -30,31 +30,48 @@ export interface CertificateProgress {
 }
 
 type Intent = Omit<CertificateIntent, 'issuerRef'>;
+type Host = Pick<Intent, 'namespace' | 'name' | 'host'>;
+
+/** What the default host's Secret certifies, and whether its route stays although it certifies other names. */
+export interface SecretVerdict {
+  readonly certified: Certified;
+  readonly isKept: boolean;
+}
 
 /** How often to check whether a route whose removal is held still harms nobody. */
 const HELD_MS = 60_000;
 
-/** Requests the certificate. One with other names unpublishes the host. */
+/** A certificate with other names unpublishes the host, whatever else the Project lacks. */
+export async function judgeDefaultHost(
+  context: Context,
+  project: DeepReadonly<Project>,
+  defaultHost: Host,
+): Promise<SecretVerdict> {
+  const {host, namespace, name} = defaultHost;
+  const key = `${namespace}/${name}`;
+  const cached = context.stores.secrets.get(key);
+  const secret = certifiedBy(cached, host).kind === 'others' ? await readSecret(context, defaultHost) : cached;
+  const certified = certifiedBy(secret, host);
+  const isKept = certified.kind === 'others' && isHeld(context, project, defaultHost, dnsNamesIn(secret));
+  if (certified.kind !== 'others') context.removals.forget('default-route', `${namespace}/${host}`);
+  else if (!isKept) {
+    const isJustified = async () => certifiedBy(await readSecret(context, defaultHost), host).kind === 'others';
+    await deleteRoutes(context, key, isJustified);
+  }
+  return {certified, isKept};
+}
+
+/** Requests the certificate. */
 export async function certifyDefaultHost(
   context: Context,
   building: Context,
-  project: DeepReadonly<Project>,
   intent: Intent,
+  {certified, isKept}: SecretVerdict,
 ): Promise<CertificateProgress> {
-  const {stores, config, removals, corrections, signal} = context;
+  const {stores, config, corrections, signal} = context;
   const {host, namespace, name} = intent;
   if (stores.certificates.state === 'missing') return {missing: ProjectReady.certManagerMissing(host)};
-  const key = `${namespace}/${name}`;
-  const existing = stores.certificates.get(key);
-  const cached = stores.secrets.get(key);
-  const secret = certifiedBy(cached, host).kind === 'others' ? await readSecret(context, intent) : cached;
-  const certified = certifiedBy(secret, host);
-  const isKept = certified.kind === 'others' && isHeld(context, project, intent, dnsNamesIn(secret));
-  if (certified.kind !== 'others') removals.forget('default-route', `${namespace}/${host}`);
-  else if (!isKept) {
-    const isJustified = async () => certifiedBy(await readSecret(context, intent), host).kind === 'others';
-    await deleteRoutes(context, key, isJustified);
-  }
+  const existing = stores.certificates.get(`${namespace}/${name}`);
   const certificate = buildCertificate({...intent, issuerRef: keptIssuer(config, existing)});
   const {object} = await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
     hashAnnotation: ANNOTATION.appliedHash,
@@ -65,7 +82,7 @@ export async function certifyDefaultHost(
   return {missing: explain(intent, existing, certified), ...contestedOf(context, [object])};
 }
 
-function readSecret(context: Context, {namespace, name}: Intent) {
+function readSecret(context: Context, {namespace, name}: Host) {
   return readFresh(context, SECRET, {namespace, name}, {metadataOnly: true});
 }
 
@@ -73,7 +90,7 @@ function readSecret(context: Context, {namespace, name}: Intent) {
 function isHeld(
   {stores, removals}: Context,
   {status}: DeepReadonly<Project>,
-  {namespace, name, host}: Intent,
+  {namespace, name, host}: Host,
   names: readonly string[],
 ): boolean {
   const key = `${namespace}/${host}`;

@@ -13,7 +13,7 @@ import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BehindError, isGone} from '../state/fresh.ts';
 import {ProjectReady} from './conditions.ts';
-import {certifyDefaultHost} from './default-certificate.ts';
+import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 
 /** What became of the default host. */
 export interface DefaultHost {
@@ -45,15 +45,16 @@ export async function publishDefaultHost(
 ): Promise<DefaultHost> {
   const {config, edge} = context;
   const {defaultHost: host} = project;
-  if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
   const {namespace = '', name: projectName} = project.metadata;
+  const name = routeName(namespace, host);
+  const ownCertificate = config.defaultHost.tls === 'certificate';
+  const judged = ownCertificate && (await judgeDefaultHost(context, project, {namespace, name, host}));
+  if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
   const found = findBackend(context, project);
   if (found.kind !== 'found') return {ready: withoutBackend(project, found)};
   const {backend} = found;
-  const name = routeName(namespace, host);
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
-  const ownCertificate = config.defaultHost.tls === 'certificate';
-  const certificate = ownCertificate ? await certifyDefaultHost(context, building, project, route) : {};
+  const certificate = judged ? await certifyDefaultHost(context, building, route, judged) : {};
   const {missing, wakeAtMs: certificateMs} = certificate;
   if (missing) return {ready: missing, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
   const routeKey = `${namespace}/${name}`;

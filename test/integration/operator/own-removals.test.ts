@@ -6,7 +6,7 @@ import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {DOMAIN, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, NAMESPACE, PROJECT, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
@@ -140,6 +140,8 @@ test('default hosts with their own certificates are held, too, except where the 
   expect(projects.filter(project => tenant.ingress(hostOf(project)))).toEqual(kept());
   const [harmful = '', last = ''] = kept();
   expect(readyOf(last)?.message).toContain('Ask the platform team to fix the cause or to allow the removals');
+  await tenant.delete(SERVICE, harmful);
+  await tenant.projectBecomes(harmful, {Ready: 'ServiceNotFound'});
   await name(tenant, hostOf(harmful), [hostOf(harmful), hostOf(last)]);
   await tenant.until('a certificate for another default host is not kept', () => !tenant.ingress(hostOf(harmful)));
 
