@@ -7,7 +7,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {issuerOf} from '../model/ca-account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../model/certificate-request.ts';
-import type {IssuerRef} from '../model/config.ts';
+import type {IssuerRef, OperatorConfig} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
 import {holderOf} from '../model/host-holder.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
@@ -146,7 +146,15 @@ function issuerDenial(
   );
 }
 
-export function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {
+/** From a ClusterIssuer of the configuration: a tenant may create an Issuer of any name in its own namespace. */
+export function isOfPlatform(
+  {certificates: {issuerRef, formerIssuerRefs}}: Pick<OperatorConfig, 'certificates'>,
+  request: DeepReadonly<CertificateRequest>,
+): boolean {
+  return isListed([issuerRef, ...formerIssuerRefs], request) && issuerOf(request.spec.issuerRef).kind !== 'Issuer';
+}
+
+function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {
   const {name, kind, group} = issuerOf(spec.issuerRef);
   return listed.some(issuer => issuer.name === name && issuer.kind === kind && issuer.group === group);
 }

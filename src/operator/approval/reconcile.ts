@@ -11,15 +11,23 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {caAccountOf} from '../model/ca-account.ts';
-import {isDecided, isForHost, isOurs, isWithdrawable, requestedHost} from '../model/certificate-request.ts';
+import {
+  isDecided,
+  isForHost,
+  isOurs,
+  isWithdrawable,
+  requestedHost,
+  UNANSWERED,
+  wasUnanswered,
+} from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import {type Decision, decide, isListed} from './decide.ts';
+import {type Decision, decide, isOfPlatform} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
 import {accountOfObject, approvalId, Slots} from './slots.ts';
-import {failRequest, failUnanswered, withdrawRequest} from './withdraw.ts';
+import {failRequest, hasOrder, withdrawOrders, withdrawRequest} from './withdraw.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
 const GRACE_MS = 10_000;
@@ -40,6 +48,10 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     if (!request || request.metadata.deletionTimestamp) return done();
     if ([stores.claims, stores.namespaces, stores.certificates].some(({state}) => state !== 'synced'))
       return after(1000);
+    if (wasUnanswered(request)) {
+      await withdrawOrders(context, request);
+      return done();
+    }
     const isApproved = isWithdrawable(config, request);
     if (!isApproved && (isDecided(request) || !isOurs(config, request))) return done();
     const decision = decide(operator, request);
@@ -115,14 +127,15 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
 
 /**
  * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA has as much time as
- * it takes: after an outage, nobody should have to wait for a failed attempt.
+ * it takes: after an outage, nobody should have to wait for a failed attempt. The failed request then loses its Orders,
+ * which nothing else would delete: cert-manager would query the server again and again. A request without an Order is
+ * of another type of issuer.
  */
 async function endIfUnanswered(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
-  const {issuerRef, formerIssuerRefs, challenges} = context.config.certificates;
-  if (isListed([issuerRef, ...formerIssuerRefs], request)) return done();
-  const {timeoutSeconds} = challenges;
-  const message = `The ACME server of this issuer started no challenge within ${timeoutSeconds} seconds. Check that it answers, with one authorization for each name of the order, or use the platform's issuer. cert-manager will retry.`;
-  await failUnanswered(context, request, message);
+  if (isOfPlatform(context.config, request) || !(await hasOrder(context, request))) return done();
+  const {timeoutSeconds} = context.config.certificates.challenges;
+  const message = `${UNANSWERED}has neither started a challenge nor issued the certificate within ${timeoutSeconds} seconds. Check that it answers, with one authorization for each name of the order, or use the platform's issuer. cert-manager will retry.`;
+  await failRequest(context, request, message);
   return done();
 }
 

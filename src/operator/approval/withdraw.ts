@@ -15,7 +15,7 @@ const SOLVERS = {labelSelector: 'acme.cert-manager.io/http01-solver=true'};
 /** Deletes the request first: while it exists, cert-manager replaces a deleted Order with a new one. */
 export async function withdrawRequest(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
   await remove(context, CERTIFICATE_REQUEST, request);
-  for await (const order of ordersOf(context, request)) await remove(context, ORDER, order);
+  await withdrawOrders(context, request);
   for (const challenge of openChallenges(context, request)) await withdrawChallenge(context, challenge);
 }
 
@@ -38,22 +38,15 @@ export async function failRequest(
   await context.client.applyStatus(CERTIFICATE_REQUEST, {...identity, metadata, status}, {signal: context.signal});
 }
 
-/**
- * For a request whose ACME server has not answered. Without a challenge, nothing else would delete its Order, and
- * cert-manager would query the server again and again. Does nothing if there is no Order: then its issuer is of another
- * type.
- */
-export async function failUnanswered(
-  context: Context,
-  request: DeepReadonly<CertificateRequest>,
-  message: string,
-): Promise<void> {
-  let failed = false;
-  for await (const order of ordersOf(context, request)) {
-    if (!failed) await failRequest(context, request, message);
-    failed = true;
-    await remove(context, ORDER, order);
-  }
+/** Whether cert-manager has created an Order for the request. */
+export async function hasOrder(api: ApiAccess, request: DeepReadonly<CertificateRequest>): Promise<boolean> {
+  for await (const _ of ordersOf(api, request)) return true;
+  return false;
+}
+
+/** Once the request has ended or is gone: until then, cert-manager replaces a deleted Order. */
+export async function withdrawOrders(api: ApiAccess, request: DeepReadonly<CertificateRequest>): Promise<void> {
+  for await (const order of ordersOf(api, request)) await withdrawOrder(api, order);
 }
 
 /** While the Order exists, cert-manager replaces a deleted Challenge with a new one. */

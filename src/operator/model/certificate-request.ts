@@ -21,6 +21,14 @@ export function hasFailed({status}: Request): boolean {
   return readiness(status?.conditions ?? []) === 'Failed';
 }
 
+/** How the message of a request begins that the operator failed because its ACME server did not answer. */
+export const UNANSWERED = 'The ACME server of this issuer ';
+
+export function wasUnanswered(request: Request): boolean {
+  const ready = request.status?.conditions?.find(({type}) => type === 'Ready');
+  return hasFailed(request) && (ready?.message?.startsWith(UNANSWERED) ?? false);
+}
+
 function readiness(
   conditions: NonNullable<NonNullable<Request['status']>['conditions']>,
 ): 'Issued' | 'Failed' | undefined {

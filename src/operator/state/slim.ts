@@ -6,7 +6,7 @@
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import {isDecided, isInProgress, isOurs} from '../model/certificate-request.ts';
+import {isDecided, isInProgress, isOurs, wasUnanswered} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {MAX_CHARACTERS} from '../model/csr.ts';
 import {routeNameIn} from '../model/derived-names.ts';
@@ -247,7 +247,8 @@ function issuerRefOf({spec: {issuerRef}}: CertificateRequest): CertificateReques
 /** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
 export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
   if (isOurs(config, request) && (!isDecided(request) || isInProgress(request))) return slimCertificateRequest(request);
-  const conditions = conditionsOf(request, REQUEST_CONDITIONS).map(({message: _, ...condition}) => condition);
+  const all = conditionsOf(request, REQUEST_CONDITIONS);
+  const conditions = wasUnanswered(request) ? all : all.map(({message: _, ...condition}) => condition);
   return {
     ...identityOf(request),
     spec: shared({request: '', issuerRef: issuerRefOf(request)}),

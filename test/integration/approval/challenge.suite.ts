@@ -100,14 +100,21 @@ export function challengeSuite(world: () => OperatorWorld): void {
     if (!request) throw new Error('there is no request');
     const {name, uid = ''} = request.metadata;
     const ownerReferences = [{apiVersion: 'cert-manager.io/v1', kind: CERTIFICATE_REQUEST.kind, name, uid}];
-    await client.create<KubeObject>(ORDER, {
-      apiVersion: 'acme.cert-manager.io/v1',
-      kind: 'Order',
-      metadata: {...key, ownerReferences},
-      ...{spec: {request: request.spec.request, issuerRef: UNHURRIED, dnsNames: [host]}},
-    });
+    const createOrder = () =>
+      client.create<KubeObject>(ORDER, {
+        apiVersion: 'acme.cert-manager.io/v1',
+        kind: 'Order',
+        metadata: {...key, ownerReferences},
+        ...{spec: {request: request.spec.request, issuerRef: UNHURRIED, dnsNames: [host]}},
+      });
+    await createOrder();
     await until('the request has failed', () => conditions(tenant, key.name).includes('Ready Failed'));
     await until('the Order is deleted', async () => (await client.get(ORDER, key)) === undefined);
+
+    await world().operator().stop();
+    await createOrder(); // as if the operator had died between the two
+    await world().startOperator('successor');
+    await until('its successor deletes the Order', async () => (await client.get(ORDER, key)) === undefined);
   });
 }
 
