@@ -2,7 +2,6 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {KnownSince} from '../base/known-since.ts';
 import {createDns, type Dns} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
@@ -22,6 +21,7 @@ import {DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
 import type {Operator} from './state/context.ts';
 import {FormerEdge} from './state/former-edge.ts';
+import {KnownSince} from './state/known-since.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';

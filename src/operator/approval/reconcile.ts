@@ -6,7 +6,6 @@
  * https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
 import {timestamp} from '../../api/conditions.ts';
-import type {KnownSince} from '../../base/known-since.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
@@ -22,6 +21,7 @@ import {
 } from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
+import type {KnownSince} from '../state/known-since.ts';
 import {isPausedHost} from '../state/paused.ts';
 import {type Decision, decide, isOfPlatform} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';

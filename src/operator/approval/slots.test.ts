@@ -2,10 +2,10 @@
 
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
-import {KnownSince} from '../../base/known-since.ts';
 import {keyOf} from '../../runtime/kube/object.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import {KnownSince} from '../state/known-since.ts';
 import {SlotReservations} from '../state/slot-reservations.ts';
 import {INDEX} from '../state/stores.ts';
 import {Slots} from './slots.ts';

@@ -2,10 +2,10 @@
 import pino from 'pino';
 import {expect, test} from 'vitest';
 import type {Clock} from '../../base/clock.ts';
-import {KnownSince} from '../../base/known-since.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {Challenge} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
+import {KnownSince} from '../state/known-since.ts';
 import {reconcileChallenge} from './stale-challenges.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');

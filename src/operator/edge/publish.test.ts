@@ -6,7 +6,6 @@
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
-import {KnownSince} from '../../base/known-since.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import {Store} from '../../runtime/cache/store.ts';
@@ -18,6 +17,7 @@ import type {OperatorConfig} from '../model/config.ts';
 import {backendName, routeName} from '../model/derived-names.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
+import {KnownSince} from '../state/known-since.ts';
 import {createStores} from '../state/stores.ts';
 import {reconcileUnusedService} from '../sweep/unused-service.ts';
 import {publishRoute} from './publish.ts';

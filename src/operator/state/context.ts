@@ -1,6 +1,5 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
-import type {KnownSince} from '../../base/known-since.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
 import type {Prober} from '../../probe/prober.ts';
 import type {Corrections} from '../../runtime/apply/corrections.ts';
@@ -10,6 +9,7 @@ import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {FormerEdge} from './former-edge.ts';
+import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Places} from './places.ts';
 import type {Removals} from './removals.ts';

@@ -2,8 +2,8 @@
  * Since when this process has known things. The wall clock may step, and a recorded time is of another clock, so
  * neither may delay an act by more than its wait, nor end what has just begun.
  */
-import type {Clock} from './clock.ts';
-import {TtlCache} from './ttl-cache.ts';
+import type {Clock} from '../../base/clock.ts';
+import {TtlCache} from '../../base/ttl-cache.ts';
 
 const THINGS = 100_000;
 /** Longer than any wait. What is known for longer is as if it were new. */

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {ManualClock} from '../../test/support/manual-clock.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {KnownSince} from './known-since.ts';
 
 const HOUR_MS = 3_600_000;
