@@ -25,55 +25,41 @@ const ANOTHER = 'Create another APIKey to get a new key.';
 export const Active = {
   yes: (expiresAt: string | undefined) =>
     active('True', 'Active', `The key works${expiresAt ? ` until ${expiresAt}` : ''}.`),
-  rotating: (name: string, validUntil: string) =>
-    active(
-      'True',
-      'Rotating',
-      `The new key works, and the previous one works until ${validUntil}. Give the new key to every client by then. To end the previous key now, run: kubectl patch apikey ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`,
-    ),
+  rotating: (name: string, validUntil: string) => {
+    const message = `The new key works, and the previous one works until ${validUntil}. Give the new key to every client by then. To end the previous key now, run: kubectl patch apikey ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`;
+    return active('True', 'Rotating', message);
+  },
   revoked: () => active('False', 'Revoked', `The key was revoked by spec.revoked. ${ANOTHER}`),
-  expired: (expiresAt: string) =>
-    active(
-      'False',
-      'Expired',
-      `The key expired at ${expiresAt}. Set a later spec.expiresAt to make it work again, or create another APIKey.`,
-    ),
+  expired: (expiresAt: string) => {
+    const message = `The key expired at ${expiresAt}. Set a later spec.expiresAt to make it work again, or create another APIKey.`;
+    return active('False', 'Expired', message);
+  },
   notIssued: (why: string) => active('False', 'NotIssued', `This APIKey has no working key. ${why}`),
 } as const;
 
 export const KeyReady = {
-  issued: (name: string, secret: string) =>
-    ready(
-      'True',
-      'Issued',
-      `The key is in Secret ${secret}: kubectl get secret ${secret} -o jsonpath='{.data.key}' | base64 -d. To replace it, run: kubectl annotate --overwrite apikey ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`,
-    ),
+  issued: (name: string, secret: string) => {
+    const message = `The key is in Secret ${secret}: kubectl get secret ${secret} -o jsonpath='{.data.key}' | base64 -d. To replace it, run: kubectl annotate --overwrite apikey ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`;
+    return ready('True', 'Issued', message);
+  },
   revoked: () => ready('True', 'Revoked', `The key is revoked, as specified. ${ANOTHER}`),
   expired: (expiresAt: string) => ready('True', 'Expired', `The key expired at ${expiresAt}, as specified.`),
-  secretConflict: (secret: string) =>
-    ready(
-      'False',
-      'SecretConflict',
-      `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`,
-    ),
-  secretInvalid: (secret: string) =>
-    ready(
-      'False',
-      'SecretInvalid',
-      `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`,
-    ),
-  keyInUse: (secret: string) =>
-    ready(
-      'False',
-      'KeyInUse',
-      `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`,
-    ),
-  refused: (secret: string, message: string, works: boolean) =>
-    ready(
-      works ? 'True' : 'False',
-      'Refused',
-      `${explainRefusal(`Secret ${secret}`, message)}${works ? ' Until then, the current key works.' : ''}`,
-    ),
+  secretConflict: (secret: string) => {
+    const message = `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`;
+    return ready('False', 'SecretConflict', message);
+  },
+  secretInvalid: (secret: string) => {
+    const message = `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
+    return ready('False', 'SecretInvalid', message);
+  },
+  keyInUse: (secret: string) => {
+    const message = `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
+    return ready('False', 'KeyInUse', message);
+  },
+  refused: (secret: string, message: string, works: boolean) => {
+    const note = works ? ' Until then, the current key works.' : '';
+    return ready(works ? 'True' : 'False', 'Refused', explainRefusal(`Secret ${secret}`, message) + note);
+  },
   retrying: (secret: string, message: string) =>
     ready('False', 'Retrying', explainRetrying(`Secret ${secret}`, message)),
 } as const;

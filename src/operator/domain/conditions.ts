@@ -116,20 +116,6 @@ export interface StepResult {
   readonly failure?: unknown;
 }
 
-/** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
-export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
-  'InvalidHost',
-  'ReservedHost',
-  'HostInOtherProject',
-  'PlanRequired',
-  'PlanLimitReached',
-  'RemovalHeld',
-  'RedirectLoop',
-  'RedirectChainTooLong',
-  'RedirectTargetNotOurs',
-  'RedirectStatusUnsupported',
-]);
-
 /** Why a redirect is refused. Redirects are checked last. */
 export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
   'RedirectLoop',
@@ -137,6 +123,18 @@ export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>
   'RedirectTargetNotOurs',
   'RedirectStatusUnsupported',
 ]);
+
+/** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
+export const STALLED_AT_ONCE: ReadonlySet<string> = REDIRECT_REASONS.union(
+  new Set<Reason<'Accepted'>>([
+    'InvalidHost',
+    'ReservedHost',
+    'HostInOtherProject',
+    'PlanRequired',
+    'PlanLimitReached',
+    'RemovalHeld',
+  ]),
+);
 
 /** How many hosts of a chain a message lists: a host has up to 253 characters. */
 const MAX_LISTED_HOSTS = 4;
@@ -158,65 +156,47 @@ const {
 } = conditionBuilders(DOMAIN_REASONS);
 
 export const Accepted = {
-  removalHeld: (project: string) =>
-    accepted(
-      'False',
-      'RemovalHeld',
-      `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`,
-    ),
+  removalHeld: (project: string) => {
+    const message = `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`;
+    return accepted('False', 'RemovalHeld', message);
+  },
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
   invalidHost: (problem: string) =>
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
   reservedHost: (host: string, zone: string) =>
     accepted('False', 'ReservedHost', `${host} is reserved by the platform (${zone}). Use your own domain.`),
-  projectNotFound: (namespace: string, project: string) =>
-    accepted(
-      'False',
-      'ProjectNotFound',
-      `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name. Nameplate will then continue automatically.`,
-    ),
-  hostInOtherProject: (host: string, project: string) =>
-    accepted(
-      'False',
-      'HostInOtherProject',
-      `Project ${project}, which is older, also lists ${host}. Remove the host from one of the two Projects.`,
-    ),
-  planRequired: (plan: string, plans: readonly string[]) =>
-    accepted(
-      'False',
-      'PlanRequired',
-      `Custom domains require a plan that allows them${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically once the platform has set the namespace's label ${LABEL.plan}.`,
-    ),
-  planLimitReached: (plan: string, limit: number) =>
-    accepted(
-      'False',
-      'PlanLimitReached',
-      `Plan ${plan} allows ${limit} custom domains per account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`,
-    ),
-  noSuccessfulDeploy: (project: string, service: string) =>
-    accepted(
-      'False',
-      'NoSuccessfulDeploy',
-      `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l kubernetes.io/service-name=${service}). Nameplate will then continue automatically.`,
-    ),
-  redirectLoop: (path: readonly string[]) =>
-    accepted(
-      'False',
-      'RedirectLoop',
-      `These redirects form a loop: ${listChain(path)}. Remove the redirect of one of these hosts, so that it serves the project.`,
-    ),
-  redirectChainTooLong: (path: readonly string[], limit: number) =>
-    accepted(
-      'False',
-      'RedirectChainTooLong',
-      `This chain has more than ${limit} redirects: ${listChain(path)}, and so on. Redirect ${path[0]} to a host that serves the project.`,
-    ),
-  redirectTargetNotOurs: (to: string, project: string) =>
-    accepted(
-      'False',
-      'RedirectTargetNotOurs',
-      `The redirect points to ${to}, which is not a host of Project ${project}. Add ${to} to the Project, or redirect to one of its hosts.`,
-    ),
+  projectNotFound: (namespace: string, project: string) => {
+    const message = `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name. Nameplate will then continue automatically.`;
+    return accepted('False', 'ProjectNotFound', message);
+  },
+  hostInOtherProject: (host: string, project: string) => {
+    const message = `Project ${project}, which is older, also lists ${host}. Remove the host from one of the two Projects.`;
+    return accepted('False', 'HostInOtherProject', message);
+  },
+  planRequired: (plan: string, plans: readonly string[]) => {
+    const message = `Custom domains require a plan that allows them${plans.length > 0 ? ` (${plans.join(', ')})` : ''}; this namespace is on plan ${plan}. Upgrade the plan. Nameplate will continue automatically once the platform has set the namespace's label ${LABEL.plan}.`;
+    return accepted('False', 'PlanRequired', message);
+  },
+  planLimitReached: (plan: string, limit: number) => {
+    const message = `Plan ${plan} allows ${limit} custom domains per account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`;
+    return accepted('False', 'PlanLimitReached', message);
+  },
+  noSuccessfulDeploy: (project: string, service: string) => {
+    const message = `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l kubernetes.io/service-name=${service}). Nameplate will then continue automatically.`;
+    return accepted('False', 'NoSuccessfulDeploy', message);
+  },
+  redirectLoop: (path: readonly string[]) => {
+    const message = `These redirects form a loop: ${listChain(path)}. Remove the redirect of one of these hosts, so that it serves the project.`;
+    return accepted('False', 'RedirectLoop', message);
+  },
+  redirectChainTooLong: (path: readonly string[], limit: number) => {
+    const message = `This chain has more than ${limit} redirects: ${listChain(path)}, and so on. Redirect ${path[0]} to a host that serves the project.`;
+    return accepted('False', 'RedirectChainTooLong', message);
+  },
+  redirectTargetNotOurs: (to: string, project: string) => {
+    const message = `The redirect points to ${to}, which is not a host of Project ${project}. Add ${to} to the Project, or redirect to one of its hosts.`;
+    return accepted('False', 'RedirectTargetNotOurs', message);
+  },
   redirectStatusUnsupported: (problem: string) => accepted('False', 'RedirectStatusUnsupported', problem),
 } as const;
 
@@ -236,46 +216,37 @@ export const DnsVerified = {
 export const Claimed = {
   waiting: () => claimed('Unknown', 'Waiting', 'Waiting for DNS to prove the host before claiming it.'),
   yes: (since: string) => claimed('True', 'Claimed', `This account has held the host since ${since}.`),
-  heldByAnother: (host: string, record: string) =>
-    claimed(
-      'False',
-      'HeldByAnotherAccount',
-      `Another account holds ${host}. If the domain is yours, change its DNS to ${record}. Nameplate will then move the host to this account.`,
-    ),
-  otherAccountHere: (host: string, record: string) =>
-    claimed(
-      'False',
-      'HeldByAnotherAccount',
-      `This namespace belonged to another account when the host was claimed; the host is still served. To keep it, change the DNS of ${host} to ${record}.`,
-    ),
-  heldBySibling: (host: string, namespace: string) =>
-    claimed(
-      'False',
-      'HeldByAnotherAccount',
-      `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}). Nameplate will then move the host here.`,
-    ),
+  heldByAnother: (host: string, record: string) => {
+    const message = `Another account holds ${host}. If the domain is yours, change its DNS to ${record}. Nameplate will then move the host to this account.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
+  otherAccountHere: (host: string, record: string) => {
+    const message = `This namespace belonged to another account when the host was claimed; the host is still served. To keep it, change the DNS of ${host} to ${record}.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
+  heldBySibling: (host: string, namespace: string) => {
+    const message = `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}). Nameplate will then move the host here.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
   refused: (message: string, holds: boolean) =>
     claimed(holds ? 'True' : 'Unknown', 'Refused', explainRefusal('the DomainClaim', message)),
   retrying: (message: string) => claimed('Unknown', 'Retrying', explainRetrying('the DomainClaim', message)),
   paused: (holds: boolean) => claimed(holds ? 'True' : 'Unknown', 'Paused', explainPause('the DomainClaim')),
-  staleProof: (host: string, txtName: string, value: string) =>
-    claimed(
-      'False',
-      'HeldByAnotherAccount',
-      `Another account holds ${host}, and its proof is still in DNS. If the domain is yours, delete the TXT record "${value}" of ${txtName}. Nameplate will then move the host to this account.`,
-    ),
+  staleProof: (host: string, txtName: string, value: string) => {
+    const message = `Another account holds ${host}, and its proof is still in DNS. If the domain is yours, delete the TXT record "${value}" of ${txtName}. Nameplate will then move the host to this account.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
 } as const;
 
 export const CaaAllowed = {
   waiting: () =>
     caaAllowed('Unknown', 'Waiting', 'Waiting for DNS: CAA records are checked together with the other records.'),
   yes: (message: string) => caaAllowed('True', 'Allowed', message),
-  notChecked: () =>
-    caaAllowed(
-      'True',
-      'NotChecked',
-      'CAA records are not checked, because the platform has not set config.certificates.caaIdentities. No action needed.',
-    ),
+  notChecked: () => {
+    const message =
+      'CAA records are not checked, because the platform has not set config.certificates.caaIdentities. No action needed.';
+    return caaAllowed('True', 'NotChecked', message);
+  },
   forbidden: (message: string) => caaAllowed('False', 'Forbidden', message),
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
 } as const;
@@ -285,103 +256,75 @@ const REVERIFY = (host: string) =>
 
 export const CertificateReady = {
   waiting: (on: string) => certificateReady('Unknown', 'Waiting', `Waiting for ${on} before requesting a certificate.`),
-  waitingForWithdrawal: () =>
-    certificateReady(
-      'Unknown',
-      'Waiting',
-      "Nameplate is withdrawing the former holder's certificate request, which usually takes less than a minute. No action needed.",
-    ),
-  waitingForRecord: () =>
-    certificateReady(
-      'Unknown',
-      'Waiting',
-      'Nameplate is recording that this namespace holds the host. No action needed.',
-    ),
-  issued: (notAfter: string | undefined) =>
-    certificateReady(
-      'True',
-      'Issued',
-      `The certificate is valid${notAfter ? ` until ${notAfter}` : ''}; renewal is automatic.`,
-    ),
-  renewalFailing: (host: string, notAfter: string | undefined, why: string) =>
-    certificateReady(
-      'True',
-      'RenewalFailing',
-      `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal is failing: ${why} Fix the cause, then run: ${REVERIFY(host)}`,
-    ),
-  issuing: (progress: string) =>
-    certificateReady(
-      'False',
-      'Issuing',
-      `The certificate is being issued. This usually takes a couple of minutes.${progress}`,
-    ),
-  secretLost: (secret: string, progress: string) =>
-    certificateReady(
-      'False',
-      'Issuing',
-      `Secret ${secret} was deleted, so the host has no certificate at the edge. cert-manager will issue it again, usually within a couple of minutes. If it does not, ask the platform team to check cert-manager.${progress}`,
-    ),
-  overdue: (host: string, minutes: number, progress: string) =>
-    certificateReady(
-      'False',
-      'Overdue',
-      `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`,
-    ),
-  failed: (host: string, why: string, next: string | undefined) =>
-    certificateReady(
-      'False',
-      'Failed',
-      `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, run: ${REVERIFY(host)}`,
-    ),
-  rateLimited: (why: string, next: string | undefined) =>
-    certificateReady(
-      'False',
-      'RateLimited',
-      `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Meanwhile, fix the cause of the failures.`,
-    ),
-  awaitsOrder: (why: string, next: string) =>
-    certificateReady(
-      'False',
-      'OrderBudget',
-      `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`,
-    ),
+  waitingForWithdrawal: () => {
+    const message =
+      "Nameplate is withdrawing the former holder's certificate request, which usually takes less than a minute. No action needed.";
+    return certificateReady('Unknown', 'Waiting', message);
+  },
+  waitingForRecord: () => {
+    const message = 'Nameplate is recording that this namespace holds the host. No action needed.';
+    return certificateReady('Unknown', 'Waiting', message);
+  },
+  issued: (notAfter: string | undefined) => {
+    const message = `The certificate is valid${notAfter ? ` until ${notAfter}` : ''}; renewal is automatic.`;
+    return certificateReady('True', 'Issued', message);
+  },
+  renewalFailing: (host: string, notAfter: string | undefined, why: string) => {
+    const message = `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal is failing: ${why} Fix the cause, then run: ${REVERIFY(host)}`;
+    return certificateReady('True', 'RenewalFailing', message);
+  },
+  issuing: (progress: string) => {
+    const message = `The certificate is being issued. This usually takes a couple of minutes.${progress}`;
+    return certificateReady('False', 'Issuing', message);
+  },
+  secretLost: (secret: string, progress: string) => {
+    const message = `Secret ${secret} was deleted, so the host has no certificate at the edge. cert-manager will issue it again, usually within a couple of minutes. If it does not, ask the platform team to check cert-manager.${progress}`;
+    return certificateReady('False', 'Issuing', message);
+  },
+  overdue: (host: string, minutes: number, progress: string) => {
+    const message = `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`;
+    return certificateReady('False', 'Overdue', message);
+  },
+  failed: (host: string, why: string, next: string | undefined) => {
+    const message = `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, run: ${REVERIFY(host)}`;
+    return certificateReady('False', 'Failed', message);
+  },
+  rateLimited: (why: string, next: string | undefined) => {
+    const message = `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Meanwhile, fix the cause of the failures.`;
+    return certificateReady('False', 'RateLimited', message);
+  },
+  awaitsOrder: (why: string, next: string) => {
+    const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`;
+    return certificateReady('False', 'OrderBudget', message);
+  },
   wrongNames: (
     host: string,
     {kind, name}: {readonly kind: string; readonly name: string},
     names: string,
     isKept: boolean,
-  ) =>
-    certificateReady(
-      'False',
-      'WrongNames',
-      `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate wants to remove the route of this host, but is holding the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`,
-    ),
-  issuerNotFound: (kind: string, name: string) =>
-    certificateReady(
-      'False',
-      'IssuerNotFound',
-      `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; Nameplate will then continue automatically.`,
-    ),
-  issuerNotAllowed: (name: string, problem: string) =>
-    certificateReady(
-      'False',
-      'IssuerNotAllowed',
-      `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`,
-    ),
-  refused: (message: string, usable: boolean) =>
-    certificateReady(
-      usable ? 'True' : 'False',
-      'Refused',
-      `${explainRefusal('the Certificate', message)}${usable ? ' Until then, the current certificate stays in use.' : ''}`,
-    ),
+  ) => {
+    const message = `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate wants to remove the route of this host, but is holding the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
+    return certificateReady('False', 'WrongNames', message);
+  },
+  issuerNotFound: (kind: string, name: string) => {
+    const message = `The platform's issuer is missing: there is no ${kind} ${name}. The platform team must create it; Nameplate will then continue automatically.`;
+    return certificateReady('False', 'IssuerNotFound', message);
+  },
+  issuerNotAllowed: (name: string, problem: string) => {
+    const message = `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`;
+    return certificateReady('False', 'IssuerNotAllowed', message);
+  },
+  refused: (message: string, usable: boolean) => {
+    const note = usable ? ' Until then, the current certificate stays in use.' : '';
+    return certificateReady(usable ? 'True' : 'False', 'Refused', explainRefusal('the Certificate', message) + note);
+  },
   retrying: (message: string) => certificateReady('False', 'Retrying', explainRetrying('the Certificate', message)),
   paused: (usable: boolean) => certificateReady(usable ? 'True' : 'False', 'Paused', explainPause('the Certificate')),
-  certManagerMissing: () =>
-    certificateReady(
-      'False',
-      'CertManagerMissing',
-      'cert-manager is not installed in this cluster. The platform team must install it; Nameplate will then continue automatically.',
-    ),
+  certManagerMissing: () => {
+    const message =
+      'cert-manager is not installed in this cluster. The platform team must install it; Nameplate will then continue automatically.';
+    return certificateReady('False', 'CertManagerMissing', message);
+  },
 } as const;
 
 const KEPT = ' Until then, the current route stays in place.';
@@ -397,70 +340,55 @@ export const Routed = {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
   },
-  removalHeld: (host: string) =>
-    routed(
-      'True',
-      'RemovalHeld',
-      `The certificate of ${host} names other hosts, so Nameplate would remove this route. ${REMOVALS_HELD}`,
-    ),
-  pending: (what: string) =>
-    routed(
-      'Unknown',
-      'Pending',
-      `Waiting for the Gateway to accept ${what}. This usually takes a second. No action needed.`,
-    ),
-  notAccepted: (what: string, why: string) =>
-    routed(
-      'False',
-      'NotAccepted',
-      `The Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
-    ),
+  removalHeld: (host: string) => {
+    const message = `The certificate of ${host} names other hosts, so Nameplate would remove this route. ${REMOVALS_HELD}`;
+    return routed('True', 'RemovalHeld', message);
+  },
+  pending: (what: string) => {
+    const message = `Waiting for the Gateway to accept ${what}. This usually takes a second. No action needed.`;
+    return routed('Unknown', 'Pending', message);
+  },
+  notAccepted: (what: string, why: string) => {
+    const message = `The Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`;
+    return routed('False', 'NotAccepted', message);
+  },
   refused: (message: string, kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Refused', `${explainRefusal('the route', message)}${kept ? KEPT : ''}`),
   retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),
   paused: (kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Paused', `${explainPause('the route')}${kept ? KEPT : ''}`),
-  targetNotLive: (target: string, kept: boolean) =>
-    routed(
-      'False',
-      'TargetNotLive',
-      `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`,
-    ),
+  targetNotLive: (target: string, kept: boolean) => {
+    const message = `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`;
+    return routed('False', 'TargetNotLive', message);
+  },
 } as const;
 
 export const Probed = {
-  yes: (isProven: boolean) =>
-    probed(
-      'True',
-      'Answering',
-      `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`,
-    ),
+  yes: (isProven: boolean) => {
+    const message = `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`;
+    return probed('True', 'Answering', message);
+  },
   waiting: () => probed('Unknown', 'Waiting', 'Waiting for the route before probing the host at the edge.'),
   checking: () => probed('Unknown', 'Checking', 'Nameplate will probe the host at the edge. No action needed.'),
-  pending: () =>
-    probed(
-      'False',
-      'Pending',
-      'Waiting for the edge to answer for the host. This usually takes a few seconds. No action needed.',
-    ),
-  edgeUnreachable: () =>
-    probed(
-      'Unknown',
-      'EdgeUnreachable',
-      'Nameplate cannot reach the edge, so it does not know whether the host is served. Platform team: check the edge and config.probes.addresses.',
-    ),
-  notProbed: () =>
-    probed(
-      'Unknown',
-      'NotProbed',
-      'Hosts are not probed, because config.probes.enabled is false or the address of the edge is unknown. No action needed. Platform team: to probe hosts, set config.probes.enabled and config.probes.addresses.',
-    ),
-  no: (reason: ProbeReason, message: string) =>
-    probed(
-      'False',
-      reason,
-      `${message} Nameplate keeps probing. Ask the platform team to check the edge, its certificate, and its routes for this host.`,
-    ),
+  pending: () => {
+    const message = 'Waiting for the edge to answer for the host. This usually takes a few seconds. No action needed.';
+    return probed('False', 'Pending', message);
+  },
+  edgeUnreachable: () => {
+    const message =
+      'Nameplate cannot reach the edge, so it does not know whether the host is served. Platform team: check the edge and config.probes.addresses.';
+    return probed('Unknown', 'EdgeUnreachable', message);
+  },
+  notProbed: () => {
+    const message =
+      'Hosts are not probed, because config.probes.enabled is false or the address of the edge is unknown. No action needed. Platform team: to probe hosts, set config.probes.enabled and config.probes.addresses.';
+    return probed('Unknown', 'NotProbed', message);
+  },
+  no: (reason: ProbeReason, message: string) => {
+    const next =
+      'Nameplate keeps probing. Ask the platform team to check the edge, its certificate, and its routes for this host.';
+    return probed('False', reason, `${message} ${next}`);
+  },
 } as const;
 
 export const Ready = {
@@ -469,15 +397,8 @@ export const Ready = {
 } as const;
 
 /** https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once all is done. */
-export const Reconciling = (reason: string, message: string): DomainCondition => ({
-  type: 'Reconciling',
-  status: 'True',
-  reason,
-  message,
-});
-export const Stalled = (reason: string, message: string): DomainCondition => ({
-  type: 'Stalled',
-  status: 'True',
-  reason,
-  message,
-});
+const progress = (type: 'Reconciling' | 'Stalled') => {
+  return (reason: string, message: string): DomainCondition => ({type, status: 'True', reason, message});
+};
+export const Reconciling = progress('Reconciling');
+export const Stalled = progress('Stalled');

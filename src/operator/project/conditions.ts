@@ -43,50 +43,36 @@ export const ProjectReady = {
   /** `note`: as of `Leaving`. */
   yes: (host: string, note: string) =>
     ready('True', 'Published', `The project is published at https://${host}/.${note}`),
-  planLimitReached: (plan: string, limit: number) =>
-    ready(
-      'False',
-      'PlanLimitReached',
-      `Plan ${plan} allows ${limit} Projects per account, and other Projects already use all of them. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`,
-    ),
-  certificate: (host: string) =>
-    ready(
-      'False',
-      'CertificateNotReady',
-      `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`,
-    ),
-  certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) =>
-    ready(
-      'False',
-      'CertificateFailed',
-      `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`,
-    ),
-  certManagerMissing: (host: string) =>
-    ready(
-      'False',
-      'CertManagerMissing',
-      `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`,
-    ),
-  certificateForOthers: (host: string, names: string, certificate: string) =>
-    ready(
-      'False',
-      'CertificateNotReady',
-      `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`,
-    ),
-  removalHeld: (host: string) =>
-    ready(
-      'False',
-      'RemovalHeld',
-      `The certificate of ${host} names other hosts, so Nameplate would no longer publish the project. ${REMOVALS_HELD}`,
-    ),
+  planLimitReached: (plan: string, limit: number) => {
+    const message = `Plan ${plan} allows ${limit} Projects per account, and other Projects already use all of them. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`;
+    return ready('False', 'PlanLimitReached', message);
+  },
+  certificate: (host: string) => {
+    const message = `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`;
+    return ready('False', 'CertificateNotReady', message);
+  },
+  certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) => {
+    const message = `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    return ready('False', 'CertificateFailed', message);
+  },
+  certManagerMissing: (host: string) => {
+    const message = `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`;
+    return ready('False', 'CertManagerMissing', message);
+  },
+  certificateForOthers: (host: string, names: string, certificate: string) => {
+    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
+    return ready('False', 'CertificateNotReady', message);
+  },
+  removalHeld: (host: string) => {
+    const message = `The certificate of ${host} names other hosts, so Nameplate would no longer publish the project. ${REMOVALS_HELD}`;
+    return ready('False', 'RemovalHeld', message);
+  },
   routePending: (host: string, on: string) =>
     ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published. No action needed.`),
-  routeNotAccepted: (host: string, what: string, why: string) =>
-    ready(
-      'False',
-      'RouteNotAccepted',
-      `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`,
-    ),
+  routeNotAccepted: (host: string, what: string, why: string) => {
+    const message = `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`;
+    return ready('False', 'RouteNotAccepted', message);
+  },
   refused: (message: string, published: boolean) =>
     ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
   retrying: (message: string) => ready('False', 'Retrying', explainRetrying('an object of the project', message)),
@@ -100,47 +86,36 @@ export const ProjectReady = {
 
 export const Deployed = {
   yes: (since: string) => deployed('True', 'Deployed', `The Service first had a ready endpoint at ${since}.`),
-  no: (service: string) =>
-    deployed(
-      'False',
-      'NoReadyEndpoint',
-      `Service ${service} has never had a ready endpoint. Deploy the project. Nameplate will then set up its custom domains.`,
-    ),
-  planLimitReached: () =>
-    deployed(
-      'Unknown',
-      'PlanLimitReached',
-      'Not checked, because the Project exceeds the limit of the plan. See the condition Ready.',
-    ),
+  no: (service: string) => {
+    const message = `Service ${service} has never had a ready endpoint. Deploy the project. Nameplate will then set up its custom domains.`;
+    return deployed('False', 'NoReadyEndpoint', message);
+  },
+  planLimitReached: () => {
+    const message = 'Not checked, because the Project exceeds the limit of the plan. See the condition Ready.';
+    return deployed('Unknown', 'PlanLimitReached', message);
+  },
 } as const;
 
 export const DomainsReady = {
   none: () => domainsReady('True', 'NoDomains', 'The project lists no custom domains.'),
-  planLimitReached: () =>
-    domainsReady(
-      'False',
-      'PlanLimitReached',
-      'The custom domains of this Project are ignored, because the Project exceeds the limit of the plan. See the condition Ready.',
-    ),
+  planLimitReached: () => {
+    const message =
+      'The custom domains of this Project are ignored, because the Project exceeds the limit of the plan. See the condition Ready.';
+    return domainsReady('False', 'PlanLimitReached', message);
+  },
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
-  waiting: (waiting: readonly string[], total: number) =>
-    domainsReady(
-      'False',
-      'WaitingForDomains',
-      `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain HOST`,
-    ),
-  inOtherProject: (host: string, project: string) =>
-    domainsReady(
-      'False',
-      'HostInOtherProject',
-      `Project ${project}, which is older, also lists ${host} and takes precedence. Remove the host from one of the two Projects.`,
-    ),
-  inOtherDomain: (host: string) =>
-    domainsReady(
-      'False',
-      'HostInOtherDomain',
-      `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${host}), or remove the host from this Project.`,
-    ),
+  waiting: (waiting: readonly string[], total: number) => {
+    const message = `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain HOST`;
+    return domainsReady('False', 'WaitingForDomains', message);
+  },
+  inOtherProject: (host: string, project: string) => {
+    const message = `Project ${project}, which is older, also lists ${host} and takes precedence. Remove the host from one of the two Projects.`;
+    return domainsReady('False', 'HostInOtherProject', message);
+  },
+  inOtherDomain: (host: string) => {
+    const message = `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${host}), or remove the host from this Project.`;
+    return domainsReady('False', 'HostInOtherDomain', message);
+  },
 } as const;
 
 /**
