@@ -1,3 +1,4 @@
+/** Follows delegations from the root to the name servers of a zone, so that no verdict depends on a recursive. */
 import type {Clock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';

@@ -1,3 +1,4 @@
+/** Checks one host: gathers evidence, judges it, has recursives confirm it, and looks up CAA, within query budgets. */
 import {randomBytes} from 'node:crypto';
 import {withDeadline} from '../../base/deadline.ts';
 import type {TtlCache} from '../../base/ttl-cache.ts';
@@ -134,10 +135,10 @@ async function confirmed(
   const {evidence, judgment: second} = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
   if (second.verified || evidence.kind === 'fault') return judgment;
   const {proof: _, ...rest} = judgment;
-  const heldBack = {...rest, verified: false, agreed: false};
-  if (second.reason === 'Bogus') return {...heldBack, reason: 'Bogus', message: second.message};
+  const unconfirmed = {...rest, verified: false, agreed: false};
+  if (second.reason === 'Bogus') return {...unconfirmed, reason: 'Bogus', message: second.message};
   if (!confirm.answer || second.reason === 'NameServersUnreachable') return judgment;
   const {minTtlSeconds} = observe(evidence);
   const message = cachedElsewhere(question, onlyAnswered(evidence.answers), minTtlSeconds);
-  return {...heldBack, reason: 'Propagating', message};
+  return {...unconfirmed, reason: 'Propagating', message};
 }

@@ -1,4 +1,4 @@
-/** What tests of both stores charge for, held against what the store grows by. */
+/** Test cases for both stores, which compare the charge with the actual growth of the store. */
 import {randomBytes} from 'node:crypto';
 
 export interface CostRow {

@@ -44,7 +44,7 @@ interface FailedWrite {
 
 export interface IssueContext {
   readonly apiKey: DeepReadonly<APIKey>;
-  /** The uid that this process last saw the APIKey of this name have. */
+  /** The last uid that this process saw for this APIKey name. */
   readonly knownUid: string | undefined;
   /** Revoked or expired: no new key is created. */
   readonly ended: boolean;

@@ -1,6 +1,6 @@
 /**
  * Approves the certificate requests that `decide` allows and denies all others, so that no tenant gets a certificate
- * for a host that it has not proved, whatever Certificate or CertificateRequest it writes. Withdraws an approval that
+ * for a host that it does not hold, whatever Certificate or CertificateRequest it writes. Withdraws an approval that
  * it would no longer give. Requests that order from a CA account of the platform wait for ../issuance/place-orders.ts
  * to approve them. Replaces cert-manager's own approver:
  * https://cert-manager.io/docs/usage/certificaterequest/#approval

@@ -52,7 +52,7 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
  * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request
  * ends the pause, but cannot exceed the budget.
  */
-export function holdBack({config}: Operator, view: DomainView): CertificateResult | undefined {
+export function awaitNextAttempt({config}: Operator, view: DomainView): CertificateResult | undefined {
   const {claim, nowMs, host} = view;
   const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);

@@ -21,7 +21,13 @@ import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteAsRead} from '../state/fresh.ts';
-import {awaitOrder, awaitWithdrawal, type CertificateResult, holdBack, isRequested} from './certificate-waits.ts';
+import {
+  awaitNextAttempt,
+  awaitOrder,
+  awaitWithdrawal,
+  type CertificateResult,
+  isRequested,
+} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
 import type {Proof} from './verify.ts';
@@ -48,26 +54,27 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   if (!certificate && missing) return {condition: missing, usable: false};
   const former = certificate ? undefined : awaitWithdrawal(context, view);
   if (former) return former;
-  const heldBack = certificate || view.secret ? undefined : holdBack(context, view);
-  if (heldBack) return heldBack;
+  const waiting = certificate || view.secret ? undefined : awaitNextAttempt(context, view);
+  if (waiting) return waiting;
   const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
   if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const result = await progressOf(context, {...view, certificate}, {issuerRef, missing, trouble, blocker});
+  const result = await followUp(context, {...view, certificate}, {issuerRef, missing, trouble, blocker});
   if (!contested) return result;
   const message = result.condition.message + contested.note;
   const wakeAtMs = Math.min(contested.wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY);
   return {...result, condition: {...result.condition, message}, wakeAtMs};
 }
 
-interface Progress extends IssuerVerdict {
+interface FollowUp extends IssuerVerdict {
   readonly issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>;
   readonly blocker: string | undefined;
 }
 
-async function progressOf(
+/** For a Certificate that exists: waits for its order, starts a requested attempt, or judges it. */
+async function followUp(
   context: Context,
   view: DomainView & {readonly certificate: DeepReadonly<Certificate>},
-  {issuerRef, missing, trouble, blocker}: Progress,
+  {issuerRef, missing, trouble, blocker}: FollowUp,
 ): Promise<CertificateResult> {
   const {certificate} = view;
   const certified = certifiedBy(view.secret, view.host);

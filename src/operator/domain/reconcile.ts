@@ -1,4 +1,7 @@
-/** The life of a Domain: proof, claim, CAA, certificate, route, probe; then one report. Keep docs/design.md in step. */
+/**
+ * The life of a Domain, in nine steps: accept, verifyDns, claimHost, dropForeignRoute, checkCaa, certify, route, probe,
+ * and report. Keep docs/design.md in step.
+ */
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';

@@ -8,7 +8,7 @@ import {DOMAIN} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {CertificateResult} from './certificate-waits.ts';
 import type {DomainCondition, StepResult} from './conditions.ts';
-import {isProgress as isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
+import {isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
 
 /** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
@@ -59,7 +59,7 @@ export class Reporter {
       const waits = !isDeepStrictEqual(status, domain.status);
       return waits ? [...wakeAtMs, nowMs + restMs] : wakeAtMs;
     }
-    const holdMs = isProgress(domain.status, status) ? this.#holdMs(context, key) : 0;
+    const holdMs = onlyNamesNextStep(domain.status, status) ? this.#holdMs(context, key) : 0;
     if (holdMs > 0) return [...wakeAtMs, nowMs + holdMs];
     const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
     this.#heldSinceMs.delete(key);
@@ -71,9 +71,9 @@ export class Reporter {
   }
 
   /**
-   * An Event for each change that a person would want to see in `kubectl describe`. A host that becomes live without
-   * ever needing anybody is none: its conditions say so, and with many new hosts, an Event for each would cost as much
-   * as a route.
+   * An Event for each change that a person would want to see in `kubectl describe`. A host that goes live without anyone
+   * having to act gets no Event: its conditions say so, and with many new hosts, an Event for each would cost as much as
+   * a route.
    */
   #announce({events}: Operator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
     const ready = findCondition(status.conditions, 'Ready');
@@ -96,7 +96,7 @@ export class Reporter {
 }
 
 /** Whether the status only says that the Domain is not Ready yet, because its next step will follow. */
-function isProgress(before: DeepReadonly<DomainStatus> | undefined, status: DomainStatus): boolean {
+function onlyNamesNextStep(before: DeepReadonly<DomainStatus> | undefined, status: DomainStatus): boolean {
   const [last, ready] = [before, status].map(({conditions} = {}) => findCondition(conditions, 'Ready'));
   if (last?.status === 'True' || !ready || !PROGRESS.has(ready.reason)) return false;
   const facts = ({dns, lastHandledVerifyRequest, certificate}: DeepReadonly<DomainStatus>) =>

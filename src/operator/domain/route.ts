@@ -27,7 +27,7 @@ export interface RouteResult extends StepResult {
 /** Nothing in this namespace changes when the former holder's route goes. */
 const OBSTACLE_PAUSE_MS = 1000;
 
-/** How often to check whether a route whose removal is held still harms nobody. */
+/** How often to check whether a route whose removal is held back still harms nobody. */
 const HELD_MS = 60_000;
 
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */

@@ -88,14 +88,16 @@ export function progressOf(
   const waitsForDns = step(steps, 'Accepted').status === 'True' && step(steps, 'DNSVerified').status === 'False';
   if (!waitsForDns) return reconciling;
   const stalled: Progress = {conditions: [Stalled(ready.reason, ready.message)]};
-  const before = previous?.find(({type, observedGeneration}) => observedGeneration === generation && isProgress(type));
+  const before = previous?.find(
+    ({type, observedGeneration}) => observedGeneration === generation && isProgressType(type),
+  );
   if (before?.type === 'Stalled') return STALLED_AT_ONCE.has(before.reason) ? reconciling : stalled;
   const sinceMs = Date.parse(before?.lastTransitionTime ?? timestamp(nowMs));
   const stallsAtMs = sinceMs + propagationSeconds * 1000;
   return nowMs >= stallsAtMs ? stalled : {...reconciling, stallsAtMs};
 }
 
-export function isProgress(type: string): boolean {
+export function isProgressType(type: string): boolean {
   return type === 'Reconciling' || type === 'Stalled';
 }
 

@@ -37,7 +37,7 @@ function isPublished({stores}: Operator, key: string): boolean {
   return isCertified || routeObjects(stores, routeKey).length > 0;
 }
 
-/** Takes a host off the ingress and stops its renewals. */
+/** Takes a host off the edge and stops its renewals. */
 async function unpublish(context: Context, key: string, isJustified: () => Promise<boolean>): Promise<void> {
   const routeKey = routeKeyOf(key);
   await deleteRoutes(context, routeKey, isJustified);
@@ -46,7 +46,9 @@ async function unpublish(context: Context, key: string, isJustified: () => Promi
   await deleteJudged(context, CERTIFICATE, certificate, isJustified);
 }
 
-/** Removes the route if another account holds the host, or if the ingress would use its certificate for other hosts. */
+/**
+ * Removes the route if another namespace holds the host, or if the edge would present its certificate for other hosts.
+ */
 export async function dropForeignRoute(
   context: Context,
   view: DomainView,

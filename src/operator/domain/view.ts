@@ -89,8 +89,8 @@ export function viewOf(
 
 /**
  * Such a check may predate the claim; trusting it would hand the host back to the former holder. A time in the claim
- * may be of another clock, or from before a step of ours: a check that began after this process knew of the claim is
- * newer.
+ * may come from another clock, or from before our clock was adjusted: a check that began after this process knew of the
+ * claim is newer.
  */
 export function isOlderThanClaim(
   knownSince: Operator['knownSince'],

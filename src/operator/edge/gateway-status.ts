@@ -14,7 +14,7 @@ import {
   type ListenerSet,
 } from './gateway-kinds.ts';
 
-/** Of how many controllers one parent of an HTTPRoute shows the conditions; the API allows 32 entries. */
+/** The most controllers whose conditions we keep per parent of an HTTPRoute; the API allows 32. */
 const MAX_CONTROLLERS = 4;
 const TYPES: ReadonlySet<string> = new Set(['Accepted', 'ResolvedRefs', 'Programmed']);
 
@@ -55,8 +55,8 @@ export function verdictOn(object: DeepReadonly<KubeObject>, controller: string |
   const {kind, metadata} = object;
   if (kind === LISTENER_SET.kind) {
     const {status} = object as DeepReadonly<ListenerSet>;
-    // As a whole, a set is accepted if any of its listeners is, so only a rejection counts; then nothing else may be
-    // said.
+    // A set counts as accepted if any listener is, so its own condition matters only if it is a rejection; the listener
+    // may then have no conditions.
     const whole = judged(object, status?.conditions, ['Accepted']);
     if (whole.kind === 'rejected') return whole;
     const listener = status?.listeners?.find(({name}) => name === LISTENER);

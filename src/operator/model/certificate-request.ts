@@ -43,9 +43,9 @@ export function approvedAtMs({status}: Request): number {
 }
 
 /**
- * Whether the operator decides the request: its issuer is cert-manager's or of the configured kind. cert-manager lets
- * nobody decide a request to a kind that does not exist. The chart grants the operator nothing for the signers of other
- * kinds: such a request stays unapproved, and no issuer acts on it.
+ * Whether the operator decides the request: its issuer is cert-manager's or of the configured kind. cert-manager
+ * rejects decisions on requests whose issuer kind does not exist. The chart grants the operator nothing for the signers
+ * of other kinds: such a request stays unapproved, and no issuer acts on it.
  */
 export function isOurs({certificates}: OperatorConfig, {spec}: Request): boolean {
   const {kind, group} = issuerOf(spec.issuerRef);

@@ -38,7 +38,7 @@ export interface SecretVerdict {
   readonly isKept: boolean;
 }
 
-/** How often to check whether a route whose removal is held still harms nobody. */
+/** How often to check whether a route whose removal is held back still harms nobody. */
 const HELD_MS = 60_000;
 
 /** A certificate with other names unpublishes the host, whatever else the Project lacks. */

@@ -23,7 +23,7 @@ export interface FirstDeploy {
 }
 
 export class FirstDeploys {
-  /** Of projects without one, by key: until when not to ask again, on the monotonic clock, unless the Service changes. */
+  /** Projects without a deploy, by key: when to ask next (on the monotonic clock) unless the Service changes. */
   readonly #asked = new Map<string, {readonly service: string | undefined; readonly untilMs: number}>();
 
   forget(key: string): void {

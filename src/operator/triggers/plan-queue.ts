@@ -8,7 +8,7 @@ import {accountIn, INDEX, type Stores} from '../state/stores.ts';
 
 type Limited = Domain | Project;
 
-/** More than the slots that become free before the cache shows who took them. */
+/** How many waiting objects to requeue: more than the slots that can become free before the cache shows who took them. */
 const CALLED = 32;
 
 export interface PlanQueue<T extends Limited> {

@@ -1,3 +1,4 @@
+/** Keeps one copy of each string that cached objects repeat, which saves much of the memory of a large cache. */
 import {RecentMap} from '../../base/recent-map.ts';
 
 /** V8 itself makes strings of up to this length one string when it parses JSON. */

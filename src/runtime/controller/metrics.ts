@@ -16,7 +16,7 @@ export interface ControllerMetrics {
   readonly retries: Counter<QueueLabel>;
   readonly queueSeconds: Histogram<QueueLabel>;
   readonly workSeconds: Histogram<QueueLabel>;
-  /** Of each controller, for how many seconds its running reconciles have taken, read when metrics are collected. */
+  /** Controllers, and how many seconds each running reconcile has taken; read when metrics are collected. */
   readonly running: Map<string, () => readonly number[]>;
 }
 

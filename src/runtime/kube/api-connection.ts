@@ -34,7 +34,7 @@ export class ApiConnection {
     this.#options = options;
   }
 
-  /** For how many milliseconds calls have been made without any response. */
+  /** How many milliseconds calls have gone without any response; 0 if none has. */
   silentMs(): number {
     return this.#waitsSince === undefined ? 0 : performance.now() - this.#waitsSince;
   }

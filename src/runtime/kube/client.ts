@@ -88,12 +88,12 @@ export interface KubeClient {
   /** From now on, every write must pass the gate, also through derived clients. */
   setWriteGate(gate: WriteGate): void;
   /**
-   * The same client without the gate and on connections of its own, for the lease: calls that hang delay no renewal.
+   * The same client without the gate and on its own connections, for the lease: calls that hang delay no renewal.
    */
   forLease(): KubeClient;
   /** The same client, which reports each successful write. */
   recording(onWrite: (write: WriteRecord) => void): KubeClient;
-  /** For how many milliseconds calls, except those for the lease, have been made without any response; 0: for none. */
+  /** How many milliseconds calls, except those for the lease, have gone without any response; 0 if none has. */
   silentMs(): number;
   /** Ends open streams and connections. */
   close(): Promise<void>;

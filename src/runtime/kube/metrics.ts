@@ -7,7 +7,7 @@ export interface KubeMetrics {
   readonly lists: Counter<'resource' | 'result'>;
   readonly watchEnds: Counter<'resource' | 'reason'>;
   readonly cacheObjects: Gauge<'resource'>;
-  /** Of each cache, for how many seconds it may have been behind, read when metrics are collected. */
+  /** Caches, and how many seconds each may be behind; read when metrics are collected. */
   readonly staleness: {readonly resource: string; readonly seconds: () => number}[];
   readonly leader: Gauge<'name'>;
   readonly events: Counter<'result'>;

@@ -1,3 +1,4 @@
+/** The lowest layer of the Kubernetes client: HTTP calls over connections that survive rotating certificates. */
 import {isDeepStrictEqual} from 'node:util';
 import {type Dispatcher, errors, Pool, ProxyAgent} from 'undici';
 import {DeadlineError} from '../../base/deadline.ts';

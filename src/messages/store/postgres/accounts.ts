@@ -1,3 +1,4 @@
+/** The accounts' rows: locks them for a transaction, and keeps how many bytes and which last id each account has. */
 import type {MessageIds} from '../message-id.ts';
 import type {Session} from './session/session.ts';
 

@@ -1,3 +1,4 @@
+/** Distinguishes a full disk from other failures of SQLite, because each calls for a different response. */
 import type {Failure} from './thread-messages.ts';
 
 /** SQLite's primary result codes, the low byte of an extended one. https://sqlite.org/rescode.html */
