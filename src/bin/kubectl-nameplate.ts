@@ -23,13 +23,13 @@ import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 
 const USAGE = `Usage: kubectl nameplate COMMAND [options]
 
-  status [PROJECT]   Projects with their Domains; what waits comes first
-  why HOST           at which step HOST waits, what to do, and who holds it if you may read DomainClaims
-  records [HOST]     the DNS records to create
+  status [PROJECT]   show Projects and Domains, waiting ones first
+  why HOST           show the step at which HOST is waiting, what to do, and, if you may read DomainClaims, who holds it
+  records [HOST]     show the DNS records to create
   verify HOST        check the DNS of HOST now, and explain the result
-  check HOST         the DNS verdict as seen from this machine (nameplate-check; options after --)
+  check HOST         show the DNS verdict as seen from this machine (nameplate-check; options after --)
   review             check existing objects against the rules (nameplate-review; options after --)
-  completion         the script kubectl_complete-nameplate; put it into your PATH
+  completion         print a script; save it on your PATH as kubectl_complete-nameplate
 
   -n, --namespace NAME  default: the namespace of the kubeconfig's context
   -A, --all-namespaces  all namespaces
@@ -38,7 +38,7 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   --timeout SECONDS     how long a command may take, default 60; verify waits for the operator
   --help                print this help
 
-Exit codes: 0 done, 1 something waits, 2 wrong usage, 3 failed.
+Exit codes: 0 done, 1 something is waiting, 2 wrong usage, 3 failed.
 `;
 const NAME = 'kubectl nameplate';
 const USER_AGENT = 'kubectl-nameplate';
@@ -76,8 +76,9 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   const {values, positionals} = parseArgs({args: [...own], allowPositionals: true, options: OPTIONS});
   if (values.help) return 'help';
   const [command, name, ...more] = positionals;
-  if (command === undefined || !COMMANDS.includes(command)) throw new UsageError(`give one of: ${COMMANDS.join(', ')}`);
-  if (more.length > 0) throw new UsageError(`${command} takes one name at most`);
+  if (command === undefined || !COMMANDS.includes(command))
+    throw new UsageError(`specify one of: ${COMMANDS.join(', ')}`);
+  if (more.length > 0) throw new UsageError(`${command} takes at most one name`);
   if (['why', 'verify', 'check'].includes(command) && name === undefined)
     throw new UsageError(`${command} needs a HOST`);
   const seconds = Number(values.timeout);

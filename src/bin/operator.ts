@@ -79,7 +79,7 @@ async function main(): Promise<number> {
   if (end.reason === 'shutdown') return 0;
   logger.error(
     {...end},
-    end.reason === 'lease-lost' ? 'The lease was lost; another replica leads.' : 'A component failed.',
+    end.reason === 'lease-lost' ? 'The lease was lost; another replica is now the leader.' : 'A component failed.',
   );
   return 1;
 }

@@ -15,8 +15,8 @@ import {Transport} from '../runtime/kube/transport.ts';
 
 const USAGE = `Usage: nameplate review [options]
 
-Checks a cluster's existing objects against Nameplate's admission policies and certificate rules, and says which values
-keep them working. Changes no objects: it resubmits each one as a dry run. Requires cluster-admin rights.
+Checks a cluster's existing objects against Nameplate's admission policies and certificate rules, and says which chart
+values keep them working. Changes no objects: it resubmits each one as a dry run. Requires cluster-admin rights.
 
   -n, --namespace NAME  check only the objects in this namespace
   --config FILE         the operator's configuration, or the chart's ConfigMap as helm template prints it, instead of the

@@ -66,10 +66,10 @@ export class KeyAuthenticator {
     if (keyClaims.state === 'missing') return 'the kind KeyClaim is not installed';
     // Until then, a key without a record may be valid and must not be rejected.
     if (!keyClaims.get(COMPLETE))
-      return 'the operator has not recorded all API keys yet (KeyClaim complete does not exist)';
+      return "the operator has not recorded all API keys yet (KeyClaim 'complete' does not exist)";
     const lostMs = clock.monotonic() - (lostSince() ?? clock.monotonic());
     if (lostMs <= graceMs) return undefined;
-    return `the API server has been unreachable for ${Math.round(lostMs / 1000)} s, longer than known keys are trusted`;
+    return `the API server has been unreachable for ${Math.round(lostMs / 1000)} s, longer than keys.graceSeconds`;
   }
 }
 

@@ -102,15 +102,15 @@ describe('why', () => {
   ] as const)('says who holds the host: %o', (holder, says) => {
     const expected = [
       'a.example.com (team, Project shop) is Unverified.',
-      'It waits at DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.',
-      `  Not done since ${at}.`,
+      'Waiting at step DNSVerified: RecordMissing. Create the record a.example.com CNAME t.example.net.',
+      `  In this state since ${at}.`,
       ...(says === undefined ? [] : [says]),
     ];
     expect(printWhy(waiting, holder, plain)).toBe(`${expected.join('\n')}\n`);
   });
 
   test('says so if nothing waits', () => {
-    expect(printWhy(live, 'hidden', plain)).toContain('It waits for nothing.');
+    expect(printWhy(live, 'hidden', plain)).toContain('Nothing is pending.');
   });
 });
 

@@ -130,11 +130,10 @@ export type Holder = DeepReadonly<DomainClaim> | 'none' | 'hidden';
 export function printWhy(domain: DeepReadonly<Domain>, holder: Holder, style: Style): string {
   const {metadata, spec, status} = domain;
   const blocker = blockerOf(domain);
-  const since = blocker ? ` since ${blocker.lastTransitionTime}` : '';
   const lines = [
     `${spec.host} (${metadata.namespace}, Project ${spec.projectRef.name}) is ${status?.state ?? 'not seen by the operator yet'}.`,
-    blocker ? `It waits at ${stepLine(blocker, style)}` : 'It waits for nothing.',
-    ...(blocker ? [`  ${blocker.status === 'Unknown' ? 'Unknown' : 'Not done'}${since}.`] : []),
+    blocker ? `Waiting at step ${stepLine(blocker, style)}` : 'Nothing is pending.',
+    ...(blocker ? [`  In this state since ${blocker.lastTransitionTime}.`] : []),
     ...holderLines(holder, metadata.namespace),
   ];
   return `${lines.join('\n')}\n`;

@@ -84,7 +84,7 @@ const store = section('Where messages are stored.', {
     awaitMigration: {
       type: 'boolean',
       default: false,
-      description: 'Serve only once `messages migrate` has copied the messages of SQLite.',
+      description: 'Do not serve until `messages migrate` has copied the messages from SQLite.',
     },
     writers: integer(
       1,

@@ -29,7 +29,7 @@ export interface MetricsParts {
   readonly clock: Clock;
 }
 
-/** Every replica counts what exists. Returns what only the leader does: it counts what happens. */
+/** Every replica exports the gauges. The returned Runnable counts events, on the leader only. */
 export function watchDomains(parts: MetricsParts): Runnable {
   countDomains(parts);
   if (parts.config.metrics.perDomain) describeDomains(parts);
@@ -121,7 +121,7 @@ type Follow = () => () => void;
 function followClaims({claims, registry}: MetricsParts): Follow {
   const moved = new Counter({
     name: 'nameplate_claims_moved_total',
-    help: 'Hosts that moved from one account to another, because the new one proved them.',
+    help: 'Hosts that moved from one account to another, because the new one proved that it owns them.',
     registers: [registry],
   });
   return () =>

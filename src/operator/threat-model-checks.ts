@@ -124,7 +124,7 @@ function approvalProblems({enabled, dryRun}: OperatorConfig['certificates']['app
   }
   if (!dryRun) return [];
   return [
-    "Nameplate denies no certificate requests, because config.certificates.approval.dryRun is true: tenants can get certificates for other tenants' hosts. When nameplate_dry_run_requests shows no Denied request that you need, disable cert-manager's built-in approver and set dryRun to false.",
+    "Nameplate denies no certificate requests, because config.certificates.approval.dryRun is true: tenants can get certificates for other tenants' hosts. Once nameplate_dry_run_requests shows no denied request that should have been approved, disable cert-manager's built-in approver and set dryRun to false.",
   ];
 }
 
@@ -133,7 +133,7 @@ function usesTraefik({provider, movingFrom}: Pick<OperatorConfig['routing'], 'pr
 }
 
 function notEnforcedProblem(names: readonly string[]): string {
-  return `The admission policies are not enforced (${names.join(', ')}): tenants can serve or certify hosts that they have not proved. Set admission.mode to enforce and enable the policies in the chart values.`;
+  return `The admission policies are not enforced (${names.join(', ')}): tenants can serve hosts that they do not hold, and get certificates for them. Set admission.mode to enforce and enable the policies in the chart values.`;
 }
 
 export function tooOld(component: string, version: string | undefined, oldest: string): string[] {

@@ -182,4 +182,4 @@ export async function findDeafness(
 }
 
 const DEAF =
-  'The policies allow what they must reject. Either every user has Nameplate\'s trust (a ClusterRoleBinding grants `manage` on routes.nameplate.dev to system:authenticated), or a proxy between here and the API server drops the header "Warning".';
+  'The policies accepted a test object that they must reject. Either every user is trusted like Nameplate (a ClusterRoleBinding grants `manage` on routes.nameplate.dev to system:authenticated), or a proxy between here and the API server drops the header "Warning".';

@@ -1,4 +1,4 @@
-/** What the platform team can do about a finding: the value that allows the object, or that there is none. */
+/** What the platform team can do about a finding: the chart value that allows the object, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
 import {issuerOf} from '../operator/model/ca-account.ts';
 import {requestedServices} from '../operator/model/certificate-request.ts';
@@ -26,23 +26,27 @@ const trusted = (otherwise: string): Advice => ({
 });
 
 const POLICIES: Readonly<Record<Rule, Advice>> = {
-  routes: trusted('For a tenant, no value allows it: list the hosts in a Project.'),
-  issuers: none('No value allows it: change the Issuer, or use the platform issuer: list the hosts in a Project.'),
-  'solver-annotations': trusted('For a tenant, no value allows it: remove the annotations.'),
+  routes: trusted('For a tenant, no chart value allows this: list the hosts in a Project.'),
+  issuers: none(
+    "No chart value allows this. Change the Issuer, or list the hosts in a Project, which uses the platform's issuer.",
+  ),
+  'solver-annotations': trusted('For a tenant, no chart value allows this: remove the annotations.'),
   certificates: {
     values: [TENANT_HOSTS, TENANT_SERVICES, OTHER_GROUPS],
-    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. If another approver decides on its requests, list its group in ${OTHER_GROUPS}. Otherwise, list the hosts in a Project, which gets the certificates. No value allows larger keys than RSA 4096.`,
+    advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. If another approver decides on its requests, list its group in ${OTHER_GROUPS}. Otherwise, list the hosts in a Project, which gets the certificates. No chart value allows larger keys than RSA 4096.`,
   },
-  'solver-objects': none('No value allows it: remove the label.'),
+  'solver-objects': none('No chart value allows this. Remove the label.'),
   'edge-addresses': {
     values: [TRUSTED, 'admission.statusWriters'],
-    advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters. List another program of the platform in ${TRUSTED}. For a tenant, no value allows it: remove the address.`,
+    advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters. List another program of the platform in ${TRUSTED}. For a tenant, no chart value allows this: remove the address.`,
   },
-  'dns-names': trusted('For a tenant, no value allows it: remove the host.'),
-  'managed-objects': none('No value allows it: choose another name, because names that start with np- are reserved.'),
+  'dns-names': trusted('For a tenant, no chart value allows this: remove the host.'),
+  'managed-objects': none(
+    'No chart value allows this. Choose another name, because names that start with np- are reserved.',
+  ),
   challenges: {
     values: [EXEMPT],
-    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no value allows it: remove the solver label.`,
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no chart value allows this: remove the solver label.`,
   },
 };
 
@@ -63,11 +67,11 @@ function specialAdvice(
   const [, server] = /does not list the server (.+) for tenants' Issuers/.exec(message) ?? [];
   if (rule === 'issuers' && server !== undefined) return serverAdvice(server);
   if (rule === 'issuers' && message.includes('how its server is verified')) {
-    const advice = `For a private CA of a listed server, set the server's caBundle in ${SERVERS}. No value allows skipTLSVerify or caBundleSecretRef.`;
+    const advice = `For a private CA of a listed server, set the server's caBundle in ${SERVERS}. No chart value allows skipTLSVerify or caBundleSecretRef.`;
     return {values: [SERVERS], advice};
   }
   if (rule === 'routes' && message.includes(GATEWAY_CLASSES)) {
-    const advice = `If the class of the Gateway gives each Gateway its own proxies, list it in ${GATEWAY_CLASSES}. No value allows addresses or infrastructure.`;
+    const advice = `If the class of the Gateway gives each Gateway its own proxies, list it in ${GATEWAY_CLASSES}. No chart value allows addresses or infrastructure.`;
     return {values: [GATEWAY_CLASSES, TRUSTED], advice: `${advice} ${POLICIES.routes.advice}`};
   }
   const [, ingressClass = ''] = /Ingresses of class ([^.\s]+)\./.exec(message) ?? [];
@@ -112,7 +116,7 @@ function approvalAdvice(
     return {values: [TENANT_SERVICES], advice};
   }
   const platform = `If only the platform writes in namespace ${namespace}, list the namespace in ${EXEMPT}.`;
-  return {values: [EXEMPT], advice: `${platform} For a tenant, no value allows it: ${tenantAdvice(reason)}`};
+  return {values: [EXEMPT], advice: `${platform} For a tenant, no chart value allows this: ${tenantAdvice(reason)}`};
 }
 
 function tenantAdvice(reason: Decision['reason']): string {
@@ -130,13 +134,13 @@ function tenantAdvice(reason: Decision['reason']): string {
 export function issuerAdvice(problem: string | undefined): Advice {
   const [, server] = /does not list: \S+ is (.+)$/.exec(problem ?? '') ?? [];
   if (server !== undefined) return serverAdvice(server);
-  if (problem === undefined) return none('No value allows it: create the Issuer, or delete the Certificate.');
+  if (problem === undefined) return none('No chart value allows this. Create the Issuer, or delete the Certificate.');
   if (problem.includes('caBundle') && !problem.includes('caBundleSecretRef'))
     return {values: [SERVERS], advice: `Set the server's caBundle in ${SERVERS}.`};
   return POLICIES.issuers;
 }
 
-/** As written in the values. */
+/** As written in the chart values. */
 function inline({spec}: DeepReadonly<CertificateRequest>): string {
   const {name, kind, group} = issuerOf(spec.issuerRef);
   return `{name: ${name}, kind: ${kind}, group: ${group}}`;

@@ -162,7 +162,7 @@ test('says that no value keeps a Certificate from an Issuer that does not exist'
   const reason = judged(certificateOf({dnsNames: [HELD], issuerRef: {name: 'gone', kind: 'Issuer'}}), {approval});
   expect(reason).toMatchObject({
     ...{rule: 'approval/IssuerNotAllowed', values: []},
-    advice: expect.stringContaining('No value allows it'),
+    advice: expect.stringContaining('No chart value allows this'),
   });
 });
 

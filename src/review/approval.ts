@@ -91,7 +91,7 @@ function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
   const {kind, group} = issuerOf(spec.issuerRef);
   return {
     rule: 'approval/OtherIssuerKind',
-    message: `Nameplate neither approves nor denies requests to the kind ${kind} of ${group}, and cert-manager's own approver must be off.`,
+    message: `Nameplate neither approves nor denies requests that use issuers of kind ${kind} in group ${group}, and cert-manager's own approver must be off.`,
     values: [OTHER_GROUPS],
     advice: `Let another approver, such as approver-policy, decide on the signers of ${group}, and list ${group} in ${OTHER_GROUPS}.`,
   };
@@ -100,7 +100,7 @@ function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
 function judgeIssuer({certificates}: OperatorConfig, {metadata, problem}: DeepReadonly<Issuer>): Reason | undefined {
   const isExempt = certificates.approval.exemptNamespaces.includes(metadata.namespace ?? '');
   if (problem === undefined || isExempt) return undefined;
-  const message = `Nameplate approves no request to Issuer ${metadata.name}, because it ${problem}.`;
+  const message = `Nameplate approves no requests that use Issuer ${metadata.name}, because it ${problem}.`;
   return {rule: 'approval/IssuerNotAllowed', message, ...issuerAdvice(problem)};
 }
 

@@ -45,7 +45,7 @@ Note: A note.
 
 Judged 12 objects by the admission policies, 3 by the approval rules: 2 findings, 1 not judged.
   routes               2  admission.trusted
-  managed-objects      1  no value
+  managed-objects      1  no chart value
 `);
 });
 

@@ -46,7 +46,7 @@ function summary({objects, findings, unjudged}: Review): string {
   const width = Math.max(0, ...rows.map(([rule]) => rule.length));
   const lines = rows.map(
     ([rule, {count, values}]) =>
-      `  ${rule.padEnd(width)}  ${`${count}`.padStart(5)}  ${values.size > 0 ? [...values].join(', ') : 'no value'}\n`,
+      `  ${rule.padEnd(width)}  ${`${count}`.padStart(5)}  ${values.size > 0 ? [...values].join(', ') : 'no chart value'}\n`,
   );
   const judged = `${objects.byPolicies} objects by the admission policies, ${objects.byApprover} by the approval rules`;
   return [`Judged ${judged}: ${findings.length} findings, ${unjudged.length} not judged.\n`, ...lines].join('');

@@ -45,7 +45,7 @@ export interface APIKeyStatus {
    */
   observedGeneration?: number;
   /**
-   * The account that the key belongs to: the namespace's label nameplate.dev/account, or else its UID.
+   * The account that the key belongs to: the namespace's label nameplate.dev/account or, without that label, the namespace's UID.
    */
   account?: string;
   /**

@@ -5,7 +5,7 @@
  */
 export interface DomainClaimSpec {
   /**
-   * The account that holds the host: the namespace's label nameplate.dev/account, or else its UID.
+   * The account that holds the host: the namespace's label nameplate.dev/account or, without that label, the namespace's UID.
    */
   account: string;
   /**
@@ -21,7 +21,7 @@ export interface DomainClaimSpec {
    */
   accountSince?: string;
   /**
-   * When the Domain was removed. A released claim blocks nobody. It is deleted after a day, or later, once its orders no longer count; without failed attempts and orders, after at most ten minutes.
+   * When the Domain was removed. A released claim blocks nobody. It is deleted once a day has passed and its orders no longer count. If it records no failures or orders, it is deleted within ten minutes.
    */
   releasedAt?: string;
   /**

@@ -5,7 +5,7 @@
  */
 export interface KeyClaimSpec {
   /**
-   * The account that holds the key: the namespace's label nameplate.dev/account, or else its UID.
+   * The account that holds the key: the namespace's label nameplate.dev/account or, without that label, the namespace's UID.
    */
   account?: string;
   /**

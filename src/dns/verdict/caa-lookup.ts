@@ -87,6 +87,6 @@ function readAnswer(message: Message, start: string, recursive: boolean): {recor
 function lookupFailed(host: string, {at, why}: Extract<Lookup, {ok: false}>): CaaVerdict {
   return {
     outcome: 'lookup-failed',
-    message: `The CAA records of ${at} could not be looked up: ${why}. Until they can, no CA issues for ${host}; it is tried again.`,
+    message: `The CAA records of ${at} could not be looked up: ${why}. Until the lookup succeeds, no CA will issue a certificate for ${host}. Nameplate will try again.`,
   };
 }

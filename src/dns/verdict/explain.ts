@@ -141,8 +141,8 @@ export function mismatchAtApex(given: Case, {answer, foreign}: Extract<Classific
       ? ` (The target itself has no address: inform the platform team.)`
       : '';
   return (
-    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, but ${question.target} has other addresses.${nowhere} ` +
-    `Delete these records and create ${wanted(given)}.`
+    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, but ${question.target} resolves to different addresses.${nowhere} ` +
+    `Delete the returned records and create ${wanted(given)}.`
   );
 }
 

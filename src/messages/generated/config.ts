@@ -104,7 +104,7 @@ export interface MessagesConfig {
        */
       readonly durability: 'synchronous-standby' | 'storage' | 'accepted-loss';
       /**
-       * Serve only once `messages migrate` has copied the messages of SQLite.
+       * Do not serve until `messages migrate` has copied the messages from SQLite.
        */
       readonly awaitMigration: boolean;
       /**

@@ -191,6 +191,6 @@ function tooLarge(limitBytes: number): Answer {
 }
 
 function tooFine(): Answer {
-  const detail = `The body has too many short chunks: after the first ${FINE_CHUNKS}, chunks must have ${CHUNK_BYTES} bytes on average. Send longer chunks.`;
+  const detail = `The body has too many short chunks: after the first ${FINE_CHUNKS}, chunks must average at least ${CHUNK_BYTES} bytes. Send longer chunks.`;
   return problem(413, 'body_too_large', detail);
 }

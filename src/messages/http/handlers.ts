@@ -121,7 +121,11 @@ function settled(id: string, outcome: SettleOutcome): Answer {
     case 'unknown-message':
       return unknownMessage();
     case 'lease-lost':
-      return problem(409, 'lease_lost', 'The lease has ended: another worker may have the message. Drop it.');
+      return problem(
+        409,
+        'lease_lost',
+        'The lease has ended, so another worker may have the message. Stop processing it.',
+      );
     case 'settled':
       return json(200, {id, status: outcome.status, attempts: outcome.attempts});
   }

@@ -35,8 +35,8 @@ function refusal(allowance: Allowance): Answer | undefined {
   if (allowance.ok) return undefined;
   const {limit, perSecond, retryAfterMs} = allowance;
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const verb = limit === 'answer bytes' ? 'receive' : 'send';
-  const detail = `The account may ${verb} ${perSecond} ${limit} per second. Retry after ${seconds} s.`;
+  const [verb, unit] = limit === 'answer bytes' ? ['receive', 'bytes of responses'] : ['send', limit];
+  const detail = `The account may ${verb} ${perSecond} ${unit} per second. Retry after ${seconds} s.`;
   return problem(429, 'rate_limited', detail, {
     headers: {
       'retry-after': String(seconds),
@@ -60,8 +60,13 @@ export function overBound(bound: Bound | undefined): Answer | undefined {
         {headers},
       );
     case 'total':
-      return problem(503, 'store_busy', 'Requests in progress use all the memory that they may. Retry after 1 s.', {
-        headers,
-      });
+      return problem(
+        503,
+        'store_busy',
+        'Requests in progress already use all the memory reserved for them. Retry after 1 s.',
+        {
+          headers,
+        },
+      );
   }
 }

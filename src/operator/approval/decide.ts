@@ -61,7 +61,7 @@ export function decide(operator: DecisionBasis, request: DeepReadonly<Certificat
   if (host === undefined) {
     return denied(
       'NotOneHost',
-      'Nameplate approves a certificate for exactly one host, and for servers only. List the hosts in spec.domains of a Project: each gets a certificate of its own.',
+      'Nameplate approves only server certificates that name exactly one host. List the hosts in spec.domains of a Project: each gets its own certificate.',
     );
   }
   const how = howHeld(operator, namespace, host);
@@ -113,7 +113,7 @@ function originDenial(
     if (isListed(approval.tenantCertificates.hosts, request)) return undefined;
     return denied(
       'NotManaged',
-      `This namespace holds ${host}, and Nameplate requests the certificate of ${host} itself. The platform does not approve further certificates for it from this issuer: delete your Certificate, or ask the platform team to list the issuer in config.certificates.approval.tenantCertificates.hosts.`,
+      `This namespace holds ${host}, and Nameplate itself requests the certificate for ${host}. The platform does not approve further certificates for it from this issuer: delete your Certificate, or ask the platform team to list the issuer in config.certificates.approval.tenantCertificates.hosts.`,
     );
   }
   if (request.spec.username !== certManagerUser) {

@@ -51,7 +51,7 @@ export function reconcileDryRun(
     if (isDenied && before?.reason !== decision.reason) {
       const isRemoved = isInProgress(request);
       const act = isRemoved ? 'remove this approved request, with its Orders and Challenges' : 'deny this request';
-      const note = `Nameplate would ${act}, but is in a dry run. ${decision.message}`;
+      const note = `Nameplate would ${act}, but this is a dry run. ${decision.message}`;
       events.event(request, 'Warning', isRemoved ? 'WouldBeRemoved' : 'WouldBeDenied', 'Judge', note);
       logger.info({request: key, reason: decision.reason}, note);
     }
@@ -80,7 +80,7 @@ export function reconcileDryRunOfChallenge(operator: Operator, registry: Registr
     }
     if (removed.has(key)) return done();
     removed.add(key);
-    const note = `Nameplate would remove this challenge, but is in a dry run. This namespace does not hold ${challenge.spec.dnsName}.`;
+    const note = `Nameplate would remove this challenge, but this is a dry run. This namespace does not hold ${challenge.spec.dnsName}.`;
     events.event(challenge, 'Warning', 'WouldBeRemoved', 'Judge', note);
     logger.info({challenge: key}, note);
     return done();

@@ -17,7 +17,7 @@ import {releaseChallenge, withdrawChallenge, withdrawOrder} from './withdraw.ts'
 /** How long cert-manager may take to clean up before Nameplate ends the challenge without it. */
 const CLEANUP_MS = 60_000;
 const HANGS =
-  'cert-manager has not cleaned up this challenge for a minute. Nameplate removes its finalizer, so that it delays no other challenge for its host. A DNS record of the challenge may be left at the DNS provider; delete it there.';
+  'cert-manager has still not cleaned up this challenge after a minute. Nameplate removes its finalizer, so that it delays no other challenge for its host. A DNS record of the challenge may be left at the DNS provider; delete it there.';
 
 /** Keys are "namespace/name". */
 export function reconcileChallenge(operator: Operator): Reconcile {

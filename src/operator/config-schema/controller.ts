@@ -32,7 +32,7 @@ export const controller = section('Settings of the controllers.', {
       'Build and change nothing: no claims, certificates, approvals, routes, or managed Domains. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
   },
   ownRemovals: section(
-    'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.',
+    'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.',
     {
       perAccount: integer(10, 1, 1_000_000, 'How many the operator may make per account.'),
       total: integer(25, 1, 1_000_000, 'How many it may make in total.'),

@@ -214,7 +214,7 @@ export const DnsVerified = {
 } as const;
 
 export const Claimed = {
-  waiting: () => claimed('Unknown', 'Waiting', 'Waiting for DNS to prove the host before claiming it.'),
+  waiting: () => claimed('Unknown', 'Waiting', 'Waiting for DNS to prove that this account owns the host.'),
   yes: (since: string) => claimed('True', 'Claimed', `This account has held the host since ${since}.`),
   heldByAnother: (host: string, record: string) => {
     const message = `Another account holds ${host}. If the domain is yours, change its DNS to ${record}. Nameplate will then move the host to this account.`;
@@ -303,7 +303,7 @@ export const CertificateReady = {
     names: string,
     isKept: boolean,
   ) => {
-    const message = `${kind} ${name} issued a certificate for ${names} instead of only ${host}. The ingress would use it for every name in it, ${isKept ? 'so Nameplate wants to remove the route of this host, but is holding the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
+    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so Nameplate would remove the route of this host, but is holding back the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
     return certificateReady('False', 'WrongNames', message);
   },
   issuerNotFound: (kind: string, name: string) => {

@@ -45,7 +45,7 @@ test.each<{has: string; spec: NonNullable<Service['spec']>}>([
   expect(told(spec)).toEqual({
     reason: 'ServiceWithoutSelector',
     message:
-      'Service shop has a selector and ports of more than 4096 characters; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
+      'Service shop has a selector and ports that together exceed 4096 characters; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
   });
 });
 

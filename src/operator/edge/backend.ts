@@ -44,7 +44,7 @@ export function findBackend(
   const {type, selector = {}, ports = [], isTooLarge = false} = service.spec ?? {};
   const noPods = (why: string) => ({kind: 'no-pods', service: name, why}) as const;
   if (type === 'ExternalName') return noPods('is an ExternalName, which points elsewhere');
-  if (isTooLarge) return noPods(`has a selector and ports of more than ${MAX_SERVICE} characters`);
+  if (isTooLarge) return noPods(`has a selector and ports that together exceed ${MAX_SERVICE} characters`);
   if (Object.keys(selector).length === 0) return noPods('has no selector');
   const found = ports.find(candidate => candidate.port === wanted || candidate.name === wanted);
   if (!found) return {kind: 'no-port', service: name, port: String(wanted), ports: ports.map(shown)};

@@ -76,7 +76,7 @@ test('once the platform has named the new addresses, only a verdict of the next 
 
 test('until then, a host that the former edge serves is live, and the verdict names what the next one lacks', () => {
   const objects = beforeTheChange.build(route).map(({intent}) => intent as KubeObject);
-  const note = ' The next edge does not serve it yet: it has not accepted ListenerSet np-a.';
+  const note = ' The next edge does not serve the host yet, because it has not accepted ListenerSet np-a.';
   expect(beforeTheChange.verdict(objects, platform)).toEqual({kind: 'accepted', note});
   const onNext = next.build(route).map(({intent}) => intent as KubeObject);
   expect(beforeTheChange.verdict(onNext, platform).kind).toBe('pending');

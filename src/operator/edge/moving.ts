@@ -49,5 +49,8 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
 function noted(verdict: RouteVerdict, next: RouteVerdict): RouteVerdict {
   if (verdict.kind !== 'accepted' || next.kind === 'accepted') return verdict;
   const why = next.kind === 'rejected' ? `: ${next.why.replace(/[.\s]+$/, '')}` : '';
-  return {...verdict, note: ` The next edge does not serve it yet: it has not accepted ${next.what}${why}.`};
+  return {
+    ...verdict,
+    note: ` The next edge does not serve the host yet, because it has not accepted ${next.what}${why}.`,
+  };
 }

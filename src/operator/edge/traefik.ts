@@ -97,7 +97,7 @@ function emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | un
 function unsupportedStatus(status: RedirectStatus): string | undefined {
   if (status === 301 || status === 302) return undefined;
   const [use, others] = status === 308 ? [301, 308] : [302, 307];
-  return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; it then responds to every other method with ${others}.`;
+  return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; Traefik then answers GET with ${use} and every other method with ${others}.`;
 }
 
 function middlewareAnnotation(route: HostRoute): Record<string, string> {

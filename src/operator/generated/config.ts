@@ -470,7 +470,7 @@ export interface OperatorConfig {
      */
     readonly paused: boolean;
     /**
-     * Removals of routes and Domains that nobody requested. After this many within the window, the operator holds further ones until a person allows them.
+     * Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.
      */
     readonly ownRemovals: {
       /**

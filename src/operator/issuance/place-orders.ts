@@ -82,7 +82,11 @@ export function reconcileOrders(operator: Operator): Reconcile {
         const {key} = next.order;
         // A refusal concerns one request, and must not delay the others.
         if (classifyFailure(error) !== 'refusal') errors.push(error);
-        else logger.warn({request: key, err: error, ms: refused.add(key)}, 'The decision on a request was refused.');
+        else
+          logger.warn(
+            {request: key, err: error, ms: refused.add(key)},
+            'The API server rejected the decision on a certificate request.',
+          );
       }),
     );
     for (const {request} of left) operator.reservations.release(request);

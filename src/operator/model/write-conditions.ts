@@ -73,4 +73,4 @@ function trimmed(message: string): string {
 }
 
 export const REMOVALS_HELD =
-  'Nameplate is holding this removal, because it has already made too many that nobody requested. Ask the platform team to fix the cause or to allow the removals.';
+  'Nameplate is holding back this removal, because it has already carried out too many removals that nobody requested. Ask the platform team to fix the cause or to allow the removals.';

@@ -60,7 +60,7 @@ export const ProjectReady = {
     return ready('False', 'CertManagerMissing', message);
   },
   certificateForOthers: (host: string, names: string, certificate: string) => {
-    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The ingress would use it for every name in it, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
+    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
     return ready('False', 'CertificateNotReady', message);
   },
   removalHeld: (host: string) => {

@@ -1,7 +1,8 @@
 /**
  * Removals that the operator decides on itself: nobody requested them, and no host has moved. One of them may be right;
  * many in a short time are probably a fault, such as a CA that begins to add names to certificates. Beyond a limit, for
- * each account and in total, they are held until a person allows them. Only what harms nobody while it stays is held.
+ * each account and in total, they are held back until a person allows them. What harms others while it stays is always
+ * removed.
  */
 import type {Logger} from 'pino';
 import {Counter, Gauge, type Registry} from 'prom-client';
@@ -20,7 +21,7 @@ export interface Removal {
   /** "namespace/host". */
   readonly key: string;
   readonly account: string;
-  /** The object shows that it was held, maybe by a former leader. */
+  /** The object shows that it was held back, maybe by a former leader. */
   readonly wasHeld: boolean;
 }
 
@@ -46,7 +47,7 @@ type Scope = `account ${string}` | typeof TOTAL;
 export class Removals {
   readonly #parts: RemovalsParts;
   readonly #concluded: Counter;
-  /** By what is removed: when, on the monotonic clock, and of which account. */
+  /** Recent removals, by what was removed: the account, and when on the monotonic clock. */
   readonly #recent = new Map<string, {readonly atMs: number; readonly account: string}>();
   readonly #stopped = new Set<Scope>();
   readonly #held = new Map<string, {readonly removed: Removed; readonly key: string}>();
@@ -64,7 +65,7 @@ export class Removals {
     const held = this.#held;
     new Gauge({
       name: 'nameplate_removals_held',
-      help: 'Removals that nobody requested, which the operator holds until a person allows them.',
+      help: 'Removals that nobody requested, which the operator holds back until a person allows them.',
       registers: [registry],
       collect() {
         this.set(held.size);
@@ -75,7 +76,7 @@ export class Removals {
     });
   }
 
-  /** Calls `handler` when a removal is held, is allowed, or is no longer needed. */
+  /** Calls `handler` when a removal is held back, is allowed, or is no longer needed. */
   subscribe(handler: (removed: Removed, key: string) => void): void {
     this.#handlers.add(handler);
   }
@@ -143,7 +144,7 @@ export class Removals {
   }
 
   #explain(): string {
-    return `Nameplate holds removals of routes and Domains because nobody requested them and there are too many. Find the cause in the conditions with the reason RemovalHeld. If the removals are right, allow them: kubectl annotate --overwrite namespace ${this.#parts.namespace} ${ANNOTATION.allowRemovalsUntil}=TIME, with a time in RFC 3339.`;
+    return `Nameplate is holding back removals of routes and Domains: too many became due that nobody requested. Find the cause in the conditions with the reason RemovalHeld. If the removals are right, allow them: kubectl annotate --overwrite namespace ${this.#parts.namespace} ${ANNOTATION.allowRemovalsUntil}=TIME, with a time in RFC 3339.`;
   }
 
   #hold(id: string, removal: {readonly removed: Removed; readonly key: string}): void {

@@ -305,7 +305,7 @@ export class ReconcileLoop implements Controller {
   #forgetFailures(key: string): void {
     const kind = this.#failing.get(key)?.reported;
     this.#failing.delete(key);
-    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'No reconciles keep failing anymore.');
+    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'Reconciles are no longer failing.');
   }
 
   /** Returns how many keys are reported now. One line of the log stands for all of them, and the metric counts them. */

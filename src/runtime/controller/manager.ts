@@ -242,7 +242,7 @@ class ProcessManager implements Manager {
     logger.info({shutdownGraceMs}, lost.aborted ? 'Stopping, because the lease is lost.' : 'Stopping.');
     const drained = !lost.aborted && (await this.#endsWithin(shutdownGraceMs, work));
     if (!drained) {
-      abandon.abort(new Error('the shutdown grace is over'));
+      abandon.abort(new Error('the shutdown grace period has ended'));
       if (!(await this.#endsWithin(ABANDON_GRACE_MS, work))) logger.error('A reconcile ignores its abort signal.');
     }
     await this.#endsWithin(EVENTS_GRACE_MS, this.events.flush(lost));

@@ -93,7 +93,7 @@ export class LeaderElector {
    */
   async run(signal: AbortSignal, lead: (lost: AbortSignal) => Promise<{readonly release: boolean}>): Promise<boolean> {
     if (!(await this.#acquire(signal))) return true;
-    this.#logger.info('This process leads now.');
+    this.#logger.info('This process is now the leader.');
     this.#setLeader(true);
     const lost = new AbortController();
     const ended = new AbortController();
@@ -156,7 +156,7 @@ export class LeaderElector {
     if (!holderIdentity) return true;
     const resourceVersion = lease.metadata.resourceVersion ?? '';
     if (this.#observed?.resourceVersion === resourceVersion) return this.#hasExpired();
-    this.#logger.debug({holder: holderIdentity}, 'another replica leads');
+    this.#logger.debug({holder: holderIdentity}, 'another replica is the leader');
     const promisedMs = leaseDurationSeconds === undefined ? this.#leaseDurationMs : leaseDurationSeconds * 1000;
     this.#observed = {resourceVersion, seenAt: clock.monotonic(), promisedMs};
     return false;

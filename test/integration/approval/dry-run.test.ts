@@ -76,7 +76,7 @@ test('a certificate that Nameplate would deny is issued, and reported', async ()
   await until('it is reported', () => warnings(mallory.namespace).length > 0);
   expect(warnings(mallory.namespace)).toEqual([
     expect.stringContaining(
-      `Nameplate would deny this request, but is in a dry run. This namespace does not hold ${host}.`,
+      `Nameplate would deny this request, but this is a dry run. This namespace does not hold ${host}.`,
     ),
   ]);
   expect(await counted('Denied', 'HostNotHeld')).toBe(1);
@@ -98,7 +98,9 @@ test('a challenge and a request that Nameplate would remove stay, and are report
   await until('both are reported', () => warnings(namespace, 'WouldBeRemoved').length === 2);
   expect(warnings(namespace, 'WouldBeRemoved').sort()).toEqual([
     expect.stringContaining('Nameplate would remove this approved request, with its Orders and Challenges'),
-    expect.stringContaining(`would remove this challenge, but is in a dry run. This namespace does not hold ${host}.`),
+    expect.stringContaining(
+      `would remove this challenge, but this is a dry run. This namespace does not hold ${host}.`,
+    ),
   ]);
   await until('the challenge is counted', async () => (await left()) === 1);
   const challenge = await world.client.get(CHALLENGE, key);

@@ -79,7 +79,7 @@ describe('an installation', () => {
   test('says that the policies reject nothing in audit mode', async () => {
     expect(notes).not.toContain('WARNING');
     const audited = await install('--set', 'admission.mode=audit', '--dry-run=server');
-    expect(audited).toContain('tenants can serve hosts, and\nget certificates for hosts, that they have not proved');
+    expect(audited).toContain('tenants can serve hosts that\nthey do not hold, and get certificates for them');
     const bindings = audited.split(/^---$/m).filter(text => text.includes('kind: ValidatingAdmissionPolicyBinding'));
     expect(bindings.length).toBeGreaterThan(5);
     for (const binding of bindings) expect(binding).toContain('validationActions: [Audit, Warn]');

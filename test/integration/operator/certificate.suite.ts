@@ -121,7 +121,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     const readiness = () => findCondition(tenant.domain(host)?.status?.conditions, 'CertificateReady')?.reason;
     await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test'], () => readiness() === 'WrongNames');
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'WrongNames', Routed: 'Waiting'}, [
-      `Issuer liar issued a certificate for ${host},victim.test instead of only ${host}.`,
+      `Issuer liar issued a certificate for ${host},victim.test instead of for ${host} only.`,
       `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     await tenant.until('it is no longer routed', () => tenant.ingress(host) === undefined);

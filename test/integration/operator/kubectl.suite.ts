@@ -44,7 +44,7 @@ export function kubectlSuite(world: () => OperatorWorld): void {
 
     const hidden = await kubectl(asTenant, 'why', host);
     expect(hidden.code).toBe(1);
-    expect(hidden.stdout).toContain('It waits at Claimed: HeldByAnotherAccount.');
+    expect(hidden.stdout).toContain('Waiting at step Claimed: HeldByAnotherAccount.');
     expect(hidden.stdout).not.toContain(`namespace ${holder.namespace}`);
     expect((await kubectl(asPlatform, 'why', host)).stdout).toContain(
       `The namespace ${holder.namespace} holds the host`,
@@ -52,7 +52,7 @@ export function kubectlSuite(world: () => OperatorWorld): void {
 
     expect(await kubectl(asTenant, 'verify', mine)).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('It waits for nothing.'),
+      stdout: expect.stringContaining('Nothing is pending.'),
       stderr: `Requested a check of ${mine}. Waiting for the operator.\n`,
     });
     expect((await kubectl(asTenant, 'why', 'no.example.com')).stderr).toBe(

@@ -101,7 +101,7 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
     'Ask the platform team to fix the cause or to allow the removals',
   ]);
   expect(await held()).toBe(3);
-  expect(await world.operator().readiness()).toContain('Nameplate holds removals');
+  expect(await world.operator().readiness()).toContain('Nameplate is holding back removals');
   const isTold = () => world.history.list(EVENT).filter(({reason}) => reason === 'RemovalsHeld').length === 1;
   await until('one Event reports it', isTold, PATIENCE);
 
@@ -120,7 +120,7 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
   await allow(new Date(Date.now() + 600_000).toISOString());
   await tenant.until('what a person allows is removed', () => !tenant.ingress(last));
   expect(await held()).toBe(0);
-  expect(await world.operator().readiness()).not.toContain('Nameplate holds removals');
+  expect(await world.operator().readiness()).not.toContain('Nameplate is holding back removals');
 });
 
 test('default hosts with their own certificates are held, too, except where the certificate is for somebody else', async () => {

@@ -230,6 +230,6 @@ test('after a takeover, it begins to reconcile immediately', async () => {
   const reconciled = async () => (await standby.metric('controller_runtime_reconcile_total')) > 0;
   await until('it reconciles', reconciled, {intervalMs: 5});
   const firstAt = Date.now();
-  const leading = (await standby.log()).find(({message}) => message === 'This process leads now.');
+  const leading = (await standby.log()).find(({message}) => message === 'This process is now the leader.');
   console.log(`From the Lease to the first reconcile: at most ${firstAt - Date.parse(`${leading?.time}`)} ms`);
 });

@@ -127,7 +127,7 @@ describe.each([
     if (says === undefined) expect(messages).toBe('');
     else expect(messages).toContain(says);
     for (const {values: named, advice} of reasons) {
-      if (named.length === 0) expect(advice).toContain('No value allows it');
+      if (named.length === 0) expect(advice).toContain('No chart value allows this');
       for (const value of named) expect(advice).toContain(value);
     }
   });
@@ -222,7 +222,7 @@ test('says so when every user is trusted', async () => {
     const {code, unjudged} = await reviewed('-n', TENANT);
     expect(code).toBe(3);
     expect(unjudged).toEqual([
-      expect.objectContaining({why: expect.stringContaining("every user has Nameplate's trust")}),
+      expect.objectContaining({why: expect.stringContaining('every user is trusted like Nameplate')}),
     ]);
   } finally {
     await world.api.kubectl('delete', ...binding);

@@ -174,8 +174,8 @@ describe('outcomes', () => {
     expect([attempts[0], attempts.at(-1)]).toEqual([false, true]);
     proxy.intercept = () => undefined;
     await until('none fails', async () => (await failing()) === '0');
-    const told = lines.filter(({msg}) => /reconciles keep failing/i.test(msg)).map(({level, msg}) => `${level} ${msg}`);
-    expect(told).toEqual(['50 Reconciles keep failing; retrying.', '30 No reconciles keep failing anymore.']);
+    const told = lines.filter(({msg}) => /^reconciles /i.test(msg)).map(({level, msg}) => `${level} ${msg}`);
+    expect(told).toEqual(['50 Reconciles keep failing; retrying.', '30 Reconciles are no longer failing.']);
   });
 
   test('after: again without a change', async () => {

@@ -98,8 +98,8 @@ export const apexRows: readonly ZoneRow[] = [
     zone: {at: ALL, records: `@ A 192.0.2.99\n${PROOF}`},
     want: {reason: 'RecordMismatch', agreed: true},
     says: [
-      'HOST. A 192.0.2.99, but acct.edge-np.net has other addresses',
-      'Delete these records and create an ALIAS record',
+      'HOST. A 192.0.2.99, but acct.edge-np.net resolves to different addresses',
+      'Delete the returned records and create an ALIAS record',
     ],
   }),
   apex({
