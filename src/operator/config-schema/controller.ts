@@ -35,7 +35,12 @@ export const controller = section('Settings of the controllers.', {
     'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.',
     {
       perAccount: integer(10, 1, 1_000_000, 'How many the operator may make per account.'),
-      total: integer(25, 1, 1_000_000, 'How many it may make in total.'),
+      total: integer(
+        25,
+        1,
+        1_000_000,
+        'How many it may make in total. Each account counts for at most a tenth of this number, rounded up.',
+      ),
       windowSeconds: seconds(DAY_SECONDS, 1, 'Length of the window.'),
     },
   ),

@@ -478,7 +478,7 @@ export interface OperatorConfig {
        */
       readonly perAccount: number;
       /**
-       * How many it may make in total.
+       * How many it may make in total. Each account counts for at most a tenth of this number, rounded up.
        */
       readonly total: number;
       /**
