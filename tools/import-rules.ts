@@ -132,7 +132,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
 
   'messages/access': ['base', 'process'],
   'messages/store': [],
-  'messages/http': ['base', 'process', 'messages/access', 'messages/store'],
+  'messages/generated': [],
+  'messages/http': ['base', 'process', 'messages/access', 'messages/generated', 'messages/store'],
   'messages/store/queue': ['messages/store'],
   'messages/store/sqlite': ['messages/store', 'messages/store/queue/operations.ts'],
   'messages/store/sqlite-thread': [
@@ -144,7 +145,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'messages/store/postgres/session': ['base', 'messages/store'],
   'messages/store/postgres': ['base', 'messages/store', 'messages/store/queue', 'messages/store/postgres/session'],
   'messages/store/migration': ['base', 'messages/store', 'messages/store/sqlite', 'messages/store/postgres/session'],
-  'messages/generated': [],
   messages: [
     'base',
     'process',

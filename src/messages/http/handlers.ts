@@ -1,5 +1,6 @@
 /** The operations of the API, each from valid input to its response. */
 import {hash} from 'node:crypto';
+import {cutText} from '../../base/cut-text.ts';
 import type {Hold} from '../access/holdings.ts';
 import {
   type Idempotency,
@@ -90,7 +91,7 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
     },
     ack: async ({account, id}, {body: {lease}}) => settled(id, await store.ack({account, id, lease})),
     nack: async ({account, id}, {body: {lease, delaySeconds, reason}}) => {
-      const kept = reason !== undefined && {reason: shortened(reason)};
+      const kept = reason !== undefined && {reason: cutText(reason.toWellFormed(), REASON_BYTES, '…')};
       return settled(id, await store.nack({account, id, lease, delayMs: delaySeconds * 1000, ...kept}));
     },
   };
@@ -106,14 +107,6 @@ export function answerBytes(messages: number, bodyBytes: number): number {
 function idempotencyOf(header: string, body: Buffer): Idempotency {
   const key = header.startsWith('"') ? header.slice(1, -1) : header;
   return {key, fingerprint: hash('sha256', body, 'base64url')};
-}
-
-/** At most REASON_BYTES, whole characters, with an ellipsis if it was truncated. */
-function shortened(reason: string): string {
-  const text = reason.toWellFormed();
-  if (Buffer.byteLength(text) <= REASON_BYTES) return text;
-  const {read} = new TextEncoder().encodeInto(text, new Uint8Array(REASON_BYTES - Buffer.byteLength('…')));
-  return `${text.slice(0, read)}…`;
 }
 
 function settled(id: string, outcome: SettleOutcome): Answer {

@@ -3,23 +3,13 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Connections} from '../../process/connections.ts';
+import type {MessagesConfig} from '../generated/config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
 import {meterChunks} from './chunks.ts';
 import {Pipelines, stopParserWhenCut} from './pipeline.ts';
 
-/** The API itself. */
-export interface ServerConfig {
-  readonly port: number;
-  readonly maxConnections: number;
-  /** 0: as many as maxConnections. */
-  readonly maxConnectionsPerAddress: number;
-  readonly headersTimeoutSeconds: number;
-  readonly requestTimeoutSeconds: number;
-  readonly answerTimeoutSeconds: number;
-  /** Longer than that of the proxy in front, which must be the one to close. */
-  readonly keepAliveSeconds: number;
-}
+type ServerConfig = MessagesConfig['server'];
 
 export interface ApiServer {
   readonly port: number;

@@ -1,6 +1,6 @@
 /**
- * Whether a project has ever had a ready endpoint. Asked for until the first deploy only: a cache would hold the
- * EndpointSlices of all Services for good, and change with every pod.
+ * Whether a project has ever had a ready endpoint. This queries the API server, and only until the first deploy: a cache
+ * would hold the EndpointSlices of all Services permanently, and change with every pod.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
@@ -18,21 +18,21 @@ const PART_OF_AGE = 30;
 export interface FirstDeploy {
   /** When it was; undefined: never. */
   readonly deployedAt?: string | undefined;
-  /** When to ask again. */
+  /** When to check again. */
   readonly againMs?: number;
 }
 
 export class FirstDeploys {
-  /** Projects without a deploy, by key: when to ask next (on the monotonic clock) unless the Service changes. */
-  readonly #asked = new Map<string, {readonly service: string | undefined; readonly untilMs: number}>();
+  /** The pause of each project without one, by key, on the monotonic clock. A change of the Service ends it. */
+  readonly #pauses = new Map<string, {readonly service: string | undefined; readonly untilMs: number}>();
 
   forget(key: string): void {
-    this.#asked.delete(key);
+    this.#pauses.delete(key);
   }
 
   /**
-   * One ready endpoint of the Service counts; the annotation survives outages and restores. For a Project without a place
-   * in the plan, nothing is asked: a tenant may create any number.
+   * One ready endpoint of the Service counts; the annotation survives outages and restores. A Project without a place in
+   * the plan is not checked: a tenant may create any number.
    */
   async find(context: Context, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
     const {stores, clock, places} = context;
@@ -44,12 +44,12 @@ export class FirstDeploys {
       return {deployedAt};
     }
     const {resourceVersion} = service.metadata;
-    const last = this.#asked.get(key);
+    const last = this.#pauses.get(key);
     const restMs = last?.service === resourceVersion ? (last?.untilMs ?? 0) - clock.monotonic() : 0;
     if (restMs > 0) return {againMs: clock.now() + restMs};
     if (await hasReadyEndpoint(context, project)) return {deployedAt: await note(context, project)};
     const pauseMs = pauseOf(project, clock.now());
-    this.#asked.set(key, {service: resourceVersion, untilMs: clock.monotonic() + pauseMs});
+    this.#pauses.set(key, {service: resourceVersion, untilMs: clock.monotonic() + pauseMs});
     return {againMs: clock.now() + pauseMs};
   }
 }

@@ -2,6 +2,7 @@ import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../../base/clock.ts';
+import {cutText} from '../../base/cut-text.ts';
 import {FairQueue} from '../../base/fair-queue.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
@@ -194,7 +195,7 @@ class Recorder implements EventRecorder {
       type,
       reason,
       action,
-      note: cut(note, NOTE_BYTES),
+      note: cutText(note, NOTE_BYTES, '...'),
       regarding: {
         apiVersion,
         kind,
@@ -231,10 +232,4 @@ function remember<V>(map: Map<string, V>, key: string, value: V, limit: number):
     if (map.size <= limit) return;
     map.delete(oldest);
   }
-}
-
-function cut(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text;
-  const {read} = new TextEncoder().encodeInto(text, new Uint8Array(bytes - 3));
-  return `${text.slice(0, read)}...`;
 }
