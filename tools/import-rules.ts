@@ -101,15 +101,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'operator/edge',
     'operator/issuance',
   ],
-  'operator/triggers': [
-    'api',
-    'keys',
-    'runtime/kube',
-    'runtime/cache',
-    'operator/model',
-    'operator/state',
-    'operator/domain',
-  ],
+  'operator/triggers': ['api', 'keys', 'runtime/kube', 'runtime/cache', 'operator/model', 'operator/state'],
   operator: [
     'api',
     'base',

@@ -8,9 +8,9 @@ import type {Clock} from '../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Runnable} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
-import {DOMAIN_REASONS} from './domain/conditions.ts';
 import type {DomainState} from './domain/summary.ts';
 import type {OperatorConfig} from './model/config.ts';
+import {DOMAIN_REASONS} from './model/domain-reasons.ts';
 import type {Domain, DomainClaim} from './model/kinds.ts';
 
 const STATES: readonly DomainState[] = ['Unverified', 'Verified', 'Live', 'Degraded', 'Blocked'];

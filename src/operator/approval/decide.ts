@@ -4,12 +4,11 @@
  * lists.
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountOf} from '../model/account.ts';
+import {accountOf, holderOf} from '../model/account.ts';
 import {issuerOf} from '../model/ca-account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../model/certificate-request.ts';
 import type {IssuerRef, OperatorConfig} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
-import {holderOf} from '../model/host-holder.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {Places} from '../state/places.ts';

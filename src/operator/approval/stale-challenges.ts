@@ -6,9 +6,8 @@
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {accountOf} from '../model/account.ts';
+import {accountOf, holderOf} from '../model/account.ts';
 import {hasFailed} from '../model/certificate-request.ts';
-import {holderOf} from '../model/host-holder.ts';
 import {CERTIFICATE_REQUEST, type Challenge, DOMAIN_CLAIM, type DomainClaim, ORDER} from '../model/kinds.ts';
 import type {ApiAccess, Context, Operator} from '../state/context.ts';
 import {hasOpenRequest} from './open-challenges.ts';

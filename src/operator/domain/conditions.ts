@@ -1,109 +1,14 @@
 /**
- * Every condition of a Domain, with its closed set of reasons and a message that says who must do what next.
- * Conditions of a Domain are created only here.
+ * Every condition of a Domain, with a message that says who must do what next. Conditions of a Domain are created only
+ * here.
  */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {DOMAIN_REASONS, type DomainConditionType} from '../model/domain-reasons.ts';
 import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
-
-export type DomainConditionType =
-  | 'Accepted'
-  | 'DNSVerified'
-  | 'Claimed'
-  | 'CAAAllowed'
-  | 'CertificateReady'
-  | 'Routed'
-  | 'Probed'
-  | 'Ready'
-  | 'Reconciling'
-  | 'Stalled';
-
-/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
-export const DOMAIN_REASONS = {
-  Accepted: [
-    'Accepted',
-    'InvalidHost',
-    'ReservedHost',
-    'ProjectNotFound',
-    'HostInOtherProject',
-    'PlanRequired',
-    'PlanLimitReached',
-    'RemovalHeld',
-    'NoSuccessfulDeploy',
-    'RedirectLoop',
-    'RedirectChainTooLong',
-    'RedirectTargetNotOurs',
-    'RedirectStatusUnsupported',
-  ],
-  DNSVerified: [
-    'Verified',
-    'RecordMissing',
-    'RecordMismatch',
-    'ConflictingRecord',
-    'ProofMissing',
-    'Propagating',
-    'NameServersUnreachable',
-    'DelegationBroken',
-    'Bogus',
-    'Drifted',
-    'Checking',
-    'Waiting',
-  ],
-  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Refused', 'Retrying', 'Paused', 'Waiting'],
-  CAAAllowed: ['Allowed', 'NotChecked', 'Forbidden', 'LookupFailed', 'Waiting'],
-  CertificateReady: [
-    'Issued',
-    'RenewalFailing',
-    'Issuing',
-    'Overdue',
-    'Failed',
-    'RateLimited',
-    'OrderBudget',
-    'WrongNames',
-    'IssuerNotFound',
-    'IssuerNotAllowed',
-    'CertManagerMissing',
-    'Refused',
-    'Retrying',
-    'Paused',
-    'Waiting',
-  ],
-  Routed: [
-    'Serving',
-    'Redirecting',
-    'ServiceNotFound',
-    'ServiceWithoutSelector',
-    'PortNotFound',
-    'IngressClassNotFound',
-    'GatewayNotFound',
-    'GatewayUnsuitable',
-    'TargetNotLive',
-    'RemovalHeld',
-    'Pending',
-    'NotAccepted',
-    'Refused',
-    'Retrying',
-    'Paused',
-    'Waiting',
-  ],
-  Probed: [
-    'Answering',
-    'Checking',
-    'Pending',
-    'NoAnswer',
-    'WrongCertificate',
-    'WrongRedirect',
-    'WrongRoute',
-    'EdgeUnreachable',
-    'NotProbed',
-    'Waiting',
-  ],
-} as const;
-
-type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
 
@@ -115,26 +20,6 @@ export interface StepResult {
   /** Why a write of the step failed. The reconcile is retried. */
   readonly failure?: unknown;
 }
-
-/** Why a redirect is refused. Redirects are checked last. */
-export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
-  'RedirectLoop',
-  'RedirectChainTooLong',
-  'RedirectTargetNotOurs',
-  'RedirectStatusUnsupported',
-]);
-
-/** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
-export const STALLED_AT_ONCE: ReadonlySet<string> = REDIRECT_REASONS.union(
-  new Set<Reason<'Accepted'>>([
-    'InvalidHost',
-    'ReservedHost',
-    'HostInOtherProject',
-    'PlanRequired',
-    'PlanLimitReached',
-    'RemovalHeld',
-  ]),
-);
 
 /** How many hosts of a chain a message lists: a host has up to 253 characters. */
 const MAX_LISTED_HOSTS = 4;

@@ -5,14 +5,13 @@ import {type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dn
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
-import {type Account, accountOf} from '../model/account.ts';
+import {type Account, accountOf, type HostHolder, holderOf} from '../model/account.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
+import type {DomainConditionType} from '../model/domain-reasons.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
-import {type HostHolder, holderOf} from '../model/host-holder.ts';
 import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import type {DomainConditionType} from './conditions.ts';
 
 export interface DomainView {
   /** "namespace/host", the key of the Domain. */

@@ -2,6 +2,7 @@ import type {Condition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {OperatorConfig, PlanConfig} from './config.ts';
+import type {DomainClaim} from './kinds.ts';
 
 export interface Account {
   readonly id: string;
@@ -46,4 +47,17 @@ export function waitsForPlan({status}: DeepReadonly<{status?: {conditions?: Cond
   return (status?.conditions ?? []).some(
     ({status: state, reason}) => state === 'False' && reason === 'PlanLimitReached',
   );
+}
+
+/** Who holds the host: nobody, this namespace, another account or namespace, or a holder that has released it. */
+export type HostHolder = 'nobody' | 'us' | 'another' | 'released';
+
+export function holderOf(
+  claim: DeepReadonly<DomainClaim> | undefined,
+  account: Account,
+  namespace: string,
+): HostHolder {
+  if (!claim) return 'nobody';
+  if (claim.spec.releasedAt !== undefined) return 'released';
+  return claim.spec.account === account.id && claim.spec.namespace === namespace ? 'us' : 'another';
 }

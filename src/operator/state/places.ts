@@ -5,8 +5,7 @@
  */
 import {LABEL} from '../../api/names.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {accountOf} from '../model/account.ts';
-import {holderOf} from '../model/host-holder.ts';
+import {accountOf, holderOf} from '../model/account.ts';
 import type {CachedProject, Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
 import type {Operator} from './context.ts';

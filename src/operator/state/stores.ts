@@ -11,6 +11,7 @@ import {caAccountOf, issuerOf} from '../model/ca-account.ts';
 import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
+import {INDEPENDENT_REASONS} from '../model/domain-reasons.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
@@ -172,7 +173,8 @@ export function createStores(
       store: manager.cache(resource, {...OURS, transform: route => slimRoute(route, edge.statusOf)}),
     })),
   };
-  addIndexes(stores, edge);
+  addIndexes(stores);
+  addRouteIndexes(stores, edge);
   if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
   return stores;
 }
@@ -218,35 +220,40 @@ function hostsOf(request: DeepReadonly<kinds.CertificateRequest>): string[] {
   return host === undefined ? [] : [host];
 }
 
-/**
- * Why a Domain is not accepted, whatever its Project says: the host, the plan, or another Project that lists the host.
- * A change of any of them requeues the Domain.
- */
-const INDEPENDENT_REASONS: ReadonlySet<string> = new Set([
-  'InvalidHost',
-  'ReservedHost',
-  'HostInOtherProject',
-  'PlanRequired',
-  'PlanLimitReached',
-]);
-
 function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
   const accepted = status?.conditions?.find(({type}) => type === 'Accepted');
   return accepted?.status === 'False' ? accepted.reason : undefined;
 }
 
-function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>): void {
-  const {claims, heldHosts, challenges, projects, domains, apiKeys, keyClaims, namespaces} = stores;
-  const {secrets, routes} = stores;
+function addIndexes(stores: Stores): void {
+  const {claims, heldHosts, challenges, namespaces, domains, projects} = stores;
+  addProjectIndexes(stores);
+  addDomainIndexes(stores);
+  addKeyIndexes(stores);
+  claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
+  claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
+  heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
+  challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
+  namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
+  for (const store of [domains, projects, namespaces]) {
+    store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
+  }
+}
+
+function addProjectIndexes({projects}: Stores): void {
   projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
   projects.addIndex(INDEX.service, project =>
     waitsForPlan(project) ? [] : [inNamespace(project, project.spec.service.name)],
   );
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
   projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
-  claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
-  heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
-  challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
+  projects.addIndex(INDEX.pausedHost, project => {
+    if (!hasPause(project) || waitsForPlan(project)) return [];
+    return [project.defaultHost, ...listedHosts(project).map(({host}) => host)].map(host => inNamespace(project, host));
+  });
+}
+
+function addDomainIndexes({domains}: Stores): void {
   domains.addIndex(INDEX.host, domain => [domain.spec.host]);
   domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
   domains.addIndex(INDEX.project, domain =>
@@ -262,6 +269,9 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
   domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
     waitingReasons(status).some(reason => AWAITS_ISSUER.has(reason)) ? [metadata.namespace ?? '', ANY_NAMESPACE] : [],
   );
+}
+
+function addKeyIndexes({apiKeys, keyClaims, secrets}: Stores): void {
   apiKeys.addIndex(INDEX.sha256, hashesOf);
   apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
   apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
@@ -270,15 +280,9 @@ function addIndexes(stores: Stores, {backends}: Pick<EdgeProvider, 'backends'>):
   );
   keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => (uid === undefined ? [] : [uid]));
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
-  claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
-  namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
-  for (const store of [domains, projects, namespaces]) {
-    store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
-  }
-  projects.addIndex(INDEX.pausedHost, project => {
-    if (!hasPause(project) || waitsForPlan(project)) return [];
-    return [project.defaultHost, ...listedHosts(project).map(({host}) => host)].map(host => inNamespace(project, host));
-  });
+}
+
+function addRouteIndexes({routes}: Stores, {backends}: Pick<EdgeProvider, 'backends'>): void {
   for (const {store} of routes) {
     store.addIndex(INDEX.route, object => {
       const route = routeNameIn(object.metadata.name);

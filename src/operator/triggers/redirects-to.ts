@@ -3,7 +3,7 @@ import {isDeepStrictEqual} from 'node:util';
 import {findCondition} from '../../api/conditions.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {REDIRECT_REASONS} from '../domain/conditions.ts';
+import {REDIRECT_REASONS} from '../model/domain-reasons.ts';
 import type {Domain} from '../model/kinds.ts';
 import {isManaged} from '../model/project-hosts.ts';
 import {MAX_REDIRECTS} from '../state/redirect-chain.ts';

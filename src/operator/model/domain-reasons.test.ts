@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, it} from 'vitest';
-import {DOMAIN_REASONS} from './conditions.ts';
+import {DOMAIN_REASONS} from './domain-reasons.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/conditions.md'), 'utf8');
 

@@ -1,0 +1,124 @@
+/** The conditions of a Domain and their reasons. domain/conditions.ts has a message for each. */
+
+export type DomainConditionType =
+  | 'Accepted'
+  | 'DNSVerified'
+  | 'Claimed'
+  | 'CAAAllowed'
+  | 'CertificateReady'
+  | 'Routed'
+  | 'Probed'
+  | 'Ready'
+  | 'Reconciling'
+  | 'Stalled';
+
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
+export const DOMAIN_REASONS = {
+  Accepted: [
+    'Accepted',
+    'InvalidHost',
+    'ReservedHost',
+    'ProjectNotFound',
+    'HostInOtherProject',
+    'PlanRequired',
+    'PlanLimitReached',
+    'RemovalHeld',
+    'NoSuccessfulDeploy',
+    'RedirectLoop',
+    'RedirectChainTooLong',
+    'RedirectTargetNotOurs',
+    'RedirectStatusUnsupported',
+  ],
+  DNSVerified: [
+    'Verified',
+    'RecordMissing',
+    'RecordMismatch',
+    'ConflictingRecord',
+    'ProofMissing',
+    'Propagating',
+    'NameServersUnreachable',
+    'DelegationBroken',
+    'Bogus',
+    'Drifted',
+    'Checking',
+    'Waiting',
+  ],
+  Claimed: ['Claimed', 'HeldByAnotherAccount', 'Refused', 'Retrying', 'Paused', 'Waiting'],
+  CAAAllowed: ['Allowed', 'NotChecked', 'Forbidden', 'LookupFailed', 'Waiting'],
+  CertificateReady: [
+    'Issued',
+    'RenewalFailing',
+    'Issuing',
+    'Overdue',
+    'Failed',
+    'RateLimited',
+    'OrderBudget',
+    'WrongNames',
+    'IssuerNotFound',
+    'IssuerNotAllowed',
+    'CertManagerMissing',
+    'Refused',
+    'Retrying',
+    'Paused',
+    'Waiting',
+  ],
+  Routed: [
+    'Serving',
+    'Redirecting',
+    'ServiceNotFound',
+    'ServiceWithoutSelector',
+    'PortNotFound',
+    'IngressClassNotFound',
+    'GatewayNotFound',
+    'GatewayUnsuitable',
+    'TargetNotLive',
+    'RemovalHeld',
+    'Pending',
+    'NotAccepted',
+    'Refused',
+    'Retrying',
+    'Paused',
+    'Waiting',
+  ],
+  Probed: [
+    'Answering',
+    'Checking',
+    'Pending',
+    'NoAnswer',
+    'WrongCertificate',
+    'WrongRedirect',
+    'WrongRoute',
+    'EdgeUnreachable',
+    'NotProbed',
+    'Waiting',
+  ],
+} as const;
+
+type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
+
+/** Why a redirect is refused. Redirects are checked last. */
+export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
+  'RedirectLoop',
+  'RedirectChainTooLong',
+  'RedirectTargetNotOurs',
+  'RedirectStatusUnsupported',
+]);
+
+/**
+ * Why a Domain is not accepted, whatever its Project says: the host, the plan, or another Project that lists the host.
+ * A change of any of them requeues the Domain.
+ */
+export const INDEPENDENT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
+  'InvalidHost',
+  'ReservedHost',
+  'HostInOtherProject',
+  'PlanRequired',
+  'PlanLimitReached',
+]);
+
+/** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
+export const STALLED_AT_ONCE: ReadonlySet<string> = new Set([
+  ...INDEPENDENT_REASONS,
+  ...REDIRECT_REASONS,
+  'RemovalHeld' satisfies Reason<'Accepted'>,
+]);
