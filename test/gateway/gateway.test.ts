@@ -1,12 +1,10 @@
 /** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
-import {describe, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, SECRET} from '../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';
-import {racing} from '../e2e/accounts.suite.ts';
-import {swapping} from '../e2e/changes.suite.ts';
 import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';
@@ -234,6 +232,3 @@ test('removal stops the traffic of a host, over https and http', async () => {
   await visitor.untilGone(host);
   expect(await refusedRequests()).toEqual([]);
 });
-
-describe.concurrent('two accounts and one host', racing);
-describe('primary and redirect', swapping);

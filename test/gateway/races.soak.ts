@@ -1,0 +1,7 @@
+/** What runs on Traefik in every test run, on a Gateway, too: accounts that want one host, and hosts that change roles. */
+import {describe} from 'vitest';
+import {racing} from '../e2e/accounts.suite.ts';
+import {swapping} from '../e2e/changes.suite.ts';
+
+describe.concurrent('two accounts and one host', racing);
+describe('primary and redirect', swapping);
