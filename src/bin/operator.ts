@@ -32,7 +32,10 @@ async function main(): Promise<number> {
     return 0;
   }
   if (!values.config) throw new ConfigError('the command line', [USAGE]);
-  const config = await loadConfig<OperatorConfig>(values.config, operatorConfigDefinition);
+  return await operate(await loadConfig<OperatorConfig>(values.config, operatorConfigDefinition), values.kubeconfig);
+}
+
+async function operate(config: OperatorConfig, kubeconfig: string | undefined): Promise<number> {
   const {keyFile, keySecret} = config.platform;
   const keyInFile = keyFile === undefined ? undefined : await readKeyFile(keyFile, 32);
   const logger = createLogger({level: config.log.level, program: 'operator'});
@@ -40,7 +43,7 @@ async function main(): Promise<number> {
   const registry = new Registry();
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
   const client = createKubeClient({
-    kubeconfig: values.kubeconfig,
+    kubeconfig,
     userAgent: `nameplate-operator/${packageJson.version}`,
     fieldManager: FIELD_MANAGER,
     registry,

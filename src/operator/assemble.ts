@@ -64,11 +64,9 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     reportFailuresAfterMs: config.controller.reportFailuresAfterSeconds * 1000,
     ...leaderElection(config, namespace),
   });
-  const {routing} = config;
-  const provider = edges[routing.provider](routing);
-  const edge = routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing), routing);
-  const isMoving = routing.movingFrom !== 'none';
-  const edgeAddresses = isMoving ? [...routing.edgeAddresses, ...routing.formerAddresses] : [];
+  const edge = edgeOf(config);
+  const {movingFrom, edgeAddresses: next, formerAddresses: former} = config.routing;
+  const edgeAddresses = movingFrom === 'none' ? [] : [...next, ...former];
   const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
@@ -100,14 +98,22 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
   watchOrders(operator, registry);
-  const {certificateRequests} = operator.stores;
-  const foreign = certificateRequests ? watchForeignApprovals(certificateRequests, watch) : () => undefined;
-  const promises = checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger});
-  const pause = watchPauses(config, stores, registry);
-  const edgeProblem = watchEdge(edge, stores, registry);
-  const warnings = [pause, foreign, promises, edgeProblem, () => removals.warning(), () => prober.problem()];
-  const warning = () => warnings.flatMap(warn => warn() ?? []).join(' ') || undefined;
-  return {manager, warning};
+  const {certificateRequests} = stores;
+  const warnings = [
+    watchPauses(config, stores, registry),
+    ...(certificateRequests ? [watchForeignApprovals(certificateRequests, watch)] : []),
+    checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
+    watchEdge(edge, stores, registry),
+    () => removals.warning(),
+    () => prober.problem(),
+  ];
+  return {manager, warning: () => warnings.flatMap(warn => warn() ?? []).join(' ') || undefined};
+}
+
+/** During a move, both edges. */
+function edgeOf({routing}: OperatorConfig): EdgeProvider {
+  const provider = edges[routing.provider](routing);
+  return routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing), routing);
 }
 
 function formerEdgeOf({routing, dns}: OperatorConfig, lookUp: Dns['lookUp'], clock: Clock): FormerEdge {

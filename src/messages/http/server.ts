@@ -25,16 +25,7 @@ const CHECK_INTERVAL_MS = 1000;
 
 /** Resolves once it listens; rejects if it cannot. */
 export async function startApiServer(config: ServerConfig, app: App, host?: string): Promise<ApiServer> {
-  const server = createServer({
-    maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: config.headersTimeoutSeconds * 1000,
-    requestTimeout: config.requestTimeoutSeconds * 1000,
-    keepAliveTimeout: config.keepAliveSeconds * 1000,
-    connectionsCheckingInterval: CHECK_INTERVAL_MS,
-    // A header that is given twice although it must be unique is then malformed.
-    joinDuplicateHeaders: true,
-    noDelay: true,
-  });
+  const server = createHttpServer(config);
   const {maxConnections, maxConnectionsPerAddress} = config;
   const perAddress = maxConnectionsPerAddress || maxConnections;
   const connections = new Connections({total: maxConnections, perAddress, dropsBusy: false});
@@ -74,6 +65,19 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
       return close(server, graceMs);
     },
   };
+}
+
+function createHttpServer(config: ServerConfig): Server {
+  return createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: config.headersTimeoutSeconds * 1000,
+    requestTimeout: config.requestTimeoutSeconds * 1000,
+    keepAliveTimeout: config.keepAliveSeconds * 1000,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    // A header that is given twice although it must be unique is then malformed.
+    joinDuplicateHeaders: true,
+    noDelay: true,
+  });
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {

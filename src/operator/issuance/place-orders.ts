@@ -7,7 +7,7 @@ import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, retry} from '../../runtime/controller/outcome.ts';
+import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
@@ -45,64 +45,93 @@ interface Waiting {
 
 /** Keys are CA accounts, as `caAccountOf` names them. */
 export function reconcileOrders(operator: Operator): Reconcile {
-  const {stores, clock, config, orderSchedule, logger} = operator;
+  const {stores, clock} = operator;
   const restsUntil = new Map<string, number>();
   const refused = new Refused(clock);
   return async (caAccount, {client, signal}) => {
-    const context = {...operator, client, signal};
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
     const startsAt = clock.monotonic();
     const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
     if (restMs > 0) return after(restMs);
-    const nowMs = clock.now();
-    const undecided = waitingFor(operator, caAccount, nowMs);
-    const waiting = undecided.filter(
-      it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`),
-    );
-    const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
-    const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
-    const plan = planOrders(made, queue, config.certificates, nowMs);
-    const startMs = ({order, recorded}: Waiting) =>
-      recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
+    const pass = planPass(operator, caAccount);
     restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
-    const errors: unknown[] = [];
-    refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
-    const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
-    const due = withSlots(operator, ready);
-    const isFull = due.length < ready.length;
-    const passEnds = clock.monotonic() + PASS_MS;
-    // One at a time in a namespace, because its default hosts share a record.
-    const lanes = {
-      laneOf: ({request}: Waiting) => request.metadata.namespace ?? '',
-      workers: config.controller.workers,
-      mayStart: () => clock.monotonic() < passEnds,
-    };
-    const left = await runInLanes(due, lanes, next =>
-      recordAndDecide(context, next).catch(error => {
-        const {key} = next.order;
-        // A refusal concerns one request, and must not delay the others.
-        if (classifyFailure(error) !== 'refusal') errors.push(error);
-        else
-          logger.warn(
-            {request: key, err: error, ms: refused.add(key)},
-            'The API server rejected the decision on a certificate request.',
-          );
-      }),
-    );
-    for (const {request} of left) operator.reservations.release(request);
-    const later = waiting.filter(it => startMs(it) > nowMs);
-    orderSchedule.publish(caAccount, planByHost(later, plan));
-    if (errors.length > 0) return retry(errors[0]);
-    if (left.length > 0) return after(0);
-    const pauses = waiting.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
-    const nextMs = soonest([
-      ...later.map(startMs),
-      ...pauses.map(ms => nowMs + ms),
-      isFull ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
-      waiting.length < undecided.length ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
-    ]);
-    return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
+    return await placeDue({...operator, client, signal}, pass, refused);
   };
+}
+
+/** What waits at one CA account, and when each order may be placed. */
+interface Pass {
+  readonly caAccount: string;
+  readonly nowMs: number;
+  readonly waiting: readonly Waiting[];
+  /** A pause holds others back. */
+  readonly isPartlyPaused: boolean;
+  readonly plan: ReadonlyMap<string, PlannedOrder>;
+  readonly startMs: (waiting: Waiting) => number;
+}
+
+function planPass(operator: Operator, caAccount: string): Pass {
+  const nowMs = operator.clock.now();
+  const undecided = waitingFor(operator, caAccount, nowMs);
+  const waiting = undecided.filter(it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`));
+  const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
+  const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
+  const plan = planOrders(made, queue, operator.config.certificates, nowMs);
+  const startMs = ({order, recorded}: Waiting) =>
+    recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
+  return {caAccount, nowMs, waiting, isPartlyPaused: waiting.length < undecided.length, plan, startMs};
+}
+
+/** Places what is due and has a slot, publishes when the rest can be placed, and returns when to continue. */
+async function placeDue(context: Context, pass: Pass, refused: Refused): Promise<Outcome> {
+  const {stores, orderSchedule, reservations} = context;
+  const {caAccount, nowMs, waiting, isPartlyPaused, plan, startMs} = pass;
+  refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
+  const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
+  const due = withSlots(context, ready);
+  const {left, errors} = await placeAll(context, due, refused);
+  for (const {request} of left) reservations.release(request);
+  const later = waiting.filter(it => startMs(it) > nowMs);
+  orderSchedule.publish(caAccount, planByHost(later, plan));
+  if (errors.length > 0) return retry(errors[0]);
+  if (left.length > 0) return after(0);
+  const pauses = waiting.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
+  const nextMs = soonest([
+    ...later.map(startMs),
+    ...pauses.map(ms => nowMs + ms),
+    due.length < ready.length ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
+    isPartlyPaused ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
+  ]);
+  return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
+}
+
+/** Returns those that the pass had no time for, and what failed for reasons that concern all requests. */
+async function placeAll(
+  context: Context,
+  due: readonly Waiting[],
+  refused: Refused,
+): Promise<{readonly left: readonly Waiting[]; readonly errors: readonly unknown[]}> {
+  const {clock, config, logger} = context;
+  const errors: unknown[] = [];
+  const passEnds = clock.monotonic() + PASS_MS;
+  // One at a time in a namespace, because its default hosts share a record.
+  const lanes = {
+    laneOf: ({request}: Waiting) => request.metadata.namespace ?? '',
+    workers: config.controller.workers,
+    mayStart: () => clock.monotonic() < passEnds,
+  };
+  const left = await runInLanes(due, lanes, next =>
+    recordAndDecide(context, next).catch(error => {
+      const {key} = next.order;
+      // A refusal concerns one request, and must not delay the others.
+      if (classifyFailure(error) !== 'refusal') errors.push(error);
+      else {
+        const ms = refused.add(key);
+        logger.warn({request: key, err: error, ms}, 'The API server rejected the decision on a certificate request.');
+      }
+    }),
+  );
+  return {left, errors};
 }
 
 const REFUSED_BACKOFF: BackoffPolicy = {initialMs: 1000, maxMs: 300_000, factor: 2, jitter: 0};

@@ -172,16 +172,14 @@ export class Reflector<T extends KubeObject> {
     const found = (): void => {
       this.#lostSince = undefined;
     };
-    const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal, ...(from !== undefined && {onOpen: found})};
+    const continued = from !== undefined && {resourceVersion: from, onOpen: found};
+    const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal, ...continued};
     let resourceVersion = from;
     let collected = from === undefined ? new Map<string, T>() : undefined;
     let events = 0;
     let error: unknown;
     try {
-      for await (const event of client.watch(resource, {
-        ...options,
-        ...(from !== undefined && {resourceVersion: from}),
-      })) {
+      for await (const event of client.watch(resource, options)) {
         events += 1;
         if (collected) {
           if (!this.#collect(collected, event)) continue;

@@ -6,8 +6,9 @@ import type {Clock} from '../../base/clock.ts';
 import {Deadline} from '../../base/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
-import {ApiError, classifyFailure, type FailureKind} from '../kube/errors.ts';
+import {ApiError, classifyFailure} from '../kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
+import {FailingKeys} from './failing-keys.ts';
 import {type ControllerMetrics, controllerMetrics, queueLabels} from './metrics.ts';
 import {type Outcome, retry} from './outcome.ts';
 import {OwnWrites} from './own-writes.ts';
@@ -90,14 +91,6 @@ interface Source {
   readonly repeat: (key: string) => void;
 }
 
-/** A key whose last attempts have all failed. */
-interface Failing {
-  readonly sinceMs: number;
-  failures: number;
-  /** As what it was reported. */
-  reported?: FailureKind;
-}
-
 /** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
 export class ReconcileLoop implements Controller {
   readonly name: string;
@@ -108,9 +101,7 @@ export class ReconcileLoop implements Controller {
   readonly #queue: WorkQueue;
   readonly #ownWrites: OwnWrites;
   readonly #sources: Source[] = [];
-  readonly #failing = new Map<string, Failing>();
-  /** How many failing keys are reported. */
-  readonly #reported = new Map<FailureKind, number>();
+  readonly #failing: FailingKeys;
   /** Keys that are being reconciled, and since when. */
   readonly #running = new Map<string, number>();
 
@@ -120,6 +111,10 @@ export class ReconcileLoop implements Controller {
     this.#environment = environment;
     this.#logger = environment.logger.child({controller: options.name});
     this.#metrics = controllerMetrics(environment.registry);
+    this.#failing = new FailingKeys({
+      ...{clock: environment.clock, logger: this.#logger, reportAfterMs: environment.reportFailuresAfterMs},
+      gauge: (kind, count) => this.#metrics.failingKeys.set({controller: options.name, kind}, count),
+    });
     this.#ownWrites = new OwnWrites(environment.storesOf);
     const label = queueLabels(options.name);
     const secondsSince = (ms: number) => (environment.clock.monotonic() - ms) / 1000;
@@ -232,7 +227,7 @@ export class ReconcileLoop implements Controller {
         signal: deadline.signal,
         logger: logger.child({controller: this.name, key}),
         client: client.recording(write => this.#ownWrites.record(key, write)),
-        keepsFailing: this.#keepsFailing(this.#failing.get(key)),
+        keepsFailing: this.#failing.keepsFailing(key),
       });
     } catch (error) {
       // These types mean a mistake in the program. All other errors come from what we call.
@@ -246,7 +241,7 @@ export class ReconcileLoop implements Controller {
   }
 
   #settle(key: string, outcome: Outcome): void {
-    if (outcome.kind !== 'retry') this.#forgetFailures(key);
+    if (outcome.kind !== 'retry') this.#failing.forget(key);
     switch (outcome.kind) {
       case 'done':
         this.#count('success');
@@ -272,7 +267,7 @@ export class ReconcileLoop implements Controller {
 
   #retry(key: string, error: unknown): void {
     const kind = classifyFailure(error);
-    const {failures} = this.#failed(key, kind, error);
+    const failures = this.#failing.add(key, kind, error);
     const {backoff = BACKOFF} = this.#options;
     const policy = kind === 'outage' ? {...backoff, maxMs: Math.min(backoff.maxMs, MAX_OUTAGE_BACKOFF_MS)} : backoff;
     const asked = error instanceof ApiError ? error.retryAfterMs : undefined;
@@ -283,37 +278,6 @@ export class ReconcileLoop implements Controller {
     const level = kind === 'refusal' || kind === 'unknown' ? 'warn' : 'debug';
     this.#logger[level]({key, err: error, failures, ms: Math.round(ms)}, 'The reconcile failed; retrying.');
     this.#queue.addAfter(key, ms);
-  }
-
-  #failed(key: string, kind: FailureKind, error: unknown): Failing {
-    const failing = this.#failing.get(key) ?? {sinceMs: this.#environment.clock.monotonic(), failures: 0};
-    this.#failing.set(key, failing);
-    failing.failures += 1;
-    if (failing.reported === undefined && this.#keepsFailing(failing)) {
-      failing.reported = kind;
-      const isFirst = this.#report(kind, 1) === 1;
-      if (isFirst) this.#logger.error({key, err: error, kind}, 'Reconciles keep failing; retrying.');
-    }
-    return failing;
-  }
-
-  #keepsFailing(failing: Failing | undefined): boolean {
-    const {clock, reportFailuresAfterMs} = this.#environment;
-    return failing !== undefined && clock.monotonic() - failing.sinceMs >= reportFailuresAfterMs;
-  }
-
-  #forgetFailures(key: string): void {
-    const kind = this.#failing.get(key)?.reported;
-    this.#failing.delete(key);
-    if (kind && this.#report(kind, -1) === 0) this.#logger.info({kind}, 'Reconciles are no longer failing.');
-  }
-
-  /** Returns how many keys are reported now. One line of the log stands for all of them, and the metric counts them. */
-  #report(kind: FailureKind, more: 1 | -1): number {
-    const count = (this.#reported.get(kind) ?? 0) + more;
-    this.#reported.set(kind, count);
-    this.#metrics.failingKeys.set({controller: this.name, kind}, count);
-    return count;
   }
 
   #count(result: string): void {
