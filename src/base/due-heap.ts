@@ -1,6 +1,6 @@
 import {Heap} from './heap.ts';
 
-export interface Due {
+interface Due {
   /** When it is due; infinite: never. After it changes, call `add` again. */
   readonly dueAt: number;
 }

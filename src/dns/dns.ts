@@ -38,7 +38,7 @@ export interface Dns {
   lookUp(host: string, signal: AbortSignal): Promise<Lookup>;
 }
 
-export interface DnsDependencies {
+interface DnsDependencies {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly clock: Clock;

@@ -17,20 +17,20 @@ import {endOf, letGoMs} from './validity.ts';
 
 export type KeyScope = APIKeySpec['scopes'][number];
 
-export interface KeyHolder {
+interface KeyHolder {
   readonly account: string;
   /** "namespace/name" of the APIKey. */
   readonly keyId: string;
   readonly scopes: ReadonlySet<KeyScope>;
 }
 
-export interface KeyRefusal {
+interface KeyRefusal {
   readonly refused: 'invalid' | 'unavailable';
   /** A sentence for the client. */
   readonly detail?: string;
 }
 
-export interface KeyAuthenticatorOptions {
+interface KeyAuthenticatorOptions {
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Since when (in monotonic milliseconds) the cache may be stale; undefined while it is current. */
@@ -90,7 +90,7 @@ function judge({spec}: DeepReadonly<KeyClaim>, nowMs: number): KeyHolder | KeyRe
   return {account, keyId: `${namespace}/${name}`, scopes: new Set(scopes)};
 }
 
-export interface WatchKeysOptions {
+interface WatchKeysOptions {
   /** Needs only the rights to list and watch KeyClaims. */
   readonly client: KubeClient;
   readonly clock: Clock;

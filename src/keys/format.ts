@@ -17,7 +17,7 @@ const UNBIASED = 256 - (256 % ALPHABET.length);
 const SHOWN = 6;
 
 /** Cryptographically strong random bytes, as `crypto.randomBytes`. */
-export type RandomBytes = (count: number) => Uint8Array;
+type RandomBytes = (count: number) => Uint8Array;
 
 export function mintKey(randomBytes: RandomBytes): string {
   let random = '';

@@ -27,7 +27,7 @@ export interface CommandContext {
 }
 
 /** There is nothing to show, or not exactly one of it. */
-export class NotFoundError extends Error {
+class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
 

@@ -43,7 +43,7 @@ export function blockerOf({status}: DeepReadonly<Domain | Project>): DeepReadonl
   return waiting.find(({reason}) => reason === ready?.reason) ?? waiting[0];
 }
 
-export interface Overview {
+interface Overview {
   readonly projects: readonly DeepReadonly<Project>[];
   readonly domains: readonly DeepReadonly<Domain>[];
 }

@@ -3,7 +3,7 @@ import type {Clock} from '../base/clock.ts';
 import type {RequestMetrics} from './http/app.ts';
 import type {StoreHealth, StoreObservation} from './store/store.ts';
 
-export interface StoreMetrics {
+interface StoreMetrics {
   observe(observation: StoreObservation): void;
 }
 

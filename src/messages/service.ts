@@ -33,7 +33,7 @@ export interface ServiceOptions {
   readonly onFailed: (error: Error) => void;
 }
 
-export interface MessagesService {
+interface MessagesService {
   /** The port of the API. */
   readonly port: number;
   readonly liveness: readonly HealthCheck[];

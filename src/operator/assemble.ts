@@ -32,7 +32,7 @@ import {checkPromises} from './threat-model-checks.ts';
 
 const edges = {traefik, gateway} as const;
 
-export interface OperatorParts {
+interface OperatorParts {
   readonly config: OperatorConfig;
   readonly platformKey: Uint8Array;
   readonly client: KubeClient;
@@ -45,7 +45,7 @@ export interface OperatorParts {
   readonly namespace: string;
 }
 
-export interface AssembledOperator {
+interface AssembledOperator {
   /** Ready to start. A standby has warm caches; only the leader queries DNS and writes. */
   readonly manager: Manager;
   /** What the platform team should know even though everything works. */

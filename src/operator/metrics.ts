@@ -21,7 +21,7 @@ const KNOWN: ReadonlySet<string> = new Set(
 /** Of a Domain that Nameplate has not judged yet. */
 const NO_STATE = 'Unknown';
 
-export interface MetricsParts {
+interface MetricsParts {
   readonly config: Pick<OperatorConfig, 'metrics'>;
   readonly domains: ReadonlyStore<Domain>;
   readonly claims: ReadonlyStore<DomainClaim>;

@@ -21,7 +21,7 @@ interface Secret extends KubeObject {
 
 type KeySecretRef = PlatformConfig['keySecret'];
 
-export interface PlatformKeyParts {
+interface PlatformKeyParts {
   readonly client: KubeClient;
   /** The operator's own namespace, which has the Secret. */
   readonly namespace: string;

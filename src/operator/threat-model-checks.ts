@@ -20,7 +20,7 @@ const UNKNOWN = 'unknown';
 
 const CRD = resourceType('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', 'cluster');
 
-export interface PromiseParts {
+interface PromiseParts {
   readonly config: OperatorConfig;
   readonly client: KubeClient;
   readonly clusterIssuers: ReadonlyStore<Issuer>;

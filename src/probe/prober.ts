@@ -5,7 +5,7 @@ import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import {judgeVisit, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
 import {type Address, type VisitResult, visit} from './visit.ts';
 
-export interface ProbeSettings {
+interface ProbeSettings {
   /** How often a host is probed if there are few. */
   readonly steadySeconds: number;
   /** With more hosts than this allows, each is probed less often. */
@@ -15,7 +15,7 @@ export interface ProbeSettings {
   readonly timeoutMs: number;
 }
 
-export interface ProberParts {
+interface ProberParts {
   readonly settings: ProbeSettings;
   /** Where the edge is, as known now; empty: nothing is probed. */
   readonly addresses: () => readonly Address[];

@@ -1,7 +1,7 @@
 /** Structured logs: one JSON object per line on standard output, with secrets redacted. */
 import {type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions} from 'pino';
 
-export interface LogOptions {
+interface LogOptions {
   /** The lowest level that is written: trace, debug, info, warn, error, fatal, or silent. */
   readonly level: string;
   /** The program's name, in every line as `program`. */

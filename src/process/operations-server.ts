@@ -18,7 +18,7 @@ export interface HealthCheck {
 }
 
 /** What /metrics needs of a prom-client Registry. */
-export interface MetricsSource {
+interface MetricsSource {
   readonly contentType: string;
   metrics(): Promise<string>;
 }

@@ -1,7 +1,7 @@
 /** Turns SIGTERM and SIGINT into one AbortSignal, and ensures that the process exits. */
 import type {Logger} from 'pino';
 
-export interface ShutdownOptions {
+interface ShutdownOptions {
   readonly logger: Logger;
   /** How long the process may take to exit after the shutdown began. After that, it exits with code 1. */
   readonly deadlineMs: number;
@@ -10,13 +10,13 @@ export interface ShutdownOptions {
 }
 
 /** The part of `node:process` that is used. */
-export interface ShutdownProcess {
+interface ShutdownProcess {
   on(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown;
   exit(code: number): void;
 }
 
-export interface Shutdown {
+interface Shutdown {
   /** Aborted by the first SIGTERM or SIGINT, or by `begin`. */
   readonly signal: AbortSignal;
   /** Begins the shutdown from inside, for example because the lease was lost. Only the first reason counts. */

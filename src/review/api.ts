@@ -18,7 +18,7 @@ export interface ApiAnswer {
   readonly body: unknown;
 }
 
-export interface ApiCall {
+interface ApiCall {
   readonly method: HttpCall['method'];
   readonly path: string;
   readonly body?: unknown;

@@ -3,7 +3,7 @@ import {printable} from '../base/printable.ts';
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 
-export const REVIEW_EXIT = {clean: 0, findings: 1, incomplete: 3} as const;
+const REVIEW_EXIT = {clean: 0, findings: 1, incomplete: 3} as const;
 
 export function exitCode({findings, unjudged}: Review): number {
   if (unjudged.length > 0) return REVIEW_EXIT.incomplete;

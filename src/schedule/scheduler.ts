@@ -8,7 +8,7 @@ import {AccountQueue} from './account-queue.ts';
 import {type CheckSettings, firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
 
 /** What the scheduler must know of a verdict. */
-export interface Judgement {
+interface Judgement {
   /** Yes or no. */
   readonly verified: boolean;
   /** A "no" that may demote something; any other "no" is a fault of the check. */
@@ -56,7 +56,7 @@ export interface Scheduler<Question, Verdict extends Judgement> {
   start(signal: AbortSignal): Promise<void>;
 }
 
-export interface SchedulerOptions<Question, Verdict extends Judgement> {
+interface SchedulerOptions<Question, Verdict extends Judgement> {
   readonly verify: (question: Question, signal: AbortSignal) => Promise<Verdict>;
   /** What a reconcile reads of a verdict: a change of anything else wakes nobody. */
   readonly shown: (verdict: Verdict) => unknown;

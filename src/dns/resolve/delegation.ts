@@ -23,7 +23,7 @@ const HOST_CACHE_MS = 300_000;
 const MIN_CACHE_MS = 60_000;
 const MAX_CACHE_MS = 3_600_000;
 
-export interface DelegationOptions {
+interface DelegationOptions {
   readonly transport: DnsTransport;
   readonly roots: readonly NameServer[];
   /** 53, except in tests: NS records have no port. */

@@ -4,7 +4,7 @@ import type {QueryType} from '../wire/codec.ts';
 import type {DnsTransport, Reply} from '../wire/transport.ts';
 import type {Authority} from './authority.ts';
 
-export interface VerdictSessionOptions {
+interface VerdictSessionOptions {
   readonly transport: DnsTransport;
   /** Queries that may be sent. A repeated datagram and a change to TCP do not count as further queries. */
   readonly budget: number;

@@ -12,7 +12,7 @@ const KNOWN_TAGS = new Set(['issue', 'issuewild', 'iodef', 'issuemail', 'issuevm
 const MAX_VALUE = 4096;
 const DEFAULT_METHODS = ['http-01'];
 
-export interface IssueValue {
+interface IssueValue {
   /** Empty: no CA may issue. */
   readonly issuer: string;
   readonly parameters: readonly (readonly [tag: string, value: string])[];

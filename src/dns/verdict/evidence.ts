@@ -33,7 +33,7 @@ export interface HostEvidence {
   readonly txt?: TxtEvidence;
 }
 
-export interface TxtEvidence {
+interface TxtEvidence {
   readonly answers: readonly ServerAnswer[];
   /** Whether the value comes from a wildcard record, which proves nothing about this name. */
   readonly wildcard: boolean | 'unknown';
@@ -44,7 +44,7 @@ const MAX_CHAINS = 2;
 /** Queries reserved for the probe of a wildcard, including some that dead servers do not answer. */
 const PROBE_RESERVE = 3;
 
-export interface GatherDependencies {
+interface GatherDependencies {
   readonly directory: Directory;
   readonly targets: Targets;
   readonly clock: Clock;

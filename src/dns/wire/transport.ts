@@ -39,7 +39,7 @@ export interface DnsTransport {
   query(query: Query, signal: AbortSignal): Promise<Reply>;
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   /** Called before any packet is sent. */
   readonly mayQuery: (endpoint: Endpoint) => boolean;
   /**

@@ -3,7 +3,7 @@ import {hash} from 'node:crypto';
 import type {ConfigDefinition} from '../../process/load-config.ts';
 import {type Authenticator, type Principal, SCOPES, type Scope} from './auth.ts';
 
-export interface KeyTableEntry {
+interface KeyTableEntry {
   readonly account: string;
   /** Names the key in logs. */
   readonly keyId: string;
@@ -12,7 +12,7 @@ export interface KeyTableEntry {
   readonly scopes: readonly Scope[];
 }
 
-export interface KeyTable {
+interface KeyTable {
   readonly keys: readonly KeyTableEntry[];
 }
 

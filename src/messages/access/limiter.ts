@@ -1,4 +1,4 @@
-export interface RateLimits {
+interface RateLimits {
   readonly requestsPerSecond: number;
   readonly bytesPerSecond: number;
   readonly answerBytesPerSecond: number;
@@ -7,7 +7,7 @@ export interface RateLimits {
 }
 
 /** bytes: of request bodies. */
-export type Limit = 'requests' | 'bytes' | 'answer bytes';
+type Limit = 'requests' | 'bytes' | 'answer bytes';
 
 /** Whether the request is allowed, or when to retry. */
 export type Allowance =

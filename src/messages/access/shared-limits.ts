@@ -2,7 +2,7 @@
 import type {Clock} from '../../base/clock.ts';
 import type {AccountLimiter, Usages} from './limiter.ts';
 
-export interface ShareOptions {
+interface ShareOptions {
   readonly limiter: AccountLimiter;
   /**
    * Adds what this pod has allowed to what the others have; returns in how many milliseconds each bucket will be full

@@ -47,7 +47,7 @@ export interface Fault {
   readonly header?: string;
 }
 
-export interface ProblemOptions {
+interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly errors?: readonly Fault[];
 }

@@ -21,7 +21,7 @@ export interface RequestMetrics {
   refused(route: string, reason: string): void;
 }
 
-export interface AppOptions extends Limits {
+interface AppOptions extends Limits {
   readonly authenticator: Authenticator;
   readonly handlers: Handlers;
   readonly holdings: Holdings;

@@ -5,7 +5,7 @@ import {type Answer, problem} from './answer.ts';
 import {CHUNK_BYTES, FINE_CHUNKS, onTooFine} from './chunks.ts';
 
 /** `value`: what the JSON says. */
-export interface JsonBody {
+interface JsonBody {
   readonly value: unknown;
   readonly raw: Buffer;
 }

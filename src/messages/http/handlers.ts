@@ -13,7 +13,7 @@ import {type Answer, json, problem} from './answer.ts';
 import type {Inputs} from './operations.ts';
 import {REASON_BYTES} from './schemas.ts';
 
-export interface HandlerOptions {
+interface HandlerOptions {
   readonly store: MessageStore;
   readonly bodyBytes: number;
   /** A new message was stored. */

@@ -2,7 +2,7 @@ import {isMessageId} from '../store/message-id.ts';
 import {type ApiOperation, OPERATIONS} from './operations.ts';
 
 /** What is at a path. */
-export interface PathMatch {
+interface PathMatch {
   readonly operations: readonly ApiOperation[];
   /** The message id in the path, if it can be one. */
   readonly id: string;

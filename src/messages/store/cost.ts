@@ -13,7 +13,7 @@ const MESSAGE_ACCOUNTS = 4;
 const KEY_BYTES = 256;
 const KEY_COPIES = 2;
 
-export interface MessageCost {
+interface MessageCost {
   readonly account: string;
   /** Of the message as JSON. */
   readonly bytes: number;

@@ -8,7 +8,7 @@ export function isMessageId(text: string): boolean {
 }
 
 /** Fills a buffer with random bytes. */
-export type RandomFill = (buffer: Uint8Array) => void;
+type RandomFill = (buffer: Uint8Array) => void;
 
 /**
  * Generates ids that sort by creation: `msg_` and a UUIDv7 (RFC 9562, section 5.7) whose 12 bits after the time

@@ -3,7 +3,7 @@ import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts'
 import {ANNOTATION} from '../../api/names.ts';
 import {explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
-export type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
+type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 
 /** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains each of them. */
 export const API_KEY_REASONS = {
@@ -16,7 +16,7 @@ type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS
 export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
 
 /** Only a person can fix these: the APIKey is Stalled immediately. */
-export const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
+const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
 
 const {Active: active, Ready: ready} = conditionBuilders(API_KEY_REASONS);
 

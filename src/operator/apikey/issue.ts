@@ -42,7 +42,7 @@ interface FailedWrite {
   readonly failure: unknown;
 }
 
-export interface IssueContext {
+interface IssueContext {
   readonly apiKey: DeepReadonly<APIKey>;
   /** The last uid that this process saw for this APIKey name. */
   readonly knownUid: string | undefined;

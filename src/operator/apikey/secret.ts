@@ -110,7 +110,7 @@ export function isKeySecret({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata
  * - leftover: created for a deleted APIKey of the same name; deleting an APIKey ends its key permanently.
  * - foreign: not created by the operator, which never changes it.
  */
-export type Standing = 'ours' | 'leftover' | 'foreign';
+type Standing = 'ours' | 'leftover' | 'foreign';
 
 /** `knownUid`: the uid that this process last saw the APIKey of this name have. */
 export function standingOf(

@@ -8,7 +8,7 @@ import {Active, type ApiKeyCondition, KeyReady, progressOfKey} from './condition
 import type {Issue} from './issue.ts';
 import {type IssuedKey, secretNameOf} from './secret.ts';
 
-export interface ApiKeyFacts {
+interface ApiKeyFacts {
   readonly account: string;
   readonly issue: Issue;
   /** The hashes whose records name this APIKey. */

@@ -25,7 +25,7 @@ import {judgedIssuer} from '../state/slim.ts';
 import {INDEX} from '../state/stores.ts';
 import {type Decision, decide} from './decide.ts';
 
-export interface FreshDecision {
+interface FreshDecision {
   readonly decision: Decision;
   /** The claim of the host, as it was read for the decision. */
   readonly claim: DeepReadonly<DomainClaim> | undefined;

@@ -22,7 +22,7 @@ export interface Decision {
   readonly host?: string;
 }
 
-export type ApprovalReason = 'HostHeld' | 'DefaultHost' | 'OwnServices' | 'NamespaceExempt';
+type ApprovalReason = 'HostHeld' | 'DefaultHost' | 'OwnServices' | 'NamespaceExempt';
 type DenialReason =
   | 'SubjectNotAllowed'
   | 'NotOneHost'

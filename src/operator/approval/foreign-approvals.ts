@@ -18,7 +18,7 @@ const APPROVER = 'cert-manager.io';
 const ADVICE =
   "cert-manager's built-in approver is enabled: it approves every certificate request, so tenants can get certificates for other tenants' hosts. Disable it (disableAutoApproval=true in cert-manager's chart).";
 
-export interface ApprovalWatch {
+interface ApprovalWatch {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;

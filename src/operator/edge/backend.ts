@@ -13,7 +13,7 @@ export type NoBackend =
   | {readonly kind: 'no-port'; readonly service: string; readonly port: string; readonly ports: readonly string[]}
   | {readonly kind: 'no-edge'; readonly problem: EdgeProblem};
 
-export type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | EdgeProblem['reason'];
+type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | EdgeProblem['reason'];
 
 export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
   switch (found.kind) {

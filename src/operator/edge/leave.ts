@@ -21,7 +21,7 @@ const STAYS: Leaving = {leaves: false, note: ''};
 const LEAVES: Leaving = {leaves: true, note: ''};
 
 /** `namespace` has the label that takes its hosts off the former edge. */
-export function isToLeave(namespace: DeepReadonly<KubeObject> | undefined): boolean {
+function isToLeave(namespace: DeepReadonly<KubeObject> | undefined): boolean {
   return namespace?.metadata.labels?.[LABEL.formerEdge] === 'remove';
 }
 

@@ -1,4 +1,4 @@
-export interface Lanes<T> {
+interface Lanes<T> {
   /** Two items of one lane never run at the same time. */
   readonly laneOf: (item: T) => string;
   readonly workers: number;

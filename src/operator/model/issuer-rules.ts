@@ -9,7 +9,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {CertificatesConfig} from './config.ts';
 import type {IssuerSpec} from './kinds.ts';
 
-export type ListedServers = CertificatesConfig['tenantIssuers']['servers'];
+type ListedServers = CertificatesConfig['tenantIssuers']['servers'];
 
 /** What is wrong with the Issuer, as the end of a sentence that begins with its name; undefined if nothing is wrong. */
 export function issuerProblem(spec: DeepReadonly<IssuerSpec>, servers: ListedServers): string | undefined {

@@ -46,7 +46,7 @@ export interface ServicePort {
 export interface EndpointSlice extends KubeObject {
   endpoints?: {conditions?: {ready?: boolean}}[];
 }
-export interface IngressBackendPort {
+interface IngressBackendPort {
   name?: string;
   number?: number;
 }

@@ -4,7 +4,7 @@ import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from './kinds.ts';
 
-export type HostRole = 'Primary' | 'Alias' | 'Redirect';
+type HostRole = 'Primary' | 'Alias' | 'Redirect';
 export type RedirectStatus = 301 | 302 | 303 | 307 | 308;
 export const DEFAULT_REDIRECT_STATUS: RedirectStatus = 301;
 

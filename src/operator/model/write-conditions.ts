@@ -13,7 +13,7 @@ export class PausedError extends Error {
   }
 }
 
-export interface AfterFailure<C> {
+interface AfterFailure<C> {
   /** The host is served, or the key works, as before the write. */
   readonly works: boolean;
   /** As in `ReconcileContext`. */

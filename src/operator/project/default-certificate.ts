@@ -20,7 +20,7 @@ import {readFresh} from '../state/fresh.ts';
 import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
-export interface CertificateProgress {
+interface CertificateProgress {
   /** Why the default host has no certificate of its own yet. */
   readonly missing?: DecidedCondition | undefined;
   /** As of `Contested`. */
@@ -33,7 +33,7 @@ type Intent = Omit<CertificateIntent, 'issuerRef'>;
 type Host = Pick<Intent, 'namespace' | 'name' | 'host'>;
 
 /** What the default host's Secret certifies, and whether its route stays although it certifies other names. */
-export interface SecretVerdict {
+interface SecretVerdict {
   readonly certified: Certified;
   readonly isKept: boolean;
 }

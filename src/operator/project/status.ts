@@ -6,7 +6,7 @@ import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
 import {Deployed, DomainsReady, progressOfProject} from './conditions.ts';
 
-export interface ProjectFacts {
+interface ProjectFacts {
   readonly defaultHost: string;
   readonly ready: DecidedCondition;
   /** When the Service first had a ready endpoint; undefined: never. */

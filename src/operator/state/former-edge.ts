@@ -20,7 +20,7 @@ export type FormerAddresses = {readonly againMs: number} & (
   | {readonly kind: 'gone'}
 );
 
-export interface FormerEdgeParts {
+interface FormerEdgeParts {
   /** The addresses of the next edge, as DNS returns them. All others count as the former edge. */
   readonly addresses: readonly string[];
   readonly lookUp: (host: string, signal: AbortSignal) => Promise<HostLookup>;

@@ -16,7 +16,7 @@ export interface Hop {
  */
 export const MAX_REDIRECTS = 32;
 
-export type RedirectEnd =
+type RedirectEnd =
   | {readonly kind: 'serves'; readonly host: string}
   | {readonly kind: 'loop'; readonly path: readonly string[]}
   /** The chain continues beyond the end of `path`. */

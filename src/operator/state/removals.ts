@@ -25,7 +25,7 @@ export interface Removal {
   readonly wasHeld: boolean;
 }
 
-export interface RemovalsParts {
+interface RemovalsParts {
   readonly limits: OperatorConfig['controller']['ownRemovals'];
   readonly namespaces: Stores['namespaces'];
   /** The operator's namespace. Its annotation allows removals. */

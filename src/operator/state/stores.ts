@@ -65,7 +65,7 @@ export interface Stores {
   readonly routes: readonly RouteStore[];
 }
 
-export interface PlatformStores extends PlatformReader {
+interface PlatformStores extends PlatformReader {
   readonly stores: readonly ReadonlyStore<KubeObject>[];
 }
 

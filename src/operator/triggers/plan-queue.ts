@@ -11,7 +11,7 @@ type Limited = Domain | Project;
 /** How many waiting objects to requeue: more than the slots that can become free before the cache shows who took them. */
 const CALLED = 32;
 
-export interface PlanQueue<T extends Limited> {
+interface PlanQueue<T extends Limited> {
   /** The keys of those in an account that are next. */
   next(account: string | undefined): string[];
   /** Those behind one that is gone, got a slot, or no longer needs one. */

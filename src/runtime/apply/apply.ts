@@ -17,7 +17,7 @@ import {
 import {type Corrections, identify} from './corrections.ts';
 import {mergePatch, withoutNulls} from './merge-patch.ts';
 
-export interface ApplyOptions extends CallOptions {
+interface ApplyOptions extends CallOptions {
   /** The annotation for the hash of what was last applied. */
   readonly hashAnnotation: string;
   /** Given, an object that others keep changing is corrected less and less often. The caller must come back in time. */

@@ -9,9 +9,9 @@ import {type IndexFunction, StoreIndex} from './store-index.ts';
  * - `missing`: the server does not know the kind (its CRD is not installed). The reflector keeps trying. Counts as
  *   settled, so one absent kind does not stop a program from working.
  */
-export type StoreState = 'syncing' | 'synced' | 'missing';
+type StoreState = 'syncing' | 'synced' | 'missing';
 
-export type DeltaType = 'added' | 'updated' | 'deleted';
+type DeltaType = 'added' | 'updated' | 'deleted';
 
 /** An object deleted and recreated while no watch was open gives both: `deleted`, then `added` with the new object. */
 export interface Delta<T extends KubeObject> {
@@ -24,7 +24,7 @@ export interface Delta<T extends KubeObject> {
   readonly initial: boolean;
 }
 
-export type DeltaHandler<T extends KubeObject> = (delta: Delta<T>) => void;
+type DeltaHandler<T extends KubeObject> = (delta: Delta<T>) => void;
 
 /** What reconciles read. All of it is synchronous and in memory. Keys are "namespace/name" or "name". */
 export interface ReadonlyStore<T extends KubeObject> {
@@ -48,7 +48,7 @@ export type Expectation = {readonly epoch: number; readonly key: string} & (
   | {readonly deletedUid: string}
 );
 
-export interface StoreOptions {
+interface StoreOptions {
   /** Called when a subscriber throws. The other subscribers and the store itself are not affected. */
   readonly onHandlerError: (error: unknown, key: string) => void;
   /** Whether an object belongs in this store. False if its selector excludes the object, or may exclude it. */

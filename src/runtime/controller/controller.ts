@@ -43,7 +43,7 @@ export interface ControllerOptions {
 }
 
 /** The keys that a change concerns. If it throws, the error is logged and the controller misses the change. */
-export type KeyMapper<T extends KubeObject> = (delta: Delta<T>) => Iterable<string>;
+type KeyMapper<T extends KubeObject> = (delta: Delta<T>) => Iterable<string>;
 
 export interface Controller {
   readonly name: string;
@@ -56,7 +56,7 @@ export interface Controller {
   enqueue(key: string, options?: {readonly afterMs?: number; readonly lowPriority?: boolean}): void;
 }
 
-export interface ControllerEnvironment {
+interface ControllerEnvironment {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;

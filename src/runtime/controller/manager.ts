@@ -51,7 +51,7 @@ export interface Runnable {
   readonly leaderOnly?: boolean;
 }
 
-export interface ManagerCheck {
+interface ManagerCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly message: string;

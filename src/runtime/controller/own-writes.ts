@@ -4,7 +4,7 @@ import type {WriteRecord} from '../kube/client.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
 
 /** The cache is older than what this program itself has written, so a reconcile must not act on it. */
-export class StaleCacheError extends Error {
+class StaleCacheError extends Error {
   override readonly name = 'StaleCacheError';
 
   constructor(writes: readonly string[]) {

@@ -3,14 +3,14 @@ import type {Clock} from '../../base/clock.ts';
 import {DueHeap} from '../../base/due-heap.ts';
 import {FairQueue} from '../../base/fair-queue.ts';
 
-export interface QueueObserver {
+interface QueueObserver {
   depth(depth: number): void;
   added(): void;
   /** A worker took a key that had waited this long. */
   waited(ms: number): void;
 }
 
-export interface AddOptions {
+interface AddOptions {
   /** After all other keys. For the initial list and other work that nothing waits for. */
   readonly lowPriority?: boolean;
 }

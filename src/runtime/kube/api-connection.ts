@@ -15,7 +15,7 @@ export interface ApiRequest {
   readonly gated?: boolean;
 }
 
-export interface ApiConnectionOptions {
+interface ApiConnectionOptions {
   readonly transport: Transport;
   readonly host: string;
   readonly userAgent: string;

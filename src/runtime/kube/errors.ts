@@ -1,7 +1,7 @@
 import {DeadlineError} from '../../base/deadline.ts';
 
 /** What the API server says is wrong with one field. */
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;

@@ -10,7 +10,7 @@ import {type KubeMetrics, kubeMetrics} from './metrics.ts';
 import {type DeepReadonly, type KubeObject, microTime, resourceType} from './object.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ */
-export interface KubeEvent extends KubeObject {
+interface KubeEvent extends KubeObject {
   eventTime?: string;
   reportingController?: string;
   reportingInstance?: string;
@@ -31,7 +31,7 @@ export interface KubeEvent extends KubeObject {
 
 export const EVENT = resourceType<KubeEvent>('events.k8s.io/v1', 'Event', 'events');
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -30,7 +30,7 @@ import {collectionPath, objectPath, queryString, selectorParameters} from './pat
 import {Transport} from './transport.ts';
 import {parseWatchEvent, splitLines} from './watch-stream.ts';
 
-export interface KubeClientOptions {
+interface KubeClientOptions {
   /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
   readonly kubeconfig?: string | undefined;
   readonly userAgent: string;

@@ -29,7 +29,7 @@ export interface LeaderElectionOptions {
   readonly retryPeriodMs?: number;
 }
 
-export interface LeaderElectorOptions extends LeaderElectionOptions {
+interface LeaderElectorOptions extends LeaderElectionOptions {
   /** A client without the gate, which this election controls. */
   readonly client: KubeClient;
   readonly clock: Clock;

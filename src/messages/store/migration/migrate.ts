@@ -18,7 +18,7 @@ const STATE = 'SELECT state FROM migrated FOR UPDATE';
 /** What was done, for people. */
 export type Report = string;
 
-export interface MigrationOptions {
+interface MigrationOptions {
   /** Of the SQLite database. */
   readonly path: string;
   readonly connection: SessionOptions;

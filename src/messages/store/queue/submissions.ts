@@ -15,7 +15,7 @@ export interface SubmissionLimits {
   readonly maxWaitingBytes: number;
 }
 
-export interface SubmissionOptions extends SubmissionLimits {
+interface SubmissionOptions extends SubmissionLimits {
   /** Sends operations to the engine, which answers them in this order through `answer`. */
   readonly post: (chunk: Omit<Chunk, 'now'>) => void;
   /** Milliseconds since an arbitrary point. */
