@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
-import {COST_ROWS, type CostRow, manyAccounts} from '../cost.rows.ts';
+import {COST_ROWS, type CostRow, manyAccounts} from '../../../../test/support/cost.rows.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
 import {BacklogCounter} from './backlog.ts';

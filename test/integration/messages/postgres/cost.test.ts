@@ -1,7 +1,7 @@
 /** What is charged, held against what the database grows by. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {COST_ROWS, type CostRow} from '../../../../src/messages/store/cost.rows.ts';
 import type {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
+import {COST_ROWS, type CostRow} from '../../../support/cost.rows.ts';
 import {removeFolders} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {withStore} from './store.ts';
