@@ -25,7 +25,9 @@ export function choice(values: readonly string[], byDefault: string, description
   return {type: 'string', enum: values, default: byDefault, description};
 }
 
-export function integer(byDefault: number, minimum: number, maximum: number, description: string) {
+type Range = readonly [minimum: number, maximum: number];
+
+export function integer(byDefault: number, [minimum, maximum]: Range, description: string) {
   return {type: 'integer', minimum, maximum, default: byDefault, description};
 }
 
@@ -39,6 +41,6 @@ export const diagnostics = section(
       title: 'the path of a folder',
       description: 'Folder to write them to. It must exist. If it is missing, the signals are not handled.',
     },
-    cpuSeconds: integer(10, 1, 300, 'The length of a CPU profile, in seconds.'),
+    cpuSeconds: integer(10, [1, 300], 'The length of a CPU profile, in seconds.'),
   },
 );

@@ -12,26 +12,23 @@ const GIB = 1024 * MIB;
 const YEAR = 365 * DAY_SECONDS;
 
 const server = section('The API.', {
-  port: integer(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
+  port: integer(8080, [0, 65_535], 'Port to listen on. 0 means any free port.'),
   maxConnections: integer(
     4096,
-    1,
-    1_000_000,
+    [1, 1_000_000],
     'Maximum number of connections. Beyond it, the longest-idle connection from the address with the most connections is closed.',
   ),
   maxConnectionsPerAddress: integer(
     0,
-    0,
-    1_000_000,
+    [0, 1_000_000],
     'Maximum number of connections per address (IPv6: per /64). 0 means no separate limit. Set it only if clients connect directly: behind a proxy or an ingress, all connections come from its addresses.',
   ),
-  headersTimeoutSeconds: integer(10, 1, 600, 'Time limit for the headers of a request to arrive.'),
-  requestTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a request to arrive, including the body.'),
-  answerTimeoutSeconds: integer(30, 1, 3600, 'Time limit for a client to read a response.'),
+  headersTimeoutSeconds: integer(10, [1, 600], 'Time limit for the headers of a request to arrive.'),
+  requestTimeoutSeconds: integer(30, [1, 3600], 'Time limit for a request to arrive, including the body.'),
+  answerTimeoutSeconds: integer(30, [1, 3600], 'Time limit for a client to read a response.'),
   keepAliveSeconds: integer(
     120,
-    1,
-    3600,
+    [1, 3600],
     'How long an idle connection is kept open. Choose a longer time than that of the proxy in front of the API, so that the proxy closes first.',
   ),
 });
@@ -53,17 +50,15 @@ const store = section('Where messages are stored.', {
   },
   reserveBytes: integer(
     64 * MIB,
-    0,
-    1024 * GIB,
+    [0, 1024 * GIB],
     'Free space to keep on the volume of SQLite, for draining the queue. With less, new messages are rejected.',
   ),
   maxWaiting: integer(
     10_000,
-    1,
-    1_000_000,
+    [1, 1_000_000],
     'Maximum number of operations that wait for the disk. More are rejected as store_busy.',
   ),
-  maxWaitingBytes: integer(64 * MIB, 1, 16 * GIB, 'Maximum bytes of messages that wait for the disk.'),
+  maxWaitingBytes: integer(64 * MIB, [1, 16 * GIB], 'Maximum bytes of messages that wait for the disk.'),
   postgres: section('The PostgreSQL database (version 15 or later), if kind is postgres.', {
     uriFile: {
       ...file,
@@ -88,48 +83,43 @@ const store = section('Where messages are stored.', {
     },
     writers: integer(
       1,
-      1,
-      64,
+      [1, 64],
       'Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has three more connections, to read and to delete what is too old.',
     ),
   }),
 });
 
 const retention = section('How long finished messages and idempotency keys are kept.', {
-  doneSeconds: integer(7 * DAY_SECONDS, 0, YEAR, 'Messages that a worker has acknowledged.'),
-  deadSeconds: integer(30 * DAY_SECONDS, 0, 10 * YEAR, 'Messages that are dead.'),
-  idempotencySeconds: integer(DAY_SECONDS, 1, YEAR, 'Idempotency keys.'),
+  doneSeconds: integer(7 * DAY_SECONDS, [0, YEAR], 'Messages that a worker has acknowledged.'),
+  deadSeconds: integer(30 * DAY_SECONDS, [0, 10 * YEAR], 'Messages that are dead.'),
+  idempotencySeconds: integer(DAY_SECONDS, [1, YEAR], 'Idempotency keys.'),
 });
 
 const limits = section('Limits on what clients may use.', {
-  bodyBytes: integer(256 * KIB, 1, 64 * MIB, 'Maximum size of a request body.'),
+  bodyBytes: integer(256 * KIB, [1, 64 * MIB], 'Maximum size of a request body.'),
   heldBytes: integer(
     64 * MIB,
-    MIB,
-    64 * GIB,
+    [MIB, 64 * GIB],
     'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. The limit is never less than what two accounts may hold.',
   ),
   account: section('Limits per account.', {
-    requestsPerSecond: integer(1000, 1, 10_000_000, 'Requests per second, on average.'),
-    bytesPerSecond: integer(8 * MIB, 1, 16 * GIB, 'Bytes of request bodies per second, on average.'),
-    answerBytesPerSecond: integer(32 * MIB, 1, 16 * GIB, 'Bytes of responses per second, on average.'),
+    requestsPerSecond: integer(1000, [1, 10_000_000], 'Requests per second, on average.'),
+    bytesPerSecond: integer(8 * MIB, [1, 16 * GIB], 'Bytes of request bodies per second, on average.'),
+    answerBytesPerSecond: integer(32 * MIB, [1, 16 * GIB], 'Bytes of responses per second, on average.'),
     burstSeconds: integer(
       5,
-      1,
-      3600,
+      [1, 3600],
       'Burst size, in seconds of the average rates. It must be enough for one body of the maximum size.',
     ),
-    requestsAtOnce: integer(512, 1, 1_000_000, 'Concurrent requests. A request counts until its response is read.'),
+    requestsAtOnce: integer(512, [1, 1_000_000], 'Concurrent requests. A request counts until its response is read.'),
     heldBytes: integer(
       8 * MIB,
-      MIB,
-      64 * GIB,
+      [MIB, 64 * GIB],
       'Maximum bytes of bodies and responses that these requests may hold in memory. The limit is never less than two bodies of the maximum size.',
     ),
     storedBytes: integer(
       GIB,
-      1,
-      1024 * GIB,
+      [1, 1024 * GIB],
       'Maximum bytes stored. In addition to its text and nack reason, each message counts as 512 bytes plus four times the length of the account name. Each idempotency key counts as 256 bytes plus twice the length of the key and the account name. The database takes at most twice as much.',
     ),
   }),
@@ -140,7 +130,7 @@ export const messagesConfigSchema = {
   ...object('Configuration of the messages API.', {
     server,
     operations: section('The server for /healthz, /readyz, and /metrics.', {
-      port: integer(8081, 0, 65_535, 'Port to listen on. 0 means any free port.'),
+      port: integer(8081, [0, 65_535], 'Port to listen on. 0 means any free port.'),
     }),
     keys: section('Who may use the API. By default, anyone with the key of an APIKey in the cluster.', {
       file: {
@@ -151,14 +141,13 @@ export const messagesConfigSchema = {
       },
       graceSeconds: integer(
         300,
-        0,
-        DAY_SECONDS,
+        [0, DAY_SECONDS],
         'How long known keys are trusted while the API server is unreachable. A key that is revoked during that time keeps working for as long.',
       ),
     }),
     store,
     queue: section('How workers get messages.', {
-      maxAttempts: integer(5, 1, 1000, 'How many times a message can be claimed before it is dead.'),
+      maxAttempts: integer(5, [1, 1000], 'How many times a message can be claimed before it is dead.'),
     }),
     retention,
     limits,

@@ -51,7 +51,7 @@ export const operatorConfigSchema: Schema = {
     }),
     controller,
     server: section('The server for /healthz, /readyz, and /metrics.', {
-      port: integer(8080, 0, 65_535, 'Port to listen on. 0 means any free port.'),
+      port: integer(8080, [0, 65_535], 'Port to listen on. 0 means any free port.'),
     }),
     metrics: section('What /metrics shows.', {
       perDomain: {

@@ -56,16 +56,12 @@ export function judgeVisit(question: ProbeQuestion, answer: VisitResult): ProbeV
       if (redirect) {
         const to = `https://${redirect.to}/`;
         if (response?.status === redirect.status && response.location === to) return YES;
-        return no(
-          'WrongRedirect',
-          `The edge answers https://${host}/ with ${shownResponse(response)} instead of a redirect to ${to} with ${redirect.status}.`,
-        );
+        const message = `The edge answers https://${host}/ with ${shownResponse(response)} instead of a redirect to ${to} with ${redirect.status}.`;
+        return no('WrongRedirect', message);
       }
       if (route && pathOf(response?.location, host) !== route.location) {
-        return no(
-          'WrongRoute',
-          `Another route answers requests for ${host} (${route.path}: ${shownResponse(response)}).`,
-        );
+        const message = `Another route answers requests for ${host} (${route.path}: ${shownResponse(response)}).`;
+        return no('WrongRoute', message);
       }
       return YES;
     }

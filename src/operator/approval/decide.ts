@@ -48,27 +48,22 @@ export function decide(operator: DecisionBasis, request: DeepReadonly<Certificat
   }
   const attribute = requestedAttribute(request);
   if (attribute !== undefined) {
-    return denied(
-      'SubjectNotAllowed',
-      `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject unchanged. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`,
-    );
+    const message = `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject unchanged. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`;
+    return denied('SubjectNotAllowed', message);
   }
   if (requestedServices(request, namespace) && isListed(approval.tenantCertificates.services, request)) {
     return issuerDenial(operator, request) ?? approved('OwnServices', `These are names of Services in ${namespace}.`);
   }
   const host = requestedHost(request);
   if (host === undefined) {
-    return denied(
-      'NotOneHost',
-      'Nameplate approves only server certificates that name exactly one host. List the hosts in spec.domains of a Project: each gets its own certificate.',
-    );
+    const message =
+      'Nameplate approves only server certificates that name exactly one host. List the hosts in spec.domains of a Project: each gets its own certificate.';
+    return denied('NotOneHost', message);
   }
   const how = howHeld(operator, namespace, host);
   if (!how) {
-    return denied(
-      'HostNotHeld',
-      `This namespace does not hold ${host}. List it in spec.domains of a Project and create the record that the Domain shows; Nameplate then requests the certificate.`,
-    );
+    const message = `This namespace does not hold ${host}. List it in spec.domains of a Project and create the record that the Domain shows; Nameplate then requests the certificate.`;
+    return denied('HostNotHeld', message);
   }
   return (
     originDenial(operator, request, host) ??
@@ -110,23 +105,17 @@ function originDenial(
     certificate && ownerReferences.some(({uid, controller}) => controller && uid === certificate.metadata.uid);
   if (!isOurs) {
     if (isListed(approval.tenantCertificates.hosts, request)) return undefined;
-    return denied(
-      'NotManaged',
-      `This namespace holds ${host}, and Nameplate itself requests the certificate for ${host}. The platform does not approve further certificates for it from this issuer: delete your Certificate, or ask the platform team to list the issuer in config.certificates.approval.tenantCertificates.hosts.`,
-    );
+    const message = `This namespace holds ${host}, and Nameplate itself requests the certificate for ${host}. The platform does not approve further certificates for it from this issuer: delete your Certificate, or ask the platform team to list the issuer in config.certificates.approval.tenantCertificates.hosts.`;
+    return denied('NotManaged', message);
   }
   if (request.spec.username !== certManagerUser) {
-    return denied(
-      'NotFromCertManager',
-      `User ${request.spec.username ?? '(unknown)'} created this request, not cert-manager (${certManagerUser}). If this user is cert-manager, ask the platform team to set config.certificates.certManagerUser.`,
-    );
+    const message = `User ${request.spec.username ?? '(unknown)'} created this request, not cert-manager (${certManagerUser}). If this user is cert-manager, ask the platform team to set config.certificates.certManagerUser.`;
+    return denied('NotFromCertManager', message);
   }
   if (isListed([issuerRef, ...formerIssuerRefs], request)) return undefined;
   const {kind, name} = issuerOf(request.spec.issuerRef);
-  return denied(
-    'IssuerNotListed',
-    `${kind} ${name} is not the platform's issuer. Nameplate replaces it in the Certificate and requests the certificate again.`,
-  );
+  const message = `${kind} ${name} is not the platform's issuer. Nameplate replaces it in the Certificate and requests the certificate again.`;
+  return denied('IssuerNotListed', message);
 }
 
 /** An Issuer is also judged when a request uses it: one that was created before the policies gains nothing. */
@@ -139,10 +128,8 @@ function issuerDenial(
   const issuer = stores.issuers.get(`${metadata.namespace}/${name}`);
   if (!issuer) return denied('IssuerNotAllowed', `There is no Issuer ${name} in this namespace. Create it first.`);
   if (issuer.problem === undefined) return undefined;
-  return denied(
-    'IssuerNotAllowed',
-    `Issuer ${name} ${issuer.problem}. Use the platform's issuer, or ask the platform team to list the server in config.certificates.tenantIssuers.`,
-  );
+  const message = `Issuer ${name} ${issuer.problem}. Use the platform's issuer, or ask the platform team to list the server in config.certificates.tenantIssuers.`;
+  return denied('IssuerNotAllowed', message);
 }
 
 /** From a ClusterIssuer of the configuration: a tenant may create an Issuer of any name in its own namespace. */

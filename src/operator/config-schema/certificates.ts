@@ -111,20 +111,17 @@ export const certificates = section('Certificates of custom domains, issued by c
     {
       inProgress: integer(
         50,
-        2,
-        1000,
+        [2, 1000],
         "Requests in progress in the whole cluster. Stay below cert-manager's own limit, --max-concurrent-challenges.",
       ),
       inProgressPerAccount: integer(
         4,
-        1,
-        1000,
+        [1, 1000],
         "Requests in progress of one account. A self check can hold one of cert-manager's workers for most of a minute, so stay below their number, --concurrent-workers (5 by default).",
       ),
       renewalReserve: integer(
         10,
-        0,
-        1000,
+        [0, 1000],
         'How many of inProgress are reserved for renewals. Must be less than inProgress.',
       ),
       timeoutSeconds: seconds(
@@ -139,8 +136,7 @@ export const certificates = section('Certificates of custom domains, issued by c
     {
       failures: integer(
         5,
-        1,
-        20,
+        [1, 20],
         'Failed attempts for one host in the window, and, counted separately, orders for it.',
       ),
       windowSeconds: seconds(3600, 60, 'Length of the window.'),
@@ -151,21 +147,18 @@ export const certificates = section('Certificates of custom domains, issued by c
     {
       orders: integer(
         300,
-        2,
-        1_000_000,
+        [2, 1_000_000],
         'Orders in the window. A single tenant gets at most four fifths of those that are not reserved for renewals.',
       ),
       windowSeconds: seconds(10_800, 1, 'Length of the window.'),
       renewalReserve: integer(
         60,
-        0,
-        1_000_000,
+        [0, 1_000_000],
         'How many of the orders are reserved for renewals. Must be less than orders.',
       ),
       newHostsPerDomain: integer(
         50,
-        2,
-        1_000_000,
+        [2, 1_000_000],
         'Orders for new hosts under one registrable domain, such as example.com, in a separate window. A single tenant gets at most four fifths.',
       ),
       domainWindowSeconds: seconds(7 * DAY_SECONDS, 1, 'Length of the window of newHostsPerDomain.'),

@@ -19,7 +19,7 @@ const leaderElection = section('With several replicas, one is the leader and the
 });
 
 export const controller = section('Settings of the controllers.', {
-  workers: integer(4, 1, 64, 'How many reconciles each controller runs at the same time.'),
+  workers: integer(4, [1, 64], 'How many reconciles each controller runs at the same time.'),
   reportFailuresAfterSeconds: seconds(
     300,
     1,
@@ -34,11 +34,10 @@ export const controller = section('Settings of the controllers.', {
   ownRemovals: section(
     'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.',
     {
-      perAccount: integer(10, 1, 1_000_000, 'How many the operator may make per account.'),
+      perAccount: integer(10, [1, 1_000_000], 'How many the operator may make per account.'),
       total: integer(
         25,
-        1,
-        1_000_000,
+        [1, 1_000_000],
         'How many it may make in total. Each account counts for at most a tenth of this number, rounded up.',
       ),
       windowSeconds: seconds(DAY_SECONDS, 1, 'Length of the window.'),

@@ -91,8 +91,7 @@ export const probes = section(
     steadySeconds: seconds(15, 1, 'Pause between two probes of a host, unless there are too many hosts.'),
     perSecond: integer(
       10,
-      1,
-      1000,
+      [1, 1000],
       'Probes per second, at most, of hosts that answer. With more hosts, the pause grows.',
     ),
     failAfterSeconds: seconds(

@@ -18,9 +18,9 @@ export const kubernetesName = {
 } satisfies Schema;
 
 export function seconds(byDefault: number, minimum: number, description: string) {
-  return integer(byDefault, minimum, 10 * 365 * DAY_SECONDS, `${description} In seconds.`);
+  return integer(byDefault, [minimum, 10 * 365 * DAY_SECONDS], `${description} In seconds.`);
 }
 
 export function milliseconds(byDefault: number, description: string) {
-  return integer(byDefault, 1, 600_000, `${description} In milliseconds.`);
+  return integer(byDefault, [1, 600_000], `${description} In milliseconds.`);
 }

@@ -51,8 +51,12 @@ const plan = object('What accounts on the plan may do.', {
     default: false,
     description: 'Whether accounts on the plan may have custom domains.',
   },
-  maxDomains: integer(20, 0, 100_000, 'How many custom hosts one account may have.'),
-  maxProjects: integer(100, 0, 100_000, 'How many Projects of one account are published. The oldest ones come first.'),
+  maxDomains: integer(20, [0, 100_000], 'How many custom hosts one account may have.'),
+  maxProjects: integer(
+    100,
+    [0, 100_000],
+    'How many Projects of one account are published. The oldest ones come first.',
+  ),
 });
 
 export const plans = {
