@@ -1,3 +1,5 @@
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {parseConfig} from '../../process/load-config.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
@@ -80,6 +82,9 @@ test('until then, a host that the former edge serves is live, and the verdict na
   expect(beforeTheChange.verdict(objects, platform)).toEqual({kind: 'accepted', note});
   const onNext = next.build(route).map(({intent}) => intent as KubeObject);
   expect(beforeTheChange.verdict(onNext, platform).kind).toBe('pending');
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/edges.md'), 'utf8');
+  const [, searched] = /contains\("(.+?)"\)/.exec(page) ?? [];
+  expect(note, 'the command in docs/edges.md finds it').toContain(searched);
 });
 
 test('the edge that visitors use is probed', () => {
