@@ -37,16 +37,18 @@ export function statusOf(object: KubeObject): unknown {
   }
   if (object.kind !== HTTP_ROUTE.kind) return undefined;
   const {spec, status} = object as HttpRoute;
-  const [wanted] = spec.parentRefs ?? [];
-  const own = status?.parents?.filter(
-    ({parentRef}) => wanted && isSameParent(parentRef, wanted, object.metadata.namespace),
+  const {parentRefs = []} = spec;
+  const own = status?.parents?.filter(({parentRef}) =>
+    parentRefs.some(wanted => isSameParent(parentRef, wanted, object.metadata.namespace)),
   );
   return {
-    parents: (own ?? []).slice(0, MAX_CONTROLLERS).map(({parentRef, controllerName, conditions}) => ({
-      parentRef,
-      controllerName: cut(controllerName),
-      conditions: kept(conditions),
-    })),
+    parents: (own ?? [])
+      .slice(0, MAX_CONTROLLERS * parentRefs.length)
+      .map(({parentRef, controllerName, conditions}) => ({
+        parentRef,
+        controllerName: cut(controllerName),
+        conditions: kept(conditions),
+      })),
   };
 }
 
@@ -70,6 +72,13 @@ export function verdictOn(object: DeepReadonly<KubeObject>, controller: string |
       wanted && controllerName === controller && isSameParent(parentRef, wanted, metadata.namespace),
   );
   return judged(object, parent?.conditions, ['Accepted', 'ResolvedRefs']);
+}
+
+/** Whether the controller has reported on this generation of an HTTPRoute, for whichever of its parents. */
+export function isRead({metadata, status}: DeepReadonly<HttpRoute>, controller: string | undefined): boolean {
+  const reported = status?.parents?.filter(({controllerName}) => controllerName === controller) ?? [];
+  const generations = reported.flatMap(({conditions = []}) => conditions.map(each => each.observedGeneration ?? -1));
+  return Math.max(-1, ...generations) >= (metadata.generation ?? 0);
 }
 
 function judged(

@@ -174,6 +174,20 @@ describe('the platform', () => {
   });
 });
 
+test("a default host's route is read once the controller has reported on its generation, for either listener", () => {
+  const {https} = built({...route, project: 'shop'});
+  const unread = (observedGeneration: number, controllerName = CONTROLLER, generation = 2) => {
+    const conditions = [{type: 'Accepted', status: 'False', observedGeneration}];
+    const parents = https.spec.parentRefs?.slice(1).map(parentRef => ({parentRef, controllerName, conditions}));
+    const object = {...https, metadata: {...https.metadata, generation}, status: {parents}} as HttpRoute;
+    return edge.unread?.([{...object, status: edge.statusOf?.(object)} as KubeObject], platform);
+  };
+  expect(unread(2)).toBeUndefined();
+  expect(unread(1)).toBe('HTTPRoute np-a');
+  expect(unread(2, 'example.com/another')).toBe('HTTPRoute np-a');
+  expect(unread(0, CONTROLLER, 1)).toBeUndefined();
+});
+
 describe('the verdict', () => {
   const GENERATION = 3;
   interface Reported {

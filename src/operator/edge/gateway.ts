@@ -28,7 +28,7 @@ import {
   LISTENER_SET,
   type ListenerSet,
 } from './gateway-kinds.ts';
-import {statusOf, verdictOn} from './gateway-status.ts';
+import {isRead, statusOf, verdictOn} from './gateway-status.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
 /** Everything that this file writes needs these; both are Extended. */
@@ -61,6 +61,7 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     backends,
     emptied,
     statusOf,
+    unread,
     verdict,
   };
 
@@ -127,6 +128,17 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
       },
     };
     return {resource: LISTENER_SET, intent};
+  }
+
+  /** Only a default host is served before it has a ListenerSet, and nothing refers to a new route yet. */
+  function unread(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): string | undefined {
+    const controller = classOf(platform)?.spec.controllerName;
+    const routes = objects.filter(({kind}) => kind === HTTP_ROUTE.kind) as DeepReadonly<HttpRoute>[];
+    const found = routes.find(
+      object =>
+        (object.spec.parentRefs ?? []).length > 1 && object.metadata.generation !== 1 && !isRead(object, controller),
+    );
+    return found && `${found.kind} ${found.metadata.name}`;
   }
 
   function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): RouteVerdict {

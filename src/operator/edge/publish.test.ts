@@ -3,7 +3,7 @@
  * server.
  */
 
-import {beforeEach, expect, test} from 'vitest';
+import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
@@ -15,11 +15,14 @@ import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/obje
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {backendName, routeName} from '../model/derived-names.ts';
+import type {EdgeProvider} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
 import {createStores} from '../state/stores.ts';
 import {reconcileUnusedService} from '../sweep/unused-service.ts';
+import {gateway} from './gateway.ts';
+import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
 import {publishRoute} from './publish.ts';
 import {traefik} from './traefik.ts';
 
@@ -43,7 +46,9 @@ let unseen: readonly KubeObject[];
 /** One turn of the sweep for a Service. */
 let sweep: (name: string) => Promise<unknown>;
 
-beforeEach(() => {
+beforeEach(() => connect(edge));
+
+function connect(to: EdgeProvider): void {
   clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   writes = [];
   const caches = new Map<string, Store<KubeObject>>();
@@ -62,6 +67,7 @@ beforeEach(() => {
   put = object => {
     const metadata = {
       uid: keyOf(object),
+      generation: 1,
       creationTimestamp: new Date(clock.now()).toISOString(),
       ...object.metadata,
       resourceVersion: `${++version}`,
@@ -78,7 +84,8 @@ beforeEach(() => {
     patch: async ({kind}: ResourceType, {name}: {name: string}, patch: KubeObject) => {
       writes.push(`patch ${kind} ${name}`);
       const before = caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject;
-      put({...before, ...patch, metadata: {...before.metadata, ...patch.metadata}});
+      const after = patched(before, patch) as KubeObject;
+      put({...after, metadata: {...after.metadata, generation: (before.metadata.generation ?? 0) + 1}});
       return caches.get(kind)?.get(`${NAMESPACE}/${name}`);
     },
     async *list({kind}: ResourceType) {
@@ -90,14 +97,24 @@ beforeEach(() => {
       return true;
     },
   };
-  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
+  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, to);
   const {signal} = new AbortController();
   const corrections = new Corrections(clock);
   const knownSince = new KnownSince(clock);
-  context = {stores, config, edge, clock, client, signal, corrections, knownSince} as unknown as Context;
+  context = {stores, config, edge: to, clock, client, signal, corrections, knownSince} as unknown as Context;
   const reconcile = reconcileUnusedService(context);
   sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
-});
+}
+
+/** RFC 7396, without deletions. */
+function patched(value: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const before = (value ?? {}) as Record<string, unknown>;
+  return {
+    ...before,
+    ...Object.fromEntries(Object.entries(patch).map(([key, part]) => [key, patched(before[key], part)])),
+  };
+}
 
 function publish(host: string, port = 80) {
   const name = routeName(NAMESPACE, host);
@@ -215,4 +232,67 @@ test('only the route of the former holder delays a host, and no object that a te
   expect(await publish(host)).toEqual({kind: 'waiting', on: 'the route of the former holder to be removed'});
   unseen = [labeled('mine'), labeled(routeName('other', 'another.example.com'))];
   expect((await publish(host)).kind).not.toBe('waiting');
+});
+
+describe('a default host on a Gateway', () => {
+  const host = 'shop.apps.example.net';
+  const name = routeName(NAMESPACE, host);
+  const gatewayEdge = gateway({
+    ...config.routing,
+    gateway: {...config.routing.gateway, namespace: 'edge', name: 'platform'},
+  });
+
+  /** With its own certificate, or with that of the listener that the Gateway has for all default hosts. */
+  function publishDefault(tls: 'certificate' | 'ingress-default') {
+    const backend = {
+      name: backendName(NAMESPACE, 'shop', 80),
+      project: 'shop',
+      selector: {app: 'shop'},
+      port: {port: 80},
+    };
+    const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', name: 'shop', uid: '1'};
+    const tlsSecret = tls === 'certificate' ? {tlsSecret: name} : {};
+    const route = {namespace: NAMESPACE, name, host, backend, owner, project: 'shop', ...tlsSecret};
+    return publishRoute(context, `${NAMESPACE}/${name}`, gatewayEdge.build(route));
+  }
+
+  /** The Gateway's controller reports on a generation of the route, for the listener of all default hosts. */
+  function report(observedGeneration: number) {
+    const store = context.stores.routes.find(({resource}) => resource === HTTP_ROUTE)?.store;
+    const route = store?.get(`${NAMESPACE}/${name}`) as HttpRoute;
+    const conditions = [{type: 'Accepted', status: 'True', observedGeneration}];
+    const parents = [{parentRef: route.spec.parentRefs?.at(-1), controllerName: 'example.com/edge', conditions}];
+    put({...route, status: {parents}} as KubeObject);
+  }
+
+  beforeEach(() => {
+    connect(gatewayEdge);
+    const spec = {gatewayClassName: 'edge', controllerName: 'example.com/edge'};
+    Object.assign(context.stores.platform, {get: () => ({spec})});
+    put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace: NAMESPACE, name}});
+  });
+
+  test('gets its ListenerSet once the Gateway knows that its route is on it, too', async () => {
+    await publishDefault('ingress-default');
+    report(1);
+    writes.length = 0;
+    expect(await publishDefault('certificate')).toEqual({kind: 'pending', what: `HTTPRoute ${name}`});
+    expect(writes).toEqual([`patch HTTPRoute ${name}`]);
+    expect(await publishDefault('certificate')).toEqual({kind: 'pending', what: `HTTPRoute ${name}`});
+    report(2);
+    await publishDefault('certificate');
+    expect(writes).toEqual([`patch HTTPRoute ${name}`, `create ListenerSet ${name}`]);
+  });
+
+  test('gets it immediately if it is new', async () => {
+    await publishDefault('certificate');
+    expect(writes.at(-1)).toBe(`create ListenerSet ${name}`);
+  });
+
+  test('loses it before its route leaves it', async () => {
+    await publishDefault('certificate');
+    writes.length = 0;
+    await publishDefault('ingress-default');
+    expect(writes).toEqual([`delete ListenerSet ${name}`, `patch HTTPRoute ${name}`]);
+  });
 });

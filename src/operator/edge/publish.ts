@@ -37,9 +37,13 @@ export async function publishRoute(
 ): Promise<Publication> {
   const on = await obstacle(context, routeKey, wanted);
   if (on !== undefined) return {kind: 'waiting', on};
+  await deleteUnwantedExclusive(context, routeKey, wanted);
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
+    const isNewExclusive = resource === context.edge.exclusive && !store.get(keyOf(intent));
+    const what = isNewExclusive ? context.edge.unread?.(applied, context.stores.platform) : undefined;
+    if (what !== undefined) return {kind: 'pending', what};
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
       corrections: context.corrections,
@@ -59,6 +63,22 @@ export async function publishRoute(
   await deleteRoutes(context, routeKey, async () => true, isKept);
   const contested = contestedOf(context, applied);
   return {...context.edge.verdict(applied, context.stores.platform), ...(contested && {contested})};
+}
+
+/** While an object of the exclusive kind exists, the host has no other route, so it goes before the others change. */
+async function deleteUnwantedExclusive(
+  context: Context,
+  routeKey: string,
+  wanted: readonly RouteObject[],
+): Promise<void> {
+  const {exclusive} = context.edge;
+  if (!exclusive || wanted.some(({resource}) => resource === exclusive)) return;
+  await deleteRoutes(
+    context,
+    routeKey,
+    async () => true,
+    ({kind}) => kind !== exclusive.kind,
+  );
 }
 
 export function contestedOf(

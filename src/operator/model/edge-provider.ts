@@ -82,6 +82,11 @@ export interface EdgeProvider {
    * The kind that conflicts if two namespaces have one for the same host, and breaks the host if its Secret is missing.
    */
   readonly exclusive?: ResourceType;
+  /**
+   * An object of the route that the edge has not read since its last change. An object of the exclusive kind takes the
+   * host from all others, so it must not come before the edge knows what refers to it. Absent: there is no such kind.
+   */
+  unread?(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): string | undefined;
   /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
   readonly solverRoutes: readonly ResourceType<KubeObject>[];
   /** After this many milliseconds, every replica of the ingress certainly has a new route. */
