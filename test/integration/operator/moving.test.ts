@@ -5,7 +5,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
-import {LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
+import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
@@ -13,6 +13,7 @@ import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {acceptRoutes, GATEWAY_KEY, installGateway} from './gateway-controller.ts';
 import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
+import {revertedEdit, THEIRS} from './theirs.ts';
 
 const NEW_ADDRESS = '192.0.2.20';
 const REMOVE = {[LABEL.formerEdge]: 'remove'};
@@ -82,6 +83,21 @@ test('a host leaves the former edge only if the platform says so and DNS no long
 
   await tenant.label({[LABEL.formerEdge]: null});
   await tenant.until('without the label, both edges serve it again', () => ingresses(tenant).length === 4);
+});
+
+test('what others add to a ListenerSet and its HTTPRoutes survives our changes', async () => {
+  const {tenant, host} = await onBothEdges('theirs');
+  const {namespace} = tenant;
+  const name = routeName(namespace, host);
+  const hostnames = {spec: {hostnames: ['theirs.example.com']}};
+  for (const [kind, object, edit] of [
+    [LISTENER_SET, name, {spec: {parentRef: {name: 'theirs'}}}],
+    [HTTP_ROUTE, name, hostnames],
+    [HTTP_ROUTE, `${name}-http`, hostnames],
+  ] as const) {
+    const {metadata} = await revertedEdit(tenant, kind, {namespace, name: object}, edit);
+    expect(metadata, `${kind.kind} ${object}`).toMatchObject(THEIRS);
+  }
 });
 
 test('a host that the next edge does not serve stays on the former one', async () => {

@@ -13,18 +13,12 @@ import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
-import type {Intent, KubeObject, ObjectKey, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {PORT} from '../../support/objects.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
-
-/** What others may add to any object. */
-const THEIRS = {
-  labels: {'example.com/team': 'shop'},
-  annotations: {'example.com/ticket': '17'},
-  finalizers: ['example.com/keep'],
-};
+import {revertedEdit, THEIRS} from './theirs.ts';
 
 /** One of ours that the operator writes to none of these objects. */
 const FORMER = ANNOTATION.retainedSince;
@@ -69,29 +63,11 @@ export function writesSuite(world: () => OperatorWorld): void {
   });
   afterAll(() => former?.close());
 
-  /** With what others add; returns what the operator has made of it. */
-  async function edited(tenant: DomainTenant, kind: ResourceType<KubeObject>, key: ObjectKey, edit: object) {
-    const {client} = world();
-    const before = await client.get(kind, key);
-    const {resourceVersion = ''} = await client
-      .patch(kind, key, {...edit, metadata: THEIRS})
-      .then(({metadata}) => metadata);
-    const isReverted = ({spec}: KubeObject & {spec?: unknown}) =>
-      JSON.stringify(spec) === JSON.stringify((before as {spec?: unknown} | undefined)?.spec);
-    const found = await tenant.until(`the edit of ${kind.kind} ${key.name} is reverted`, async () => {
-      const now = await client.get(kind, key);
-      return now && now.metadata.resourceVersion !== resourceVersion && isReverted(now) ? now : undefined;
-    });
-    if (!found) throw new Error(`${kind.kind} ${key.name} is gone`);
-    await client.patch(kind, key, {metadata: {finalizers: null}});
-    return found;
-  }
-
   test('what others add to our objects survives our changes', async () => {
     const {tenant, host} = await newLiveTenant(world(), 'writes');
     for (const {kind, nameOf, edit} of OURS) {
       const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
-      expect((await edited(tenant, kind, key, edit)).metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
+      expect((await revertedEdit(tenant, kind, key, edit)).metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
     }
   });
 
@@ -105,7 +81,7 @@ export function writesSuite(world: () => OperatorWorld): void {
       const {apiVersion, spec} = now;
       const metadata = {...key, labels, annotations: {...annotations, ...before}, ownerReferences};
       await former.apply(kind, {apiVersion, kind: kind.kind, metadata, spec} as Intent<KubeObject>);
-      const found = await edited(tenant, kind, key, edit);
+      const found = await revertedEdit(tenant, kind, key, edit);
       expect(found.metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
       expect(found.metadata.annotations?.[FORMER]).toBeUndefined();
     }
