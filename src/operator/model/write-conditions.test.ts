@@ -10,13 +10,15 @@ const AGAIN = {reason: 'Retrying', message: 'as reported before'};
 test.each([
   {case: 'a refusal', failure: error(403), works: true, keepsFailing: false, last: LAST, want: 'Refused'},
   {case: 'a refusal that lasts', failure: error(403), works: true, keepsFailing: true, last: LAST, want: 'Refused'},
-  {case: 'overload', failure: error(429), works: false, keepsFailing: false, last: LAST, want: 'Serving'},
   {case: 'a timeout', failure: timeout, works: false, keepsFailing: false, last: LAST, want: 'Serving'},
-  {case: 'overload that lasts', failure: error(503), works: false, keepsFailing: true, last: LAST, want: 'Retrying'},
-  {case: 'overload that is reported', failure: error(503), works: false, keepsFailing: true, last: AGAIN, want: AGAIN},
-  {case: 'overload of what works', failure: error(503), works: true, keepsFailing: true, last: LAST, want: 'Serving'},
+  ...[429, 503].map(error).flatMap(failure => [
+    {case: 'overload', failure, works: false, keepsFailing: false, last: LAST, want: 'Serving'},
+    {case: 'overload that lasts', failure, works: false, keepsFailing: true, last: LAST, want: 'Retrying'},
+    {case: 'overload that is reported', failure, works: false, keepsFailing: true, last: AGAIN, want: AGAIN},
+    {case: 'overload of what works', failure, works: true, keepsFailing: true, last: LAST, want: 'Serving'},
+  ]),
   {case: 'a pause', failure: new PausedError(), works: true, keepsFailing: false, last: LAST, want: 'Paused'},
-])('$case: $want', ({failure, works, keepsFailing, last, want}) => {
+])('$case, $failure.message: $want', ({failure, works, keepsFailing, last, want}) => {
   const [refused, retrying] = ['Refused', 'Retrying'].map(reason => (message: string) => ({reason, message})) as [M, M];
   const paused = () => ({reason: 'Paused'});
   const condition = conditionAfter<{reason: string}>(failure, {works, keepsFailing, last, refused, retrying, paused});

@@ -6,24 +6,20 @@ import {API_KEY} from '../../../src/keys/apikey.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
-import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
+import {type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
+import {answer, isReport, needsWrite, newest, STALE} from './overload.ts';
+import {refusedOnceSuite} from './refused-once.suite.ts';
 import {beDown, denyWith} from './refusing-webhook.ts';
 
 const PATIENCE = {timeoutMs: 60_000};
 /** A name that no other test uses for the entry point of port 80. */
 const ENTRY_POINT = 'plain';
 
-/** Everything but status, Events and the Lease, so that nothing keeps the operator from reporting. */
-const isChange = ({method, path}: Seen) => method !== 'GET' && !/\/(status|events|leases)(\/|$)/.test(path);
-
-function answer(status: number, reason: string): Fault {
-  const body = JSON.stringify({kind: 'Status', status: 'Failure', code: status, reason, message: 'come back later'});
-  return {kind: 'answer', status, headers: {'content-type': 'application/json', 'retry-after': '1'}, body};
-}
+const isChange = (seen: Seen) => seen.method !== 'GET' && !isReport(seen);
 
 export function overloadSuite(world: () => OperatorWorld): void {
   let proxy: FaultProxy;
@@ -63,6 +59,8 @@ export function overloadSuite(world: () => OperatorWorld): void {
     const events = history.versions(EVENT).filter(({at, object}) => at > since && isFailure(object.reason));
     expect(events.map(({object}) => `${object.reason} ${object.regarding?.name}: ${object.note}`)).toEqual([]);
   });
+
+  refusedOnceSuite(world, () => proxy);
 
   test('503 that lasts: reported once, where nothing is served yet, and in the metric', async () => {
     const {operator, history} = world();
@@ -187,13 +185,6 @@ interface Named {
   readonly name: string;
 }
 
-const STALE = 'stale';
-
-/** Makes the operator write an object that it has made for a host. */
-async function needsWrite(tenant: DomainTenant, resource: ResourceType, host: string): Promise<void> {
-  await tenant.annotate(resource, routeName(tenant.namespace, host), {[ANNOTATION.appliedHash]: STALE});
-}
-
 /** The API server takes a moment until a webhook is in force, and until then repairs succeed. */
 async function refusesWrite(
   tenant: DomainTenant,
@@ -230,10 +221,4 @@ function isFailure(reason: string | undefined): boolean {
 
 function isChanged(ingress: kinds.Ingress | undefined): boolean {
   return ingress?.metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'] === ENTRY_POINT;
-}
-
-function newest({history}: OperatorWorld): number {
-  return Math.max(
-    ...[kinds.DOMAIN, kinds.INGRESS, EVENT].flatMap(kind => history.versions<KubeObject>(kind)).map(({at}) => at),
-  );
 }
