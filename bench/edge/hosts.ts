@@ -33,6 +33,7 @@ import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {connect} from '../../test/cluster/cluster.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {createTestClient} from '../../test/support/kube.ts';
+import {tenantNamespace} from '../../test/support/objects.ts';
 import {scale} from '../../test/support/pods.ts';
 import {selfSigned} from '../../test/support/self-signed.ts';
 import {DEPLOYMENT, deployment} from '../../test/support/workload.ts';
@@ -121,8 +122,7 @@ async function readPlatform(): Promise<PlatformReader> {
 }
 
 async function makeTenant(namespace: string): Promise<void> {
-  const object = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: namespace}};
-  const {uid = ''} = (await client.apply(NAMESPACE, object)).metadata;
+  const {uid = ''} = (await client.apply(NAMESPACE, tenantNamespace(namespace))).metadata;
   owners.set(namespace, {apiVersion: 'v1', kind: 'Namespace', name: namespace, uid});
   await client.apply(DEPLOYMENT, deployment(namespace, 'shop'));
   await scale(client, {namespace, name: 'shop'}, 1);

@@ -1,4 +1,6 @@
 /** Command lines that the story types often. Pure. */
+import type {Edge} from '../cluster/programs.ts';
+import {LISTENERS_ALLOWED} from '../support/objects.ts';
 
 /** What one edits at a DNS provider; here the zone files of the cluster's name servers. */
 export function dns(...args: readonly string[]): string {
@@ -7,6 +9,12 @@ export function dns(...args: readonly string[]): string {
 
 export function apply(manifest: string): string {
   return `kubectl apply -f - <<EOF\n${manifest.trim()}\nEOF`;
+}
+
+/** Lets the namespace add listeners to the platform's Gateway. */
+export function allowListeners(namespace: string, edge: Edge): string[] {
+  const labels = Object.entries(LISTENERS_ALLOWED).map(([name, value]) => `${name}=${value}`);
+  return edge === 'gateway' ? [`kubectl label namespace ${namespace} ${labels.join(' ')}`] : [];
 }
 
 /** The Domain says why it is not ready, or anything else of its conditions, with this reason. */

@@ -3,6 +3,7 @@
 import type {Edge} from '../cluster/programs.ts';
 import {RELEASE, valuesFor} from '../support/install.ts';
 import {
+  allowListeners,
   apply,
   cnameTarget,
   dns,
@@ -26,6 +27,7 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
     [
       `kubectl create namespace ${namespace}`,
       `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=restricted`,
+      ...allowListeners(namespace, edge),
     ],
     {shows: 'Pod Security refuses whatever is not restricted'},
   );
@@ -44,11 +46,16 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   });
 }
 
-export async function defaultHost(terminal: Terminal): Promise<void> {
+export async function defaultHost(terminal: Terminal, edge: Edge): Promise<void> {
   terminal.heading('A project is live at its default host, on any plan');
-  await terminal.type(['kubectl create namespace acme', 'kubectl label namespace acme nameplate.dev/account=acme'], {
-    shows: 'a tenant',
-  });
+  await terminal.type(
+    [
+      'kubectl create namespace acme',
+      'kubectl label namespace acme nameplate.dev/account=acme',
+      ...allowListeners('acme', edge),
+    ],
+    {shows: 'a tenant'},
+  );
   await terminal.type(
     [
       'kubectl -n acme create deployment shop --image=localhost/nameplate/web:test --port=8080',

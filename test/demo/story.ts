@@ -18,8 +18,9 @@ async function main(): Promise<void> {
     'What follows runs in a shell in the cluster’s network (make cluster-shell), whose curl trusts the cluster’s CAs.',
   );
 
-  await install(terminal, cluster.info.edge);
-  await defaultHost(terminal);
+  const {edge} = cluster.info;
+  await install(terminal, edge);
+  await defaultHost(terminal, edge);
   await freePlan(terminal);
   await notDeployed(terminal);
   const target = await showRecord(terminal);
@@ -33,10 +34,10 @@ async function main(): Promise<void> {
   const watched = (await createVisitor(cluster.info)).observe('https://blog.example.com/');
 
   await redirects(terminal, target);
-  if (cluster.info.edge === 'gateway') await redirectCodes(terminal, target);
+  if (edge === 'gateway') await redirectCodes(terminal, target);
   await forbiddenByCaa(terminal, target);
   await brokenCertificate(terminal);
-  await movedHost(terminal, await heldHost(terminal), cluster.info.edge);
+  await movedHost(terminal, await heldHost(terminal, edge), edge);
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
   const live = await apiWrites(cluster);

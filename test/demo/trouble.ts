@@ -1,6 +1,7 @@
 /** What goes wrong later: CAA, a certificate that failed, a host that two accounts want. */
 import type {Edge} from '../cluster/programs.ts';
 import {
+  allowListeners,
   apply,
   cnameTarget,
   dns,
@@ -64,12 +65,13 @@ export async function brokenCertificate(terminal: Terminal): Promise<void> {
 }
 
 /** Returns the CNAME target of the account that wants it. */
-export async function heldHost(terminal: Terminal): Promise<string> {
+export async function heldHost(terminal: Terminal, edge: Edge): Promise<string> {
   terminal.heading('Another account wants a host that is taken');
   await terminal.type(
     [
       'kubectl create namespace globex',
       'kubectl label namespace globex nameplate.dev/account=globex nameplate.dev/plan=pro',
+      ...allowListeners('globex', edge),
       'kubectl -n globex create deployment campaign --image=localhost/nameplate/web:test --port=8080',
       'kubectl -n globex expose deployment campaign --port=80 --target-port=8080',
     ],

@@ -11,8 +11,9 @@ import type {ClusterTenant} from '../support/cluster-tenant.ts';
 import {type Answer, failuresOf} from '../support/http.ts';
 import {installOperator, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
+import {LISTENERS_ALLOWED} from '../support/objects.ts';
 import {scale} from '../support/pods.ts';
-import {POD, TENANT_LABEL} from '../support/workload.ts';
+import {POD} from '../support/workload.ts';
 
 const PLATFORM = {namespace: 'gateway', name: 'platform'};
 const CODES = [301, 302, 303, 307, 308] as const;
@@ -83,37 +84,6 @@ test('a host that serves and one that redirects renew past the redirect to https
   expect(failuresOf(await observed.stop())).toEqual([]);
 });
 
-const allow = (from: 'All' | 'Same' | 'Selector', selector: object | null = null) =>
-  admin.patch(GATEWAY, PLATFORM, {spec: {allowedListeners: {namespaces: {from, selector}}}});
-
-test('a Gateway that no longer allows the ListenerSet: the condition says so, and nothing is deleted', async () => {
-  const host = tenant.host('shop');
-  const before = await tenant.routeUids(host);
-  await allow('Same');
-  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted', says: 'The Gateway does not accept ListenerSet'});
-  expect(await tenant.routeUids(host)).toEqual(before);
-  await allow('All');
-  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
-  await visitor.untilServed(host);
-});
-
-test('the Gateway changes while the operator is stopped: it reports the change when it runs again', async () => {
-  const host = tenant.host('shop');
-  const before = await tenant.routeUids(host);
-  const set = {namespace: tenant.namespace, name: routeName(tenant.namespace, host)};
-  const whileStopped = async (from: 'All' | 'Same') => {
-    await scale(admin, RELEASE, 0);
-    await allow(from);
-    await setIsAccepted(set, from === 'All');
-    await scale(admin, RELEASE, 2);
-  };
-  await whileStopped('Same');
-  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted'});
-  await whileStopped('All');
-  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
-  expect(await tenant.routeUids(host)).toEqual(before);
-});
-
 test('a ListenerSet without a Secret, from a namespace that the Gateway does not allow, takes no host', async () => {
   const host = tenant.host('shop');
   const thief = {namespace: PLATFORM.namespace, name: 'thief'};
@@ -122,7 +92,6 @@ test('a ListenerSet without a Secret, from a namespace that the Gateway does not
     {name: 'http', port: 80, protocol: 'HTTP', hostname: host},
   ];
   const spec = {parentRef: PLATFORM, listeners: [https, http]};
-  await allow('Selector', {matchLabels: {[TENANT_LABEL]: 'true'}});
   const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
   const [apiVersion, kind] = ['gateway.networking.k8s.io/v1', LISTENER_SET.kind];
   await admin.create(LISTENER_SET as ResourceType, {apiVersion, kind, metadata: thief, ...{spec}});
@@ -130,7 +99,42 @@ test('a ListenerSet without a Secret, from a namespace that the Gateway does not
   await visitor.untilServed(host);
   expect(failuresOf(await observed.stop())).toEqual([]);
   await admin.delete(LISTENER_SET, thief);
-  await allow('All');
+});
+
+/** The listeners of tenants, or those of no namespace but the Gateway's own. */
+function allow(tenants: boolean): Promise<unknown> {
+  const namespaces = tenants
+    ? {from: 'Selector', selector: {matchLabels: LISTENERS_ALLOWED}}
+    : {from: 'Same', selector: null};
+  return admin.patch(GATEWAY, PLATFORM, {spec: {allowedListeners: {namespaces}}});
+}
+
+test('a Gateway that no longer allows the ListenerSet: the condition says so, and nothing is deleted', async () => {
+  const host = tenant.host('shop');
+  const before = await tenant.routeUids(host);
+  await allow(false);
+  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted', says: 'The Gateway does not accept ListenerSet'});
+  expect(await tenant.routeUids(host)).toEqual(before);
+  await allow(true);
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
+  await visitor.untilServed(host);
+});
+
+test('the Gateway changes while the operator is stopped: it reports the change when it runs again', async () => {
+  const host = tenant.host('shop');
+  const before = await tenant.routeUids(host);
+  const set = {namespace: tenant.namespace, name: routeName(tenant.namespace, host)};
+  const whileStopped = async (isAllowed: boolean) => {
+    await scale(admin, RELEASE, 0);
+    await allow(isAllowed);
+    await setIsAccepted(set, isAllowed);
+    await scale(admin, RELEASE, 2);
+  };
+  await whileStopped(false);
+  await tenant.sees(host, {state: 'Degraded', Routed: 'NotAccepted'});
+  await whileStopped(true);
+  await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
+  expect(await tenant.routeUids(host)).toEqual(before);
 });
 
 /** As the controller of the Gateway reports it. */

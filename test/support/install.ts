@@ -2,6 +2,7 @@
 import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
 import type {Edge} from '../cluster/programs.ts';
+import {LISTENERS_ALLOWED} from './objects.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -24,13 +25,15 @@ export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEA
 /** Of the messages API, if it is installed. */
 export const MESSAGES_HOST = 'api.nameplate.test';
 
-const NAMESPACE = `
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: ${RELEASE.namespace}
-  labels: {pod-security.kubernetes.io/enforce: restricted}
-`;
+/** The messages API has a listener on the Gateway, too. */
+const NAMESPACE = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: {
+    name: RELEASE.namespace,
+    labels: {...LISTENERS_ALLOWED, 'pod-security.kubernetes.io/enforce': 'restricted'},
+  },
+});
 
 /**
  * Installs or upgrades the chart and returns when its pods are ready. The image must be loaded. `settings` are Helm's

@@ -13,8 +13,11 @@ export interface NamespaceOptions {
   readonly account?: string | undefined;
 }
 
+/** Whose listeners the platform's Gateway accepts, as docs/edges.md describes. */
+export const LISTENERS_ALLOWED = {'example.net/hosts': 'allowed'} as const;
+
 export function tenantNamespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
-  const labels = {...(plan && {[LABEL.plan]: plan}), ...(account && {[LABEL.account]: account})};
+  const labels = {...LISTENERS_ALLOWED, ...(plan && {[LABEL.plan]: plan}), ...(account && {[LABEL.account]: account})};
   return {apiVersion: 'v1', kind: 'Namespace', metadata: {name, labels}};
 }
 
