@@ -29,6 +29,8 @@ const HTTP_ROUTE = kindOf(LISTENER_SET.group, 'HTTPRoute');
 
 let tenant: ClusterTenant;
 let right: string;
+/** Whose pods answer 500. */
+let failing: ClusterTenant;
 const probed: ExpectedDomain = {state: 'Live', Probed: 'Answering'};
 
 const secretOf = (host: string) => ({namespace: tenant.namespace, name: routeName(tenant.namespace, host)});
@@ -52,15 +54,25 @@ export function probeFaults(): void {
     tenant = await newClusterTenant('probes', {issuer: 'none'});
     right = tenant.host('right');
     const aliases = ['bare', 'foreign', 'mistaken'].map(label => tenant.host(label));
-    await tenant.goLive({primary: right, aliases});
-    await Promise.all([right, ...aliases].map(host => tenant.sees(host, probed)));
+    failing = await newClusterTenant('failing', {issuer: 'none'});
+    const failingHost = failing.host('shop');
+    await Promise.all([tenant.goLive({primary: right, aliases}), failing.goLive({primary: failingHost})]);
+    await Promise.all([
+      ...[right, ...aliases].map(host => tenant.sees(host, probed)),
+      failing.sees(failingHost, probed),
+    ]);
   });
 
-  describe("while cert-manager is stopped, and the project's pods are gone", () => {
+  describe('while cert-manager is stopped, the pods of a project are gone, and those of another one fail', () => {
+    const answering = () => [tenant.domain(right), failing.domain(failing.host('shop'))];
+    let before: Awaited<ReturnType<ClusterTenant['domain']>>[];
     beforeAll(async () => {
       await scale(admin, CERT_MANAGER, 0); // it would issue the certificates again
+      before = await Promise.all(answering());
       await scale(admin, {namespace: tenant.namespace, name: 'web'}, 0);
+      await failing.deploy('web', 500);
       await visitor.untilAnswer(`https://${right}/`, ({status}) => status === 503);
+      await visitor.untilAnswer(`https://${failing.host('shop')}/`, ({status}) => status === 500);
     });
     afterAll(async () => {
       await scale(admin, CERT_MANAGER, 1);
@@ -117,9 +129,12 @@ export function probeFaults(): void {
       await tenant.sees(host, probed);
     });
 
-    test("no other host is affected, and the project's own 503 is no fault", async () => {
+    // A fault is reported after 30 s, so each host was probed twice or more.
+    test("no other host is affected: the project's own 500 or 503 is no fault, and its probes wrote nothing", async () => {
       expect((await visitor.request(`https://${right}/`)).status).toBe(503);
-      await tenant.sees(right, probed);
+      expect((await visitor.request(`https://${failing.host('shop')}/`)).status).toBe(500);
+      await Promise.all([tenant.sees(right, probed), failing.sees(failing.host('shop'), probed)]);
+      expect(await Promise.all(answering())).toEqual(before);
     });
   });
 

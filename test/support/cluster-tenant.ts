@@ -96,11 +96,11 @@ export class ClusterTenant {
     }
   }
 
-  /** Service and Deployment; resolves once a pod is ready. */
-  async deploy(service: string): Promise<void> {
+  /** Service and Deployment, whose pods answer with this status; resolves once a pod is ready. */
+  async deploy(service: string, status?: number): Promise<void> {
     const {namespace} = this;
     await this.#client.apply(kinds.SERVICE, workload.runningService(namespace, service));
-    await this.#client.apply(workload.DEPLOYMENT, workload.deployment(namespace, service));
+    await this.#client.apply(workload.DEPLOYMENT, workload.deployment(namespace, service, status));
     const complaint = (found?: workload.Deployment) => (found?.status?.readyReplicas ? undefined : 'no pod is ready');
     await untilObject(this.#client, workload.DEPLOYMENT, {namespace, name: service}, complaint, WAIT.timeoutMs);
   }

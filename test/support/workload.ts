@@ -31,14 +31,17 @@ export function runningService(namespace: string, name: string) {
   return {apiVersion: 'v1', kind: 'Service', metadata: {namespace, name}, spec: {selector: {app: name}, ports}};
 }
 
-/** The web server of tools/web, which answers with `text=` and its name. */
-export function deployment(namespace: string, name: string) {
+/** The web server of tools/web, which answers with `status` and, in the body, `text=` and its name. */
+export function deployment(namespace: string, name: string, status = 200) {
   const httpGet = {path: '/healthz', port: 8080};
   const container = {
     name: 'web',
     image: 'localhost/nameplate/web:test',
     imagePullPolicy: 'Never',
-    env: [{name: 'TEXT', value: name}],
+    env: [
+      {name: 'TEXT', value: name},
+      {name: 'STATUS', value: `${status}`},
+    ],
     // Without it, a pod has next to nothing where CPU is short.
     resources: {requests: {cpu: '10m'}},
     // Ready within a second of its start, and from then on no burden for a busy node.
