@@ -292,7 +292,7 @@ describe('shutdown', () => {
     await until('it runs', () => started);
     stop();
     expect(await end).toEqual({reason: 'shutdown'});
-    expect(String(reason)).toMatch(/grace is over/);
+    expect(String(reason)).toMatch(/grace period has ended/);
   });
 });
 
