@@ -36,8 +36,7 @@ async function listAll<T extends KubeObject>(
   resource: ResourceType<T>,
 ): Promise<T[]> {
   const items: T[] = [];
-  const within = namespace === undefined ? {} : {namespace};
-  for await (const page of client.list(resource, {...within, signal})) items.push(...page.items.map(cleaned));
+  for await (const page of client.list(resource, {namespace, signal})) items.push(...page.items.map(cleaned));
   return items;
 }
 

@@ -13,7 +13,7 @@ export interface ProbeQuestion {
   readonly route?: {readonly path: string; readonly location: string};
 }
 
-export interface Validity {
+interface Validity {
   readonly notBefore: string;
   readonly notAfter: string;
 }

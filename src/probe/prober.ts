@@ -1,8 +1,9 @@
 /** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
+import {isDeepStrictEqual} from 'node:util';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
-import {judgeVisit, type ProbeQuestion, type ProbeVerdict, type Validity} from './judge.ts';
+import {judgeVisit, type ProbeQuestion, type ProbeVerdict} from './judge.ts';
 import {type Address, type VisitResult, visit} from './visit.ts';
 
 interface ProbeSettings {
@@ -129,15 +130,11 @@ function withPrevious(
   nowMs: number,
 ): ProbeQuestion & {readonly renewedMs?: number} {
   if (!before || before.host !== question.host) return question;
-  if (!isSame(before.certificate, question.certificate)) {
+  if (!isDeepStrictEqual(before.certificate, question.certificate)) {
     return {...question, previous: before.certificate, renewedMs: nowMs};
   }
   const {previous, renewedMs = 0} = before;
   return previous && nowMs - renewedMs < RENEWAL_MS ? {...question, previous, renewedMs} : question;
-}
-
-function isSame(a: Validity, b: Validity): boolean {
-  return a.notBefore === b.notBefore && a.notAfter === b.notAfter;
 }
 
 function createMetrics(registry: Registry) {

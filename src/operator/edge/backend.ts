@@ -2,6 +2,7 @@
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {backendName} from '../model/derived-names.ts';
+import type {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
 import type {Backend, EdgeProblem} from '../model/edge-provider.ts';
 import type {Project, ServicePort} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -13,7 +14,7 @@ export type NoBackend =
   | {readonly kind: 'no-port'; readonly service: string; readonly port: string; readonly ports: readonly string[]}
   | {readonly kind: 'no-edge'; readonly problem: EdgeProblem};
 
-type NoBackendReason = 'ServiceNotFound' | 'ServiceWithoutSelector' | 'PortNotFound' | EdgeProblem['reason'];
+type NoBackendReason = (typeof NO_BACKEND_REASONS)[number];
 
 export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendReason; readonly message: string} {
   switch (found.kind) {

@@ -12,6 +12,16 @@ export type DomainConditionType =
   | 'Reconciling'
   | 'Stalled';
 
+/** Why a Project has nothing to route to, or no edge to route at. */
+export const NO_BACKEND_REASONS = [
+  'ServiceNotFound',
+  'ServiceWithoutSelector',
+  'PortNotFound',
+  'IngressClassNotFound',
+  'GatewayNotFound',
+  'GatewayUnsuitable',
+] as const;
+
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const DOMAIN_REASONS = {
   Accepted: [
@@ -65,12 +75,7 @@ export const DOMAIN_REASONS = {
   Routed: [
     'Serving',
     'Redirecting',
-    'ServiceNotFound',
-    'ServiceWithoutSelector',
-    'PortNotFound',
-    'IngressClassNotFound',
-    'GatewayNotFound',
-    'GatewayUnsuitable',
+    ...NO_BACKEND_REASONS,
     'TargetNotLive',
     'RemovalHeld',
     'Pending',

@@ -1,6 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
 import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
@@ -10,12 +11,7 @@ export const PROJECT_REASONS = {
   Ready: [
     'Published',
     'PlanLimitReached',
-    'ServiceNotFound',
-    'ServiceWithoutSelector',
-    'PortNotFound',
-    'IngressClassNotFound',
-    'GatewayNotFound',
-    'GatewayUnsuitable',
+    ...NO_BACKEND_REASONS,
     'RoutePending',
     'RouteNotAccepted',
     'CertificateNotReady',

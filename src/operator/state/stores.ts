@@ -211,13 +211,8 @@ function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>, co
     return isTenants ? [inNamespace(request, name)] : [];
   });
   requests.addIndex(INDEX.inProgress, request => (isInProgress(request) ? ['all'] : []));
-  requests.addIndex(INDEX.host, request => (isInProgress(request) ? hostsOf(request) : []));
-}
-
-/** An order for it may be in progress. */
-function hostsOf(request: DeepReadonly<kinds.CertificateRequest>): string[] {
-  const host = requestedHost(request);
-  return host === undefined ? [] : [host];
+  // An order for it may be in progress.
+  requests.addIndex(INDEX.host, request => (isInProgress(request) ? [requestedHost(request) ?? []].flat() : []));
 }
 
 function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
