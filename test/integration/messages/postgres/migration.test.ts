@@ -1,14 +1,12 @@
 /** From SQLite to PostgreSQL: nothing is lost, changed, or served by both, whenever the migration is killed. */
-import {spawn} from 'node:child_process';
-import {cp, readFile, writeFile} from 'node:fs/promises';
-import {join} from 'node:path';
-import {text} from 'node:stream/consumers';
+import {cp, readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
-import {accountOf, PROGRAM, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
-import {type Postgres, startPostgres, uriFile} from './server.ts';
+import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
+import {migrate} from './migration-command.ts';
+import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
 const [mine, theirs] = [accountOf(0), accountOf(1)];
@@ -55,29 +53,8 @@ async function filledFolder(): Promise<Filled> {
   return {folder, leased};
 }
 
-interface Command {
-  readonly done: Promise<{readonly code: number | null; readonly out: string}>;
-  readonly said: () => string;
-  kill(): void;
-}
-
-/** `messages migrate` from a folder into a database. */
-async function migrate(folder: string, database: string, ...args: readonly string[]): Promise<Command> {
-  const file = join(await temporaryFolder(), 'config.json');
-  const postgres = {uriFile: await uriFile(await temporaryFolder(), server.uri(database)), tls: 'disable', ...STORAGE};
-  await writeFile(file, JSON.stringify({store: {kind: 'postgres', folder, postgres}}));
-  const child = spawn(process.execPath, [PROGRAM, 'migrate', '--config', file, ...args]);
-  let said = '';
-  child.stderr.on('data', chunk => {
-    said += chunk;
-  });
-  const out = text(child.stdout);
-  const code = new Promise<number | null>(resolve => child.once('close', resolve));
-  const done = code.then(async each => ({code: each, out: `${await out}${said}`}));
-  return {done, said: () => said, kill: () => child.kill('SIGKILL')};
-}
-
-const run = async (...args: Parameters<typeof migrate>) => (await migrate(...args)).done;
+const run = async (folder: string, database: string, ...args: readonly string[]) =>
+  (await migrate(server.uri(database), folder, ...args)).done;
 
 async function contents(client: Client): Promise<object> {
   const [ours, others] = [await listAllMessages(client, mine.key), await listAllMessages(client, theirs.key)];
@@ -140,7 +117,7 @@ test('it waits for the old pod, whose messages are all there, and no pod serves 
   const old = await startService({folder});
   await filled(old);
   const database = await server.createDatabase();
-  const migrating = await migrate(folder, database);
+  const migrating = await migrate(server.uri(database), folder);
   await until('it waits', () => migrating.said().includes('no other process'));
   const client = await createClient(old.url);
   const last = await client.submit(mine.key, 'the last one');
@@ -174,7 +151,7 @@ test('killed at any time and repeated, it copies everything once', async () => {
   const before = await contentsOf(folder);
   const database = await server.createDatabase();
   for (let ms = 0; ; ms += 80) {
-    const migrating = await migrate(folder, database);
+    const migrating = await migrate(server.uri(database), folder);
     const killer = setTimeout(migrating.kill, ms);
     const {code} = await migrating.done;
     clearTimeout(killer);

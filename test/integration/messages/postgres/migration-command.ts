@@ -1,0 +1,29 @@
+/** `messages migrate` as a process that can be killed. */
+import {spawn} from 'node:child_process';
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {text} from 'node:stream/consumers';
+import {PROGRAM, temporaryFolder} from '../service.ts';
+import {uriFile} from './server.ts';
+
+export interface Command {
+  readonly done: Promise<{readonly code: number | null; readonly out: string}>;
+  readonly said: () => string;
+  kill(): void;
+}
+
+/** From a folder into a database, or back with `--undo`. */
+export async function migrate(uri: string, folder: string, ...args: readonly string[]): Promise<Command> {
+  const file = join(await temporaryFolder(), 'config.json');
+  const own = {uriFile: await uriFile(await temporaryFolder(), uri), tls: 'disable', durability: 'storage'};
+  await writeFile(file, JSON.stringify({store: {kind: 'postgres', folder, postgres: own}}));
+  const child = spawn(process.execPath, [PROGRAM, 'migrate', '--config', file, ...args]);
+  let said = '';
+  child.stderr.on('data', chunk => {
+    said += chunk;
+  });
+  const out = text(child.stdout);
+  const code = new Promise<number | null>(resolve => child.once('close', resolve));
+  const done = code.then(async each => ({code: each, out: `${await out}${said}`}));
+  return {done, said: () => said, kill: () => child.kill('SIGKILL')};
+}
