@@ -1,4 +1,4 @@
-/** From SQLite to PostgreSQL: nothing is lost, changed, or served by both, whenever the migration is killed. */
+/** From SQLite to PostgreSQL: nothing is lost, changed, or served by both. See migration-kills.test.ts, too. */
 import {cp, readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
@@ -144,21 +144,6 @@ test('a pod that awaits the migration serves only afterwards', async () => {
   await expect(client.get(mine.key, '/messages?limit=1')).resolves.toMatchObject({status: 200});
   client.close();
   await pod.stop();
-});
-
-test('killed at any time and repeated, it copies everything once', async () => {
-  const {folder} = await filledFolder();
-  const before = await contentsOf(folder);
-  const database = await server.createDatabase();
-  for (let ms = 0; ; ms += 80) {
-    const migrating = await migrate(server.uri(database), folder);
-    const killer = setTimeout(migrating.kill, ms);
-    const {code} = await migrating.done;
-    clearTimeout(killer);
-    if (code === 0) break;
-    expect(code, 'it was killed').toBe(null);
-  }
-  await withPod(database, async client => expect(await contents(client)).toEqual(before));
 });
 
 test('until the first write, it can be undone; the pods of PostgreSQL then serve no more', async () => {
