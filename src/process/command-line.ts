@@ -12,7 +12,7 @@ export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: str
   }
 }
 
-/** A program that a person runs and that ends by itself. */
+/** A program that a person runs, and that exits when it is done. */
 interface Tool<Command> {
   /** Before the colon of each error. */
   readonly name: string;

@@ -1,9 +1,9 @@
-/** Where a host leads for its visitors, whatever its owner was told to create. */
+/** The addresses that the visitors of a host get, whatever records its owner was told to create. */
 import {followChain} from './cname-chain.ts';
 import type {Directory} from './directory.ts';
 import {VerdictSession} from './session.ts';
 
-/** `known: false`: the name servers did not answer, or did not agree. No addresses: the host leads nowhere. */
+/** `known: false`: the name servers did not answer, or did not agree. No addresses: the host points nowhere. */
 export type Lookup = {readonly known: true; readonly addresses: readonly string[]} | {readonly known: false};
 
 const BUDGET = 60;

@@ -85,20 +85,20 @@ export function awaitOrder(
   const planned = caAccount === undefined ? undefined : orderSchedule.get(caAccount, key);
   if (planned === undefined) return undefined;
   const last = before(view, 'CertificateReady');
-  const told =
+  const shownMs =
     last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
   if (planned === 'unknown') {
     // After a restart, until the orders are planned again, the last condition remains.
-    if (!last || Number.isNaN(told)) return undefined;
+    if (!last || Number.isNaN(shownMs)) return undefined;
     return {
       condition: {...last, type: 'CertificateReady'},
       usable: false,
-      nextAttemptAtMs: told,
+      nextAttemptAtMs: shownMs,
       wakeAtMs: nowMs + PLAN_MS,
     };
   }
   // Other orders come and go, and the plan shifts each time: a published time stays unless the order can be earlier.
-  const atMs = told > nowMs ? Math.min(told, planned.atMs) : planned.atMs;
+  const atMs = shownMs > nowMs ? Math.min(shownMs, planned.atMs) : planned.atMs;
   const why = explainShortage(planned.shortage ?? 'orders', host, config.certificates);
   const condition = CertificateReady.awaitsOrder(why, timestamp(atMs));
   return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};

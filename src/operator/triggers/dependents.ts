@@ -17,10 +17,10 @@ export function domainsOfProject({domains}: Sources, key: string): string[] {
   return domains.byIndex(INDEX.project, key).map(keyOf);
 }
 
-/** The Domains whose routes lead to the Service. */
+/** The Domains whose routes point to the Service. */
 export function domainsOfService({projects, domains}: Sources, key: string): string[] {
   const [namespace = '', service] = key.split('/');
   const accepted = domains.byIndex(INDEX.accepted, namespace);
-  const leadsHere = (name: string) => projects.get(`${namespace}/${name}`)?.spec.service.name === service;
-  return accepted.filter(({spec}) => leadsHere(spec.projectRef.name)).map(keyOf);
+  const usesService = (name: string) => projects.get(`${namespace}/${name}`)?.spec.service.name === service;
+  return accepted.filter(({spec}) => usesService(spec.projectRef.name)).map(keyOf);
 }

@@ -19,8 +19,8 @@ interface Failing {
 }
 
 /**
- * Keys whose last attempts have all failed. One line of the log stands for all that have failed for long, and the metric
- * counts them.
+ * Keys whose last attempts have all failed. For all keys that have failed for long, there is one line in the log, and a
+ * metric that counts them.
  */
 export class FailingKeys {
   readonly #options: FailingKeysOptions;

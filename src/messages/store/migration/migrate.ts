@@ -11,7 +11,7 @@ const ANSWER_MS = 600_000;
 // Sessions of pods wait until the transaction ends.
 const LOCK_TABLES = 'LOCK TABLE accounts, messages, bodies, idempotency IN EXCLUSIVE MODE';
 const NO_LIMIT = 'SET LOCAL idle_in_transaction_session_timeout = 0';
-/** How often it is tried again to open a database that another process has open. */
+/** How often to retry opening a database that another process has open. */
 const RETRY_MS = 1000;
 const STATE = 'SELECT state FROM migrated FOR UPDATE';
 

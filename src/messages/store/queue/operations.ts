@@ -1,4 +1,4 @@
-/** What is asked of an engine, and its results: plain data, because it may be copied to another thread. */
+/** The operations of an engine, and their results: plain data, because it may be copied to another thread. */
 import type {
   AppendOutcome,
   Backlog,
