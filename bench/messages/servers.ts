@@ -1,7 +1,7 @@
 /** Starts the servers that are compared, and measures them with wrk. */
 import {type ChildProcess, execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {readFileSync} from 'node:fs';
+import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Kind} from './kinds.ts';
@@ -40,16 +40,20 @@ export async function startServer(kind: Kind, where: string): Promise<Server> {
   return {process: process_, port: Number(line)};
 }
 
-/** Of all threads of the process, user and system, in microseconds. */
-function cpuMicros({process: {pid}}: Server): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS) * 1e6;
+/** Of all threads of some processes, user and system, in microseconds. Those that have ended count as 0. */
+export function cpuMicros(...pids: readonly number[]): number {
+  const stats = pids.filter(pid => existsSync(`/proc/${pid}`)).map(pid => readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  const ticks = stats.map(stat => {
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+  });
+  return (ticks.reduce((sum, each) => sum + each, 0) / CLOCK_TICKS) * 1e6;
 }
 
 /** Rejects if a request fails. */
 export async function measure(server: Server, {connections, seconds, accounts = 1}: Load): Promise<Sample> {
-  const before = cpuMicros(server);
+  const used = () => cpuMicros(server.process.pid ?? 0);
+  const before = used();
   const script = join(import.meta.dirname, 'post.lua');
   const options = ['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--latency'];
   const {stdout} = await run('wrk', [...options, '--script', script, `http://127.0.0.1:${server.port}/messages`], {
@@ -62,7 +66,7 @@ export async function measure(server: Server, {connections, seconds, accounts = 
     perSecond: Number(/Requests\/sec: +([\d.]+)/.exec(stdout)?.[1]),
     p50Ms: milliseconds(/ 50% +(\S+)/.exec(stdout)?.[1]),
     p99Ms: milliseconds(/ 99% +(\S+)/.exec(stdout)?.[1]),
-    cpuMicros: (cpuMicros(server) - before) / requests,
+    cpuMicros: (used() - before) / requests,
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * The stores of the messages API, beside a commit per request on the same PostgreSQL, and graphile-worker: durable POST
- * /messages a second, of one account and of 64. Three pods that share a database are measured too, also on a server whose
- * disk takes 3 ms longer: on a fast disk, they share the cores of this machine rather than the commits. All in one run,
- * in turns.
+ * /messages a second, of one account and of 64, and of one client that is alone. Three pods that share a database are
+ * measured too, also on a server whose disk takes 3 ms longer: on a fast disk, they share the cores of this machine
+ * rather than the commits. All in one run, in turns.
  *
  *     node bench/messages/stores.ts [ROUNDS] [SECONDS] [CLIENTS]     default 5 rounds of 2 seconds each, 64 clients
  *
@@ -13,24 +13,38 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {type Postgres, startPostgres} from '../../test/integration/messages/postgres/server.ts';
-import {ACCOUNTS, POSTGRES} from './kinds.ts';
-import {measureTogether, median, type Sample, type Server, startServer} from './servers.ts';
+import {type Postgres, type PostgresSettings, startPostgres} from '../../test/integration/messages/postgres/server.ts';
+import {ACCOUNTS, type Kind, POSTGRES} from './kinds.ts';
+import {cpuMicros, type Load, measureTogether, median, type Sample, type Server, startServer} from './servers.ts';
 import {ensureWrk} from './wrk.ts';
 
 const rounds = Number(process.argv[2] ?? 5);
 const seconds = Number(process.argv[3] ?? 2);
-const CONNECTIONS = Number(process.argv[4] ?? 64);
+const connections = Number(process.argv[4] ?? 64);
 const PODS = 3;
 const STANDBY = 'PostgreSQL, standby';
 const SLOW = 'PostgreSQL, standby, slow disk';
 const threeOf = (name: string) => `${name}, three pods`;
+const SETTINGS: PostgresSettings = {shared_buffers: `'256MB'`, max_connections: 300, max_wal_size: `'4GB'`};
 /** Before each flush of the WAL; in microseconds. */
-const SLOW_DISK = {commit_delay: 3000, commit_siblings: 0};
+const SLOW_DISK: PostgresSettings = {commit_delay: 3000, commit_siblings: 0};
 
 /** What is compared: all of its servers are measured together. */
-type Contestants = ReadonlyMap<string, readonly Server[]>;
-type Samples = Map<string, Sample[]>;
+interface Contestant {
+  readonly pods: readonly Server[];
+  /** The primary, and its standby. */
+  readonly databases: readonly Postgres[];
+}
+type Contestants = ReadonlyMap<string, Contestant>;
+type Measured = Sample & {readonly databaseMicros: readonly number[]};
+type Samples = Map<string, Measured[]>;
+
+/** By the title of its table. */
+const LOADS: ReadonlyMap<string, Load> = new Map([
+  [`1 account, ${connections} clients`, {accounts: 1, connections, seconds}],
+  [`${ACCOUNTS} accounts, ${connections} clients`, {accounts: ACCOUNTS, connections, seconds}],
+  ['1 client', {accounts: 1, connections: 1, seconds}],
+]);
 
 async function main(): Promise<void> {
   await ensureWrk();
@@ -43,12 +57,14 @@ async function main(): Promise<void> {
   const stops: (() => unknown)[] = [() => rm(folder, {recursive: true, force: true})];
   try {
     const contestants = await start(folder, stops);
-    const samples = new Map([1, ACCOUNTS].map(accounts => [accounts, new Map() as Samples]));
+    const samples = new Map([...LOADS.keys()].map(title => [title, new Map() as Samples]));
     for (let round = -1; round < rounds; round++) {
-      for (const [accounts, ofAccounts] of samples) {
-        for (const [name, servers] of round % 2 === 0 ? [...contestants] : [...contestants].reverse()) {
-          const sample = await measureTogether(servers, {connections: CONNECTIONS, seconds, accounts});
-          if (round >= 0) ofAccounts.set(name, [...(ofAccounts.get(name) ?? []), sample]); // The first is for warming.
+      for (const [title, load] of LOADS) {
+        for (const [name, contestant] of round % 2 === 0 ? [...contestants] : [...contestants].reverse()) {
+          if (contestant.pods.length > load.connections) continue;
+          const sample = await measure(contestant, load);
+          const ofLoad = samples.get(title);
+          if (round >= 0) ofLoad?.set(name, [...(ofLoad.get(name) ?? []), sample]); // The first is for warming.
         }
       }
     }
@@ -61,34 +77,43 @@ async function main(): Promise<void> {
   }
 }
 
+async function measure({pods, databases}: Contestant, load: Load): Promise<Measured> {
+  const used = () => Promise.all(databases.map(async each => cpuMicros(...(await each.processes()))));
+  const before = await used();
+  const sample = await measureTogether(pods, load);
+  const messages = sample.perSecond * load.seconds;
+  const databaseMicros = (await used()).map((micros, index) => (micros - (before[index] ?? 0)) / messages);
+  return {...sample, databaseMicros};
+}
+
 async function start(folder: string, stops: (() => unknown)[]): Promise<Contestants> {
-  const settings = {shared_buffers: `'256MB'`, max_connections: 300, max_wal_size: `'4GB'`};
-  const alone = await startPostgres(settings);
-  stops.push(() => alone.remove());
-  const replicated = async (more: object) => {
-    const primary = await startPostgres({...settings, ...more});
+  const contestants = new Map<string, Contestant>();
+  const add = async (name: string, kind: Kind, where: string, databases: readonly Postgres[] = [], count = 1) => {
+    const pods: Server[] = [];
+    for (let pod = 0; pod < count; pod++) pods.push(await startServer(kind, where));
+    stops.push(() => pods.map(({process}) => process.kill()));
+    contestants.set(name, {pods, databases});
+  };
+  const server = async (settings: PostgresSettings) => {
+    const primary = await startPostgres({...SETTINGS, ...settings});
     stops.push(() => primary.remove());
-    await primary.standby('standby');
-    await primary.configure({synchronous_standby_names: `'ANY 1 (standby)'`});
     return primary;
   };
-  const contestants = new Map<string, Server[]>();
-  const add = async (name: string, ...args: Parameters<typeof startServer>) => {
-    const server = await startServer(...args);
-    stops.push(() => server.process.kill());
-    contestants.set(name, [...(contestants.get(name) ?? []), server]);
-  };
   await add('SQLite', 'group commit', folder);
+  const alone = await server({});
   for (const kind of POSTGRES) {
-    if (kind !== STANDBY) await add(kind, kind, await uriFile(folder, alone, kind));
+    if (kind !== STANDBY) await add(kind, kind, await uriFile(folder, alone, kind), [alone]);
   }
   for (const [name, more] of [
     [STANDBY, {}],
     [SLOW, SLOW_DISK],
   ] as const) {
-    const file = await uriFile(folder, await replicated(more), name);
-    await add(name, STANDBY, file);
-    for (let pod = 0; pod < PODS; pod++) await add(threeOf(name), STANDBY, file);
+    const primary = await server(more);
+    const standby = await primary.standby('standby');
+    await primary.configure({synchronous_standby_names: `'ANY 1 (standby)'`});
+    const file = await uriFile(folder, primary, name);
+    await add(name, STANDBY, file, [primary, standby]);
+    await add(threeOf(name), STANDBY, file, [primary, standby], PODS);
   }
   return contestants;
 }
@@ -101,29 +126,32 @@ async function uriFile(folder: string, server: Postgres, name: string): Promise<
 }
 
 /** As docs/benchmarks.md has it. */
-function report(samples: ReadonlyMap<number, Samples>): string {
-  const tables = [...samples].map(([accounts, ofAccounts]) => {
-    const title = `${accounts === 1 ? '1 account' : `${accounts} accounts`}, ${CONNECTIONS} clients`;
-    return `\n| ${title} | POST per second | p50 | p99 | CPU of the pods per message |\n|---|---|---|---|---|\n${rowsOf(ofAccounts)}`;
-  });
-  const counts = [...samples.keys()].map(accounts => (accounts === 1 ? '1 account' : `${accounts} accounts`));
+function report(samples: ReadonlyMap<string, Samples>): string {
+  const tables = [...samples].map(
+    ([title, ofLoad]) =>
+      `\n| ${title} | POST per second | p50 | p99 | CPU of the pods | of the primary | of the standby |\n|---|---|---|---|---|---|---|\n${rowsOf(ofLoad)}`,
+  );
   const ratios = GOALS.map(([what, figure, one, other]) => {
-    const cells = [...samples.values()].map(ofAccounts => ratioOf(ofAccounts, figure, one, other));
+    const cells = [...samples.values()].map(ofLoad => ratioOf(ofLoad, figure, one, other));
     return `| ${what} | ${cells.join(' | ')} |`;
   });
   return [
     ...tables,
-    `\n| ratio within a round: median (lowest to highest) | ${counts.join(' | ')} |\n|---|---|---|`,
+    `\n| ratio within a round: median (lowest to highest) | ${[...samples.keys()].join(' | ')} |\n|---|---|---|---|`,
     ...ratios,
   ].join('\n');
 }
 
 function rowsOf(samples: Samples): string {
   const rows = [...samples].map(([name, measured]) => {
-    const of = (what: keyof Sample) => median(measured.map(sample => sample[what]));
-    const perSecond = Math.round(of('perSecond')).toLocaleString('en-US');
-    const [p50, p99] = [of('p50Ms'), of('p99Ms')].map(ms => `${ms.toFixed(1)} ms`);
-    return `| ${name} | ${perSecond} | ${p50} | ${p99} | ${of('cpuMicros').toFixed(0)} µs |`;
+    const of = (figure: (sample: Measured) => number) => median(measured.map(figure));
+    const perSecond = Math.round(of(sample => sample.perSecond)).toLocaleString('en-US');
+    const [p50, p99] = [of(sample => sample.p50Ms), of(sample => sample.p99Ms)].map(ms => `${ms.toFixed(1)} ms`);
+    const databases = [0, 1].map(index => of(sample => sample.databaseMicros[index] ?? Number.NaN));
+    const cpu = [of(sample => sample.cpuMicros), ...databases].map(us =>
+      Number.isNaN(us) ? '' : `${us.toFixed(0)} µs`,
+    );
+    return `| ${[name, perSecond, p50, p99, ...cpu].join(' | ')} |`;
   });
   return rows.join('\n');
 }
@@ -146,6 +174,7 @@ function ratioOf(samples: Samples, what: keyof Sample, one: string, other: strin
   const of = (name: string) => (samples.get(name) ?? []).map(sample => sample[what]);
   const others = of(other);
   const ratios = of(one).map((value, round) => value / (others[round] ?? Number.NaN));
+  if (ratios.length === 0) return '';
   const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
   return `${middle} (${low} to ${high})`;
 }
