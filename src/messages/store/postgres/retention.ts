@@ -6,14 +6,14 @@ import {LAPSE_ROWS, lapse} from './claim.ts';
 import {FORGET_USAGE} from './rate-usage.ts';
 import {LOCKS} from './session/schema.ts';
 import type {Row, Session} from './session/session.ts';
-import {NOW} from './write.ts';
+import {NOW} from './session/settings.ts';
 
 /** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */
 export const SWEEP_ROWS = 200;
 export const SWEEP_BYTES = 4 << 20;
 
 // The same pod for as long as its connection lasts, so that only one pod has the metrics of the backlog.
-const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_lock(${LOCKS.sweep}) AS mine`};
+const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_lock(${LOCKS.sweep}) AS mine, ${NOW} AS now`};
 export const FINISHED = {
   name: 'finished',
   text: `
@@ -74,8 +74,8 @@ export async function sweep(session: Session, rules: StoreRules): Promise<SweepO
 
 /** The database's time; undefined if another pod has the lock. */
 async function mine(session: Session): Promise<number | undefined> {
-  const [[lock], [row]] = await Promise.all([session.query(MINE, []), session.query(NOW, [])]);
-  return lock?.mine === true ? Number(row?.now) : undefined;
+  const [row] = await session.query(MINE, []);
+  return row?.mine === true ? Number(row.now) : undefined;
 }
 
 interface Old {

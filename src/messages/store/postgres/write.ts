@@ -12,11 +12,6 @@ export interface WriteOptions {
   readonly ids: MessageIds;
 }
 
-export const NOW = {
-  name: 'now',
-  text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
-};
-
 /**
  * One transaction for a batch of appends, claims, acks, and nacks: answers in the order of the batch, once it is
  * durable. Locks are taken in one order: accounts, then messages; claims skip what is locked. An answer that repeats an
@@ -33,16 +28,15 @@ export function writeBatch(
   const refs = batch.flatMap(each => (each.kind === 'ack' || each.kind === 'nack' ? [each.given] : []));
   const appended = batch.flatMap((each): NewMessage[] => (each.kind === 'append' ? [each.given] : []));
   const read = async () => {
-    const [accounts, held, keys, [row]] = await Promise.all([
+    const [accounts, held, keys] = await Promise.all([
       Accounts.lock(session, given),
       lockMessages(session, refs),
       findKeys(session, appended),
-      session.query(NOW, []), // Last, when nothing waits for a lock anymore.
     ]);
-    return {accounts, held, keys, now: Number(row?.now)};
+    return {accounts, held, keys};
   };
   return withAccounts(session, () =>
-    session.commit(read, async found => write(session, batch, {...options, ...found})),
+    session.commit(read, async (found, now) => write(session, batch, {...options, ...found, now})),
   );
 }
 

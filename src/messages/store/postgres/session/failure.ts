@@ -8,6 +8,8 @@ const REFUSALS: Readonly<Record<string, StoreRefusal>> = {
   '55P03': 'busy', // lock_not_available: another session holds the lock
 };
 
+const READ_ONLY = '25006'; // read_only_sql_transaction
+
 /** What a failure means for a transaction whose COMMIT was not sent: nothing was done. */
 export function refused(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
@@ -22,5 +24,6 @@ export function unknownOutcome(error: unknown): StoreError {
 }
 
 function describe(code: string, message: string): string {
+  if (code === READ_ONLY) return 'the server is a standby: connect to the primary';
   return /^[0-9A-Z]{5}$/.test(code) ? `${message} (SQLSTATE ${code})` : message;
 }

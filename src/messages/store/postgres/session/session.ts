@@ -1,11 +1,18 @@
 import type {Duplex} from 'node:stream';
 import pg from 'pg';
-import {Deadline} from '../../../../base/deadline.ts';
+import {DeadlineError} from '../../../../base/deadline.ts';
 import {StoreError} from '../../store.ts';
 import {type ConnectionOptions, connectionConfig} from './connection.ts';
 import {refused, unknownOutcome} from './failure.ts';
 import {migrate} from './schema.ts';
-import {type Durability, READ_SETTINGS, type Settings, sessionSettings, shortfall} from './settings.ts';
+import {
+  type Durability,
+  READ_SETTINGS,
+  READ_SETTINGS_AND_DO_NOT_WAIT,
+  type Settings,
+  sessionSettings,
+  shortfall,
+} from './settings.ts';
 
 export interface SessionOptions extends ConnectionOptions {
   readonly durability: Durability;
@@ -50,8 +57,6 @@ const WRITE = {
 };
 const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {text: 'BEGIN'};
-/** For this transaction. */
-const DO_NOT_WAIT = {name: 'do-not-wait', text: `SELECT set_config('synchronous_commit', 'off', true)`};
 const COMMIT = {text: 'COMMIT'};
 
 /** One connection. Statements are sent without waiting for earlier ones, and are executed in order. */
@@ -128,15 +133,15 @@ export class Session implements Disposable {
 
   /**
    * One transaction: `read` must only read and lock, because it starts before the settings are known; `write` gets its
-   * result. Resolves once all of it is durable. Rejects with a StoreError, which is `unknown` only after COMMIT was
-   * sent.
+   * result, and the server's time in milliseconds since the epoch, after the statements that `read` sends immediately.
+   * Resolves once all of it is durable. Rejects with a StoreError, which is `unknown` only after COMMIT was sent.
    *
    * The COMMIT itself does not wait, and so releases the locks immediately; a second transaction waits. Otherwise, the
    * pods' commits for an account would wait for the standby one after the other.
    */
   async commit<R, T>(
     read: () => Promise<R>,
-    write: (found: R) => Promise<Done<T>>,
+    write: (found: R, now: number) => Promise<Done<T>>,
     answerMs: number = ANSWER_MS,
   ): Promise<T> {
     const done = await this.#work(read, write);
@@ -171,22 +176,20 @@ export class Session implements Disposable {
     );
   }
 
-  async #work<R, T>(read: () => Promise<R>, write: (found: R) => Promise<Done<T>>): Promise<Done<T>> {
+  async #work<R, T>(read: () => Promise<R>, write: (found: R, now: number) => Promise<Done<T>>): Promise<Done<T>> {
     this.#warnings = [];
-    const [began, settings, , found] = await Promise.allSettled([
+    const [began, found, settings] = await Promise.allSettled([
       this.#run(BEGIN),
-      this.#run(READ_SETTINGS),
-      this.#run(DO_NOT_WAIT),
       read(),
+      this.#run(READ_SETTINGS_AND_DO_NOT_WAIT),
     ]);
     try {
       if (began.status === 'rejected') throw began.reason;
+      if (found.status === 'rejected') throw found.reason; // Then, reading the settings has failed, too.
       if (settings.status === 'rejected') throw settings.reason;
       const lacking = shortfall(this.#durability, settingsOf(settings.value));
-      // First, because on a standby, reading has failed, too.
       if (lacking !== undefined) throw new StoreError('down', lacking);
-      if (found.status === 'rejected') throw found.reason;
-      return await write(found.value);
+      return await write(found.value, Number(settings.value.rows[0].now));
     } catch (error) {
       await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));
       throw refused(error);
@@ -229,10 +232,13 @@ export class Session implements Disposable {
   /** Gives up a connection that does not answer in time. Never cancels: the server may still finish the query. */
   async #run(query: pg.QueryConfig, answerMs: number = ANSWER_MS): Promise<pg.QueryResult> {
     if (this.#broken) throw this.#broken;
-    using deadline = new Deadline(answerMs);
-    deadline.signal.addEventListener('abort', () => this.#break(deadline.signal.reason));
+    const deadline = setTimeout(() => this.#break(new DeadlineError(answerMs)), answerMs);
     this.#sendTogether();
-    return await this.#client.query(query);
+    try {
+      return await this.#client.query(query);
+    } finally {
+      clearTimeout(deadline);
+    }
   }
 
   /** One packet for all statements of this turn: each packet wakes the server. */

@@ -33,6 +33,19 @@ export const READ_SETTINGS = {
       pg_conf_load_time()::text AS loaded`,
 };
 
+/** The server's clock, in milliseconds since the epoch. */
+export const NOW = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/**
+ * The settings and the time; from then on, the COMMIT of this transaction waits for nothing. One statement, because the
+ * statements are most of what a small batch costs. Columns are evaluated in order; otherwise, `commit` would be `off`,
+ * and nothing would be written.
+ */
+export const READ_SETTINGS_AND_DO_NOT_WAIT = {
+  name: 'read-settings-and-do-not-wait',
+  text: `${READ_SETTINGS.text}, ${NOW} AS now, set_config('synchronous_commit', 'off', true)`,
+};
+
 /** With these values, the standby's disk has the commit, not only its memory. */
 const FLUSHED = ['on', 'remote_apply'];
 
