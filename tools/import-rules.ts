@@ -14,6 +14,8 @@ const ROOT = join(import.meta.dirname, '..');
 const FILE = 'biome.rooms.json';
 const RUNTIME = ['runtime/kube', 'runtime/cache', 'runtime/apply', 'runtime/controller'];
 const API = ['api', 'api/generated'];
+/** What every reconcile of the operator needs. */
+const RECONCILE = ['api', 'runtime/kube', 'runtime/controller', 'operator/model', 'operator/state'];
 
 /** For each room of src, lowest first, the others that it may import: rooms, or single files of rooms. */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
@@ -43,61 +45,17 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'operator/config-schema': ['base', 'dns/dns.ts', 'operator/model'],
   'operator/state': ['api', 'base', 'keys', 'probe', 'dns/dns.ts', ...RUNTIME, 'operator/model'],
   'operator/edge': ['api', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
-  'operator/approval': [
-    'api',
-    'base',
-    'runtime/kube',
-    'runtime/cache',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
-  ],
-  'operator/issuance': [
-    'api',
-    'base',
-    'dns/dns.ts',
-    'runtime/kube',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
-    'operator/approval',
-  ],
-  'operator/sweep': [
-    'api',
-    'runtime/kube',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
-    'operator/issuance',
-  ],
-  'operator/apikey': [
-    ...API,
-    'keys',
-    'runtime/kube',
-    'runtime/apply',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
-  ],
-  'operator/project': [
-    ...API,
-    'runtime/kube',
-    'runtime/apply',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
-    'operator/edge',
-    'operator/issuance',
-  ],
+  'operator/approval': [...RECONCILE, 'base', 'runtime/cache'],
+  'operator/issuance': [...RECONCILE, 'base', 'dns/dns.ts', 'operator/approval'],
+  'operator/sweep': [...RECONCILE, 'operator/issuance'],
+  'operator/apikey': [...RECONCILE, 'api/generated', 'keys', 'runtime/apply'],
+  'operator/project': [...RECONCILE, 'api/generated', 'runtime/apply', 'operator/edge', 'operator/issuance'],
   'operator/domain': [
-    ...API,
+    ...RECONCILE,
+    'api/generated',
     'probe',
     'dns/dns.ts',
-    'runtime/kube',
     'runtime/apply',
-    'runtime/controller',
-    'operator/model',
-    'operator/state',
     'operator/edge',
     'operator/issuance',
   ],

@@ -14,9 +14,9 @@ import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../test/cluster/apiserver.ts';
-import {run} from '../../test/cluster/children.ts';
 import {ensurePrograms, HELM} from '../../test/cluster/programs.ts';
 import {until} from '../../test/cluster/wait.ts';
+import {renderTemplates} from '../../test/support/helm-template.ts';
 import {createTestClient} from '../../test/support/kube.ts';
 
 const CREATES = Number(process.argv[2] ?? 400);
@@ -182,16 +182,6 @@ function ingressSpec(ingressClassName: string) {
 }
 
 async function renderChart(helm: string): Promise<string> {
-  const shown = ['admission*', 'rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const values = ['--values', join(ROOT, 'examples/values.yaml')];
-  return run([
-    helm,
-    'template',
-    'nameplate',
-    join(ROOT, 'charts/nameplate'),
-    '-n',
-    'nameplate-system',
-    ...values,
-    ...shown,
-  ]);
+  return renderTemplates(helm, ['admission*', 'rbac', 'serviceaccount'], values);
 }

@@ -4,6 +4,7 @@
  */
 import {expect, test} from 'vitest';
 import {type Meter, metered} from '../../../test/integration/dns/meter.ts';
+import {EVIL_QUESTION as question} from '../../../test/support/proof-question.ts';
 import {systemClock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
@@ -11,22 +12,12 @@ import {createTargets} from '../resolve/targets.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport, Query} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
-import type {ProofQuestion} from './verdict.ts';
 import {verifyQuestion} from './verify.ts';
 
 /** The most that a message may have. */
 const RECORDS = 200;
 /** Reads per record: judging, showing, and remembering each go over the records a few times. */
 const READS_PER_RECORD = 40;
-
-const question: ProofQuestion = {
-  host: 'shop.evil.test',
-  target: 'acct.edge.good.test',
-  txtName: '_nameplate.shop.evil.test',
-  txtValue: 'token',
-  apexProof: 'txt',
-  caaIdentities: ['ca.example'],
-};
 
 const SERVERS = range(8).map(n => `ns${n}.evil.test`);
 

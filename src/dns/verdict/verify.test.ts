@@ -1,4 +1,5 @@
 import {describe, expect, test} from 'vitest';
+import {EVIL_QUESTION as question} from '../../../test/support/proof-question.ts';
 import {systemClock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
@@ -7,17 +8,8 @@ import {createTargets} from '../resolve/targets.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport, Query, Reply} from '../wire/transport.ts';
 import type {CaaRecord} from './caa.ts';
-import type {ProofQuestion} from './verdict.ts';
 import {verifyQuestion} from './verify.ts';
 
-const question: ProofQuestion = {
-  host: 'shop.evil.test',
-  target: 'acct.edge.good.test',
-  txtName: '_nameplate.shop.evil.test',
-  txtValue: 'token',
-  apexProof: 'txt',
-  caaIdentities: ['ca.example'],
-};
 const never = new AbortController().signal;
 
 function message(query: Query, more: Partial<Message>): Reply {

@@ -1,4 +1,5 @@
 import {describe, expect, test} from 'vitest';
+import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
@@ -10,23 +11,7 @@ const CONTROLLER = 'example.com/edge';
 const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};
 
 function edgeWith(supportedFeatures: readonly string[] = []) {
-  return gateway({
-    provider: 'gateway',
-    movingFrom: 'none',
-    edgeAddresses: [],
-    formerAddresses: [],
-    formerTtlSeconds: 86_400,
-    ingressClassName: 'unused',
-    traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-    gateway: {
-      namespace: 'edge',
-      name: 'platform',
-      httpListener: 'http',
-      httpsListener: 'https',
-      supportedFeatures,
-      version: '',
-    },
-  });
+  return gateway({...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, supportedFeatures}});
 }
 
 const edge = edgeWith();
@@ -45,14 +30,6 @@ function platformWith(features?: readonly string[]): PlatformReader {
 const platform = platformWith();
 const NOTHING: PlatformReader = {get: () => undefined};
 
-const route: HostRoute = {
-  namespace: 'acme',
-  name: 'np-a',
-  host: 'a.test',
-  tlsSecret: 'np-a',
-  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
-  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
-};
 const redirecting: HostRoute = {...route, redirect: {to: 'b.test', status: 308}};
 
 function built(of: HostRoute) {

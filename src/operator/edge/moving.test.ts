@@ -1,11 +1,12 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
+import {ROUTE as route} from '../../../test/support/edge.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
-import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
+import type {PlatformReader} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, LISTENER_SET} from './gateway-kinds.ts';
@@ -30,14 +31,6 @@ const next = gateway(routing);
 const both = moving(next, former, {...routing, edgeAddresses: ['192.0.2.20']});
 /** The platform has not changed its records. */
 const beforeTheChange = moving(next, former, routing);
-const route: HostRoute = {
-  namespace: 'acme',
-  name: 'np-a',
-  host: 'a.test',
-  tlsSecret: 'np-a',
-  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
-  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
-};
 
 function platformWith(...kinds: string[]): PlatformReader {
   const object = {spec: {gatewayClassName: 'edge', controllerName: 'example.com/edge'}};

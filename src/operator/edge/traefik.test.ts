@@ -1,31 +1,14 @@
 import {expect, test} from 'vitest';
+import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import type {HostRoute} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
 import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
-const edge = traefik({
-  provider: 'traefik',
-  movingFrom: 'none',
-  edgeAddresses: [],
-  formerAddresses: [],
-  formerTtlSeconds: 86_400,
-  ingressClassName: 'edge',
-  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-  gateway: {namespace: '', name: '', httpListener: 'http', httpsListener: 'https', supportedFeatures: [], version: ''},
-});
+const edge = traefik({...ON_GATEWAY, provider: 'traefik', ingressClassName: 'edge'});
 
 const NO_PLATFORM = {get: () => undefined};
-
-const route: HostRoute = {
-  namespace: 'acme',
-  name: 'np-a',
-  host: 'a.test',
-  tlsSecret: 'np-a',
-  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
-  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
-};
 
 /** Where Traefik redirects a request, computed like Go's ReplaceAllString; undefined: it passes. */
 function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {

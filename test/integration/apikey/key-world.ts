@@ -20,10 +20,10 @@ import type {KubeClient, WriteRecord} from '../../../src/runtime/kube/client.ts'
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {run} from '../../cluster/children.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
+import {renderTemplates} from '../../support/helm-template.ts';
 import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
 
@@ -152,17 +152,7 @@ async function renderRbac(helm: string): Promise<string> {
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `${path}=${value}`]);
   const files = ['rbac', 'serviceaccount', 'messages-rbac'];
-  const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
-  return run([
-    helm,
-    'template',
-    RELEASE.name,
-    join(ROOT, 'charts/nameplate'),
-    '-n',
-    RELEASE.namespace,
-    ...sets,
-    ...shown,
-  ]);
+  return renderTemplates(helm, files, sets);
 }
 
 function configOf(keyFile: string) {

@@ -16,9 +16,10 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type KubeObject, keyOf, objectKey, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
+import {ON_GATEWAY} from '../../support/edge.ts';
 import {listAll} from '../../support/kube.ts';
 import {ManualClock} from '../../support/manual-clock.ts';
-import {clientOf, edge, routeIn, routing, validObjects} from './valid.suite.ts';
+import {clientOf, edge, routeIn, validObjects} from './valid.suite.ts';
 
 let api: ApiServer;
 let client: KubeClient;
@@ -92,8 +93,8 @@ async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Contex
 }
 
 test('a host that moves to this edge stays on the former one, until it is removed', async () => {
-  const former = traefik(routing);
-  const both = moving(edge, former, {...routing, edgeAddresses: ['192.0.2.20']});
+  const former = traefik(ON_GATEWAY);
+  const both = moving(edge, former, {...ON_GATEWAY, edgeAddresses: ['192.0.2.20']});
   const route = await routeIn(client, 'moving', 'moving.example.com');
   const routeKey = `${route.namespace}/${route.name}`;
   const publish = async (of: EdgeProvider) => publishRoute(await syncedContext(route, of), routeKey, of.build(route));

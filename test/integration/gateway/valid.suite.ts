@@ -4,7 +4,6 @@ import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {gateway} from '../../../src/operator/edge/gateway.ts';
-import type {RoutingConfig} from '../../../src/operator/model/config.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
 import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
 import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
@@ -13,25 +12,9 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {objectKey} from '../../../src/runtime/kube/object.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
+import {ON_GATEWAY} from '../../support/edge.ts';
 
-export const routing: RoutingConfig = {
-  provider: 'gateway',
-  movingFrom: 'none',
-  edgeAddresses: [],
-  formerAddresses: [],
-  formerTtlSeconds: 86_400,
-  ingressClassName: 'unused',
-  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
-  gateway: {
-    namespace: 'edge',
-    name: 'platform',
-    httpListener: 'http',
-    httpsListener: 'https',
-    supportedFeatures: [],
-    version: '',
-  },
-};
-export const edge = gateway(routing);
+export const edge = gateway(ON_GATEWAY);
 
 export function clientOf({kubeconfig}: ApiServer): KubeClient {
   const logger = pino({level: 'silent'});

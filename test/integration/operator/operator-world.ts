@@ -14,9 +14,10 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {type Child, run} from '../../cluster/children.ts';
+import type {Child} from '../../cluster/children.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {renderTemplates} from '../../support/helm-template.ts';
 import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
 import {Audit} from './audit.ts';
@@ -188,17 +189,7 @@ async function renderRbac(helm: string, {enabled, dryRun}: Approval): Promise<st
     'certificates.approval.dryRun': dryRun,
   };
   const sets = Object.entries(values).flatMap(([path, value]) => ['--set', `config.${path}=${value}`]);
-  const shown = ['rbac', 'serviceaccount'].flatMap(file => ['--show-only', `templates/${file}.yaml`]);
-  return run([
-    helm,
-    'template',
-    RELEASE.name,
-    join(ROOT, 'charts/nameplate'),
-    '-n',
-    RELEASE.namespace,
-    ...sets,
-    ...shown,
-  ]);
+  return renderTemplates(helm, ['rbac', 'serviceaccount'], sets);
 }
 
 /** As the operator's configuration names it: who created a request decides whether it is approved. */

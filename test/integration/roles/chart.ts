@@ -1,29 +1,17 @@
 /** What the chart renders about rights, without a cluster. */
 import {join} from 'node:path';
-import {run} from '../../cluster/children.ts';
-import {RELEASE} from '../../support/install.ts';
+import {renderTemplates} from '../../support/helm-template.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
 /** All roles, the service accounts, and the admission policies that check them. `helm`: path of the program. */
 export function renderRoles(helm: string, ...further: readonly string[]): Promise<string> {
   const files = ['admission*', 'rbac', 'serviceaccount', 'tenant-roles', 'platform-role', 'messages-rbac'];
-  const shown = files.flatMap(file => ['--show-only', `templates/${file}.yaml`]);
   const values = [
     '--values',
     join(ROOT, 'examples/values.yaml'),
     '--set',
     'messages.enabled=true,messages.host=api.example.net',
   ];
-  return run([
-    helm,
-    'template',
-    'nameplate',
-    join(ROOT, 'charts/nameplate'),
-    '-n',
-    RELEASE.namespace,
-    ...values,
-    ...further,
-    ...shown,
-  ]);
+  return renderTemplates(helm, files, [...values, ...further]);
 }

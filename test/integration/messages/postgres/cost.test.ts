@@ -1,20 +1,11 @@
 /** What is charged, held against what the database grows by. */
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import type {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
 import {COST_ROWS, type CostRow} from '../../../support/cost.rows.ts';
-import {removeFolders} from '../service.ts';
-import {type Postgres, startPostgres} from './server.ts';
+import {sharedServer} from './shared-server.ts';
 import {withStore} from './store.ts';
 
-let server: Postgres;
-
-beforeAll(async () => {
-  server = await startPostgres({autovacuum: 'off'});
-});
-afterAll(async () => {
-  await server.remove();
-  await removeFolders();
-});
+const server = sharedServer({autovacuum: 'off'});
 
 async function fill(store: PostgresStore, {count, account, message, key, reason}: CostRow): Promise<void> {
   const append = (n: number) =>
@@ -33,13 +24,13 @@ async function fill(store: PostgresStore, {count, account, message, key, reason}
 }
 
 test.each(COST_ROWS)('messages, $case: the database takes at most twice what is charged', async row => {
-  const database = await server.createDatabase();
-  const figure = async (sql: string) => Number((await server.query(sql, database))[0]?.figure);
+  const database = await server().createDatabase();
+  const figure = async (sql: string) => Number((await server().query(sql, database))[0]?.figure);
   const size = () =>
     figure(`
       SELECT sum(pg_total_relation_size(c.oid))::bigint AS figure FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
       WHERE nspname = 'nameplate' AND relkind = 'r'`);
-  await withStore(server, database, async store => {
+  await withStore(server(), database, async store => {
     const empty = await size();
     await fill(store, row);
     const ratio = ((await size()) - empty) / (await figure('SELECT sum(bytes) AS figure FROM nameplate.accounts'));

@@ -1,6 +1,6 @@
 /** What a statement costs does not depend on what it does not return, and a sweep's step does a limited amount of work. */
 import pg from 'pg';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
 import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
 import {ALL, QUEUED, SOME} from '../../../../src/messages/store/postgres/read.ts';
@@ -9,20 +9,11 @@ import {Session} from '../../../../src/messages/store/postgres/session/session.t
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
 import {writeBatch} from '../../../../src/messages/store/postgres/write.ts';
 import {until} from '../../../cluster/wait.ts';
-import {removeFolders} from '../service.ts';
-import {type Postgres, startPostgres} from './server.ts';
+import {sharedServer} from './shared-server.ts';
 import {connectionTo, rules, withStore} from './store.ts';
 
 const ROWS = 20_000;
-let server: Postgres;
-
-beforeAll(async () => {
-  server = await startPostgres({autovacuum: 'off'});
-});
-afterAll(async () => {
-  await server.remove();
-  await removeFolders();
-});
+const server = sharedServer({autovacuum: 'off'});
 
 const ONE = `INSERT INTO nameplate.messages (account, id, created_at, bytes)
   VALUES ('mine', 'ffffffff-ffff-7fff-8000-000000000000', 1, 10)`;
@@ -53,7 +44,7 @@ const statements = [
 
 /** As the store's sessions are, with the statements prepared. */
 async function prepared(database: string): Promise<pg.Client> {
-  const client = new pg.Client({connectionString: server.uri(database)});
+  const client = new pg.Client({connectionString: server().uri(database)});
   client.on('error', () => {}); // if the server ends first
   await client.connect();
   await client.query(sessionSettings('storage'));
@@ -79,26 +70,26 @@ async function expectBounded(client: pg.Client, when: string): Promise<void> {
 }
 
 test('statements read what they return, with plans from before the table grew and with new statistics', async () => {
-  const database = await server.createDatabase();
-  await withStore(server, database, async () => {});
-  await server.query(ONE, database);
-  await server.query('VACUUM ANALYZE', database); // Now the planner knows that the tables are tiny.
+  const database = await server().createDatabase();
+  await withStore(server(), database, async () => {});
+  await server().query(ONE, database);
+  await server().query('VACUUM ANALYZE', database); // Now the planner knows that the tables are tiny.
   const early = await prepared(database);
   for (const index of statements.keys()) await blocksOf(early, index); // Plans are made at the first use.
-  await server.query(FILL, database);
+  await server().query(FILL, database);
   await expectBounded(early, 'with plans from before');
   await expectBounded(await prepared(database), 'with old statistics');
-  await server.query('ANALYZE', database);
+  await server().query('ANALYZE', database);
   await expectBounded(await prepared(database), 'with new statistics');
 });
 
 test('a sweep ends a limited number of leases in one step, however many have expired', async () => {
-  const database = await server.createDatabase();
-  await withStore(server, database, async () => {});
+  const database = await server().createDatabase();
+  await withStore(server(), database, async () => {});
   const expired = `
     INSERT INTO nameplate.messages (account, id, lease, created_at, lease_until, bytes, status)
     SELECT 'mine', gen_random_uuid(), gen_random_uuid(), 1, 1, 10, 'leased' FROM generate_series(1, ${5 * LAPSE_ROWS})`;
-  await server.query(expired, database);
+  await server().query(expired, database);
   const client = await prepared(database);
   const {rows} = await client.query(`EXECUTE s${statements.findIndex(({name}) => name === 'lapse')}(5, ${9e15})`);
   await client.end();
@@ -106,8 +97,8 @@ test('a sweep ends a limited number of leases in one step, however many have exp
 });
 
 test('transactions over the same accounts in different orders wait for each other, and none fails', async () => {
-  const database = await server.createDatabase();
-  const connection = await connectionTo(server, database);
+  const database = await server().createDatabase();
+  const connection = await connectionTo(server(), database);
   const open = () => Session.open(connection, new AbortController().signal, () => undefined);
   using first = await open();
   using second = await open();
@@ -118,9 +109,11 @@ test('transactions over the same accounts in different orders wait for each othe
   await submit(first, ['a', 'b', 'c']);
   const waiting = async (count: number) => {
     const locked = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
-    await until(`${count} wait`, async () => (await server.query(locked, database)).length === count, {intervalMs: 10});
+    await until(`${count} wait`, async () => (await server().query(locked, database)).length === count, {
+      intervalMs: 10,
+    });
   };
-  const holder = new pg.Client({connectionString: server.uri(database)});
+  const holder = new pg.Client({connectionString: server().uri(database)});
   await holder.connect();
   await holder.query(`BEGIN; SELECT FROM nameplate.accounts WHERE account = 'c' FOR UPDATE`);
   const one = submit(first, ['a', 'c', 'b']);
@@ -144,20 +137,20 @@ test.each([
 ])(
   'a sweep deletes a limited number of $what in one step, and the next ones the rest',
   async ({count, bytes, most}) => {
-    const database = await server.createDatabase();
+    const database = await server().createDatabase();
     using session = await Session.open(
-      await connectionTo(server, database),
+      await connectionTo(server(), database),
       new AbortController().signal,
       () => undefined,
     );
-    await server.query(
+    await server().query(
       `INSERT INTO nameplate.accounts VALUES ('mine', ${count * 1e6}); ${OLD(count, bytes)}`,
       database,
     );
     const left = async () => {
       const counted = `SELECT (SELECT count(*) FROM nameplate.messages)::int AS messages,
       (SELECT count(*) FROM nameplate.idempotency)::int AS keys`;
-      return (await server.query(counted, database))[0];
+      return (await server().query(counted, database))[0];
     };
     await expect(sweep(session, rules)).resolves.toMatchObject({deleted: most, more: true});
     expect(await left()).toEqual({messages: count - most, keys: Math.max(0, count - SWEEP_ROWS)});

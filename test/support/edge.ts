@@ -1,0 +1,30 @@
+/** What the tests of the edge providers build. */
+import type {RoutingConfig} from '../../src/operator/model/config.ts';
+import type {HostRoute} from '../../src/operator/model/edge-provider.ts';
+
+export const ON_GATEWAY: RoutingConfig = {
+  provider: 'gateway',
+  movingFrom: 'none',
+  edgeAddresses: [],
+  formerAddresses: [],
+  formerTtlSeconds: 86_400,
+  ingressClassName: 'unused',
+  traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
+  gateway: {
+    namespace: 'edge',
+    name: 'platform',
+    httpListener: 'http',
+    httpsListener: 'https',
+    supportedFeatures: [],
+    version: '',
+  },
+};
+
+export const ROUTE: HostRoute = {
+  namespace: 'acme',
+  name: 'np-a',
+  host: 'a.test',
+  tlsSecret: 'np-a',
+  backend: {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80, targetPort: 8080}},
+  owner: {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'},
+};
