@@ -194,6 +194,14 @@ test.each([
     seconds: 0,
     is: ['Stalled'],
   },
+  {case: 'a held removal stalls', now: steps(Accepted.removalHeld('shop')), previous: [], seconds: 0, is: ['Stalled']},
+  {
+    case: 'a loop of redirects stalls',
+    now: steps(Accepted.redirectLoop(['a.test', 'b.test', 'a.test'])),
+    previous: [],
+    seconds: 0,
+    is: ['Stalled'],
+  },
   {case: 'a missing record may take its time', now: unproved, previous: [], seconds: 0, is: ['Reconciling']},
   {
     case: 'a record still missing before the time is over',
