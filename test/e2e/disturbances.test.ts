@@ -119,11 +119,14 @@ it('a namespace can be deleted while the operator is down; once it is back, it c
   await attempts.stop();
 });
 
-it('the edge presents another certificate: the host says so, and only that host', async () => {
+it('the edge presents another certificate: only that host says so, and none whose own pods answer 500', async () => {
   const [wrong, right] = await Promise.all([newClusterTenant('probe-wrong'), newClusterTenant('probe-right')]);
   const [host, other] = [wrong.host('shop'), right.host('shop')];
   await Promise.all([wrong.goLive({primary: host}), right.goLive({primary: other})]);
   await wrong.sees(host, {Probed: 'Answering'});
+  const before = await right.sees(other, {Probed: 'Answering'});
+  await right.deploy('web', 500);
+  await visitor.untilAnswer(`https://${other}/`, ({status}) => status === 500);
 
   await scale(admin, CERT_MANAGER, 0); // it would replace the Secret
   const folder = await mkdtemp(join(tmpdir(), 'foreign-'));
@@ -138,7 +141,8 @@ it('the edge presents another certificate: the host says so, and only that host'
     Probed: 'WrongCertificate',
     Ready: 'WrongCertificate',
   });
-  await right.sees(other, {state: 'Live', Probed: 'Answering'});
+  expect((await visitor.request(`https://${other}/`)).status).toBe(500);
+  expect(await right.domain(other), 'nothing was written to the Domain').toEqual(before);
 
   await scale(admin, CERT_MANAGER, 1);
   await wrong.sees(host, {state: 'Live', Probed: 'Answering'});
