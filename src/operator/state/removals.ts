@@ -38,8 +38,8 @@ interface RemovalsParts {
   readonly regarding: DeepReadonly<KubeObject>;
 }
 
-/** So that a few accounts, whatever they make the operator conclude, do not stop it for all the others. */
-const LEAST_ACCOUNTS = 10;
+/** An account counts for at most a tenth of the total, so that a few accounts do not stop removals for the others. */
+const PARTS = 10;
 
 const TOTAL = 'total';
 type Scope = `account ${string}` | typeof TOTAL;
@@ -126,7 +126,7 @@ export class Removals {
 
   #isStopped(scope: Scope, account: string): boolean {
     const {perAccount, total} = this.#parts.limits;
-    const share = Math.ceil(total / LEAST_ACCOUNTS);
+    const share = Math.ceil(total / PARTS);
     const counts = Map.groupBy(this.#recent.values(), removal => removal.account);
     if ((counts.get(account)?.length ?? 0) >= perAccount) this.#stop(scope);
     const all = [...counts.values()].reduce((sum, {length}) => sum + Math.min(length, share), 0);

@@ -44,7 +44,7 @@ test('a namespace with many Projects is read once at a time, and rests', async (
   expect([await second, reads]).toEqual([1000, 2]);
 });
 
-test('a namespace with few Projects is read at once', async () => {
+test('a namespace with few Projects is read without a rest', async () => {
   count = 500;
   const waits = Promise.all([waitMs('a.example'), waitMs('b.example')]);
   await clock.advance(READ_MS);

@@ -1,6 +1,6 @@
 /**
  * Whether the API server, too, has no Project that lists a host. This takes a read of all Projects of the namespace,
- * and a tenant may create any number of them. A namespace with many is therefore read once at a time, with a rest.
+ * and a tenant may create any number of them. If there are many, one reconcile at a time reads them, and then rests.
  */
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {PROJECT, type Project} from '../model/kinds.ts';
