@@ -123,6 +123,10 @@ release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksu
 test-release: $(INSTALLED) ## builds the release twice, elsewhere, and compares the bytes; starts both images (5 minutes)
 	@node test/run.ts release
 
+.PHONY: test-adopt
+test-adopt: $(INSTALLED) ## installs the release by its README, as a new user would, with dashboards and an alert (7 minutes)
+	@node test/run.ts adopt
+
 .PHONY: cluster-up
 cluster-up: $(INSTALLED) ## a cluster to try things in: see test/cluster/README.md
 	@node test/cluster/cli.ts up

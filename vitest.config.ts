@@ -81,6 +81,16 @@ export default defineConfig({
           hookTimeout: 900_000,
         },
       },
+      {
+        // The full cluster, in which the test installs this release by its README; run inside it by test/run.ts.
+        test: {
+          name: 'adopt',
+          include: ['test/adopt/**/*.test.ts'],
+          testTimeout: 900_000, // Longer than the waits in the README.
+          hookTimeout: 900_000,
+          bail: 1, // Each test begins where the one before ended.
+        },
+      },
     ],
   },
 });

@@ -1,6 +1,6 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|release ...]`, the first four by default. It
- * brings a cluster up for e2e, gateway, and upgrade, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
+ * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|adopt|release ...]`, the first four by default. It
+ * brings a cluster up for e2e, gateway, upgrade, and adopt, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
  * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts in its tier and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
@@ -10,22 +10,25 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {cacheRoot} from './cluster/cache.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
+import {ensurePrometheus} from './integration/monitoring/prometheus.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
-const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'release'] as const;
+const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'adopt', 'release'] as const;
 type Tier = (typeof TIERS)[number];
-/** Without `upgrade`, which builds the last release, and `release`, which builds this one twice. */
+/** Without `upgrade`, which builds the last release, and `adopt` and `release`, which build this one. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e', 'gateway'];
 
-/** Verbs of the cluster: what else the node must know. */
-const ALSO_LOADED = {
-  e2e: [],
-  gateway: process.env.SOAK ? ['load-former-edge'] : [],
-  upgrade: ['load-last-release'],
+/** Verbs of the cluster: what the node must know. The test of `adopt` loads the image of the release itself. */
+const LOADED = {
+  e2e: ['load-operator'],
+  gateway: ['load-operator', ...(process.env.SOAK ? ['load-former-edge'] : [])],
+  upgrade: ['load-operator', 'load-last-release'],
+  adopt: [],
 } as const;
 
 const CLUSTER = 'test';
 const CLI = join(import.meta.dirname, 'cluster/cli.ts');
+const RELEASE = join(import.meta.dirname, '../tools/release/release.ts');
 const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const DIAGNOSE = join(import.meta.dirname, 'e2e/diagnose.ts');
 const keep = Boolean(process.env.KEEP);
@@ -73,12 +76,16 @@ function failure(what: string): Tally {
   return {...NOTHING, failures: [`FAILED ${what}`]};
 }
 
-async function runEndToEnd(tier: 'e2e' | 'gateway' | 'upgrade', folder: string): Promise<Tally> {
+async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<Tally> {
   process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
     await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
+    if (tier === 'adopt') {
+      await ensurePrometheus();
+      if ((await node(RELEASE)) !== 0) return failure('adopt: the release');
+    }
     // An earlier one may have been kept.
-    for (const verb of ['down', 'up', 'load-operator', ...ALSO_LOADED[tier]]) {
+    for (const verb of ['down', 'up', ...LOADED[tier]]) {
       if (stopped || (await cluster(verb)) !== 0) return failure(`${tier}: the cluster's ${verb}`);
     }
     const tally = await runTier(tier, folder, inside);
@@ -106,8 +113,10 @@ async function main(given: readonly string[]): Promise<number> {
   for (const tier of TIERS.filter(name => (wanted.length === 0 ? BY_DEFAULT : wanted).includes(name))) {
     if (stopped) break;
     console.log(`\n[test] ${tier}`);
-    const isEndToEnd = tier === 'e2e' || tier === 'gateway' || tier === 'upgrade';
-    total = add(total, await (isEndToEnd ? runEndToEnd(tier, folder) : runTier(tier, folder, node)));
+    total = add(
+      total,
+      await (tier in LOADED ? runEndToEnd(tier as keyof typeof LOADED, folder) : runTier(tier, folder, node)),
+    );
   }
   await rm(folder, {recursive: true, force: true});
   if (stopped) console.log('stopped before the end');

@@ -17,11 +17,18 @@ export interface RangeSeries {
   readonly points: readonly (readonly [number, number])[];
 }
 
+export interface Alert {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly state: 'pending' | 'firing';
+}
+
 export interface Prometheus {
   /** An instant query, now. */
   query(expression: string): Promise<readonly Series[]>;
   /** Values of the last `seconds`, one every two seconds: seconds since the start, and the value. */
   queryRange(expression: string, seconds: number): Promise<readonly RangeSeries[]>;
+  /** Those that are pending or firing. */
+  alerts(): Promise<readonly Alert[]>;
   stop(): Promise<void>;
 }
 
@@ -83,6 +90,10 @@ export async function startPrometheus(folder: string, config: object): Promise<P
         labels: metric,
         points: values.map(([second, text]) => [second - start, Number(text)] as const),
       }));
+    },
+    alerts: async () => {
+      const response = await fetch(`${address}/api/v1/alerts`);
+      return ((await response.json()) as {data: {alerts: Alert[]}}).data.alerts;
     },
     stop: child.kill,
   };

@@ -1,0 +1,103 @@
+/** What the Prometheus operator would do with a ServiceMonitor and a PrometheusRule. */
+import {once} from 'node:events';
+import {writeFile} from 'node:fs/promises';
+import {createServer, type Server} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import {join} from 'node:path';
+import type {Cluster} from '../cluster/cluster.ts';
+import {type Prometheus, startPrometheus} from '../integration/monitoring/prometheus.ts';
+
+interface Monitor {
+  readonly selector: {readonly matchLabels: Readonly<Record<string, string>>};
+  readonly endpoints: readonly [{readonly port: string; readonly path: string; readonly honorLabels: boolean}];
+}
+interface Rule {
+  readonly alert: string;
+  readonly for?: string;
+}
+export interface Rules {
+  readonly groups: readonly {readonly name: string; readonly rules: readonly Rule[]}[];
+}
+interface Slice {
+  readonly metadata: {readonly namespace: string; readonly labels: Readonly<Record<string, string>>};
+  readonly ports: readonly {readonly name: string; readonly port: number}[];
+  readonly endpoints?: readonly {readonly addresses: readonly string[]; readonly targetRef: {readonly name: string}}[];
+}
+
+const KINDS = {ServiceMonitor: 'servicemonitors', PrometheusRule: 'prometheusrules'};
+
+/** Its CRDs, without their schemas. */
+export const PROMETHEUS_OPERATOR_CRDS = Object.entries(KINDS).map(([kind, plural]) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: {name: `${plural}.monitoring.coreos.com`},
+  spec: {
+    group: 'monitoring.coreos.com',
+    names: {kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List`},
+    scope: 'Namespaced',
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}},
+      },
+    ],
+  },
+}));
+
+/**
+ * A Prometheus that scrapes, each second, what the ServiceMonitor selects in the namespace at that time, and evaluates
+ * the rules as often.
+ */
+export async function watch(
+  cluster: Cluster,
+  folder: string,
+  namespace: string,
+  {selector, endpoints: [endpoint]}: Monitor,
+  rules: Rules,
+): Promise<Prometheus> {
+  const labels = Object.entries(selector.matchLabels).map(([name, value]) => `${name}=${value}`);
+  const discovery = await serveJson(async () => {
+    const found = await cluster.kubectl('get', 'endpointslices', '-n', namespace, '-l', labels.join(), '-o', 'json');
+    return (JSON.parse(found).items as Slice[]).flatMap(slice => targetsOf(slice, endpoint.port));
+  });
+  const file = join(folder, 'rules.json');
+  await writeFile(file, JSON.stringify(rules)); // JSON is YAML
+  const {port} = discovery.address() as AddressInfo;
+  const prometheus = await startPrometheus(folder, {
+    global: {scrape_interval: '1s', evaluation_interval: '1s'},
+    rule_files: [file],
+    scrape_configs: [
+      {
+        job_name: 'serviceMonitor',
+        metrics_path: endpoint.path,
+        honor_labels: endpoint.honorLabels,
+        http_sd_configs: [{url: `http://127.0.0.1:${port}/`, refresh_interval: '1s'}],
+      },
+    ],
+  });
+  return {...prometheus, stop: () => prometheus.stop().finally(() => discovery.close())};
+}
+
+/** The pods behind a Service, with the labels that the Prometheus operator gives them. */
+function targetsOf({metadata, ports, endpoints = []}: Slice, portName: string) {
+  const service = metadata.labels['kubernetes.io/service-name'];
+  const port = ports.find(({name}) => name === portName)?.port;
+  return endpoints.map(({addresses, targetRef}) => ({
+    targets: [`${addresses[0]}:${port}`],
+    labels: {job: service, service, namespace: metadata.namespace, endpoint: portName, pod: targetRef.name},
+  }));
+}
+
+async function serveJson(answer: () => Promise<unknown>): Promise<Server> {
+  const server = createServer((_, response) => {
+    answer().then(
+      found => response.setHeader('content-type', 'application/json').end(JSON.stringify(found)),
+      error => response.writeHead(500).end(String(error)),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
