@@ -21,7 +21,7 @@ import type {Stored} from './etcd.ts';
 
 const PROJECT_NAME = 'shop';
 /** Those in a tenant's namespace. */
-const KINDS: readonly ResourceType[] = [
+export const KINDS: readonly ResourceType[] = [
   kinds.PROJECT,
   kinds.DOMAIN,
   kinds.HELD_HOSTS,
@@ -86,8 +86,15 @@ export class CopiedTenant {
     });
   }
 
-  static async read(client: KubeClient, names: DerivedNames, namespace: string): Promise<CopiedTenant> {
+  /** `slim`: without managedFields, which the operator does not read. */
+  static async read(
+    client: KubeClient,
+    names: DerivedNames,
+    namespace: string,
+    {slim}: {slim: boolean},
+  ): Promise<CopiedTenant> {
     const objects: [ResourceType, StoredObject][] = [];
+    const asStored = (resource: ResourceType, object: KubeObject) => stored(resource, slim ? slimmed(object) : object);
     const add = async (resource: ResourceType, within: {namespace?: string}) => {
       for await (const {items} of client.list(resource, within)) {
         for (const item of items) objects.push([resource, asStored(resource, item)]);
@@ -146,12 +153,17 @@ export class CopiedTenant {
   }
 }
 
-function asStored(resource: ResourceType, object: KubeObject): StoredObject {
+function slimmed(object: KubeObject): KubeObject {
+  const {managedFields: _, ...metadata}: KubeObject['metadata'] & {managedFields?: unknown} = object.metadata;
+  return {...object, metadata};
+}
+
+function stored(resource: ResourceType, object: KubeObject): StoredObject {
   const {resourceVersion: _, ...metadata} = object.metadata;
-  const stored: StoredObject = {...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata};
-  if (resource !== kinds.SERVICE) return stored;
+  const whole: StoredObject = {...object, apiVersion: apiVersionOf(resource), kind: resource.kind, metadata};
+  if (resource !== kinds.SERVICE) return whole;
   // Cluster addresses are unique.
-  return {...stored, spec: {...stored.spec, clusterIP: 'None', clusterIPs: ['None']}};
+  return {...whole, spec: {...whole.spec, clusterIP: 'None', clusterIPs: ['None']}};
 }
 
 function storageKey({group, plural}: ResourceType, {metadata: {namespace, name}}: KubeObject): string {

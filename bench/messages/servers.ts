@@ -45,7 +45,7 @@ export function cpuMicros(...pids: readonly number[]): number {
   const stats = pids.filter(pid => existsSync(`/proc/${pid}`)).map(pid => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const ticks = stats.map(stat => {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(fields[11]) + Number(fields[12]);
+    return fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0); // With its children that have ended.
   });
   return (ticks.reduce((sum, each) => sum + each, 0) / CLOCK_TICKS) * 1e6;
 }
