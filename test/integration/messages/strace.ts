@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {run, which} from '../../cluster/children.ts';
 
 /** What decides whether a response came too early. */
-export const SYNCS_AND_WRITES = 'trace=fdatasync,fsync,write,writev,sendto,sendmsg';
+export const SYNCS_AND_MESSAGES = 'trace=fdatasync,fsync,read,recvfrom,write,writev,sendto,sendmsg';
 
 export async function ensureStrace(): Promise<void> {
   if (which('strace')) return;
@@ -13,7 +13,10 @@ export async function ensureStrace(): Promise<void> {
   await run(['apt-get', 'install', '-y', '-qq', '--no-install-recommends', 'strace'], {env});
 }
 
-/** In order: `REPLY` when a response that acknowledges a message begins, and the file of each sync that has ended. */
+/**
+ * In order: `REQUEST` when a message has arrived, `REPLY` when a response that acknowledges one begins, and the file of
+ * each sync that has ended.
+ */
 export async function eventsOf(traceFile: string): Promise<readonly string[]> {
   const unfinished = new Map<string, string>();
   return (await readFile(traceFile, 'utf8')).split('\n').flatMap(line => {
@@ -21,11 +24,13 @@ export async function eventsOf(traceFile: string): Promise<readonly string[]> {
     if (text.endsWith('<unfinished ...>')) unfinished.set(thread, text);
     const isResumed = text.startsWith('<... ');
     const call = isResumed ? `${unfinished.get(thread)}${text}` : text;
-    const [, file] = /^f(?:data)?sync\(\d+<([^>]*)>.*= 0$/.exec(call) ?? [];
+    const [, file] = /^f(?:data)?sync\(\d+<([^>]*)>.*= 0(?: \(DELAYED\))?$/.exec(call) ?? [];
     if (file !== undefined) return [file];
+    if (text.includes('"POST /messages ')) return [REQUEST];
     // Counted when it begins: whatever was to come first had to have ended by then.
     return !isResumed && text.includes('"HTTP/1.1 202 ') ? [REPLY] : [];
   });
 }
 
+export const REQUEST = 'REQUEST';
 export const REPLY = 'REPLY';

@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {createClient} from './client.ts';
 import {removeFolders, startService, temporaryFolder} from './service.ts';
-import {ensureStrace, eventsOf, REPLY, SYNCS_AND_WRITES} from './strace.ts';
+import {ensureStrace, eventsOf, REPLY, SYNCS_AND_MESSAGES} from './strace.ts';
 
 const REQUESTS = 20;
 
@@ -13,7 +13,7 @@ afterAll(removeFolders);
 test('the sync of the log ends before the 202 of each message is written', async () => {
   const trace = join(await temporaryFolder(), 'trace');
   const service = await startService({
-    wrapper: ['strace', '-f', '-y', '-s', '64', '-e', SYNCS_AND_WRITES, '-o', trace],
+    wrapper: ['strace', '-f', '-y', '-s', '64', '-e', SYNCS_AND_MESSAGES, '-o', trace],
   });
   const client = await createClient(service.url);
   const {key} = service.account();

@@ -5,11 +5,13 @@ import {startChild} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
 import {createClient} from '../client.ts';
 import {removeFolders, type Service, temporaryFolder} from '../service.ts';
-import {ensureStrace, eventsOf, REPLY, SYNCS_AND_WRITES} from '../strace.ts';
+import {ensureStrace, eventsOf, REPLY, REQUEST, SYNCS_AND_MESSAGES} from '../strace.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
 
 const REQUESTS = 20;
+/** 20 ms more for each sync, so a response that does not wait for one comes long before it ends. */
+const SLOW_SYNCS = 'inject=fdatasync,fsync:delay_enter=20000';
 let primary: Postgres;
 let standby: Postgres;
 let pod: Service;
@@ -37,22 +39,23 @@ test('the syncs of both logs end before the 202 of each message is written', asy
   const pids = traced.flatMap(pid => ['-p', String(pid)]);
   const strace = startChild(
     'strace',
-    ['strace', '-f', '-y', '-s', '64', '-e', SYNCS_AND_WRITES, '-o', trace, ...pids],
-    {
-      log,
-    },
+    ['strace', '-f', '-y', '-s', '64', '-e', SYNCS_AND_MESSAGES, '-e', SLOW_SYNCS, '-o', trace, ...pids],
+    {log},
   );
   await until('all are traced', async () => {
     await client.submit(key, 'before');
     const events = await eventsOf(trace);
-    return ['primary', 'standby', REPLY].every(what => events.some(event => serverOf(event) === what));
+    return ['primary', 'standby', REQUEST, REPLY].every(what => events.some(event => serverOf(event) === what));
   });
-  const skipped = (await eventsOf(trace)).filter(event => event === REPLY).length;
-  for (let n = 0; n < REQUESTS; n++) await client.submit(key, `message ${n}`);
+  const skipped = roundsOf(await eventsOf(trace)).length;
+  for (let n = 0; n < REQUESTS; n++) {
+    await until('the standby has synced all that was written before', isSynced);
+    await client.submit(key, `message ${n}`);
+  }
   client.close();
   process.kill(strace.pid, 'SIGINT'); // It lets go of them.
   await strace.exited;
-  const rounds = roundsOf((await eventsOf(trace)).map(serverOf)).slice(skipped);
+  const rounds = roundsOf(await eventsOf(trace)).slice(skipped);
   expect(rounds).toHaveLength(REQUESTS);
   expect(rounds.filter(synced => !synced.has('primary') || !synced.has('standby'))).toEqual([]);
 });
@@ -61,15 +64,19 @@ function serverOf(event: string): string {
   return /\/(primary|standby)\/pg_wal\//.exec(event)?.[1] ?? event;
 }
 
-/** What was synced before each response, since the one before it. */
+async function isSynced(): Promise<boolean> {
+  const [row] = await primary.query('SELECT flush_lsn >= pg_current_wal_insert_lsn() AS all FROM pg_stat_replication');
+  return row?.all === true;
+}
+
+/** Whose log was synced between each request and its response. */
 function roundsOf(events: readonly string[]): readonly ReadonlySet<string>[] {
   const rounds: Set<string>[] = [];
   let current = new Set<string>();
   for (const event of events) {
-    current.add(event);
-    if (event !== REPLY) continue;
-    rounds.push(current);
-    current = new Set();
+    if (event === REQUEST) current = new Set();
+    else if (event === REPLY) rounds.push(current);
+    else current.add(serverOf(event));
   }
   return rounds;
 }
