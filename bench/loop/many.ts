@@ -82,11 +82,7 @@ async function makeCopies(world: OperatorWorld): Promise<void> {
   await api.resume(PATIENCE.timeoutMs);
   for (const resource of [...KINDS, DOMAIN_CLAIM]) {
     const watch = `${collectionPath(resource)}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`;
-    const isCached = () =>
-      api.kubectl('get', '--raw', watch).then(
-        () => true,
-        () => false,
-      );
+    const isCached = () => api.kubectl('get', '--raw', watch).then(() => true);
     await until(`the API server has cached the ${resource.plural}`, isCached, PATIENCE);
   }
   console.log(`the API server is ready again, and has cached everything, after ${seconds(resumedAt)} s`);

@@ -40,12 +40,15 @@ export async function startServer(kind: Kind, where: string): Promise<Server> {
   return {process: process_, port: Number(line)};
 }
 
-/** Of all threads of some processes, user and system, in microseconds. Those that have ended count as 0. */
+/**
+ * Of all threads of some processes and of their children that have ended, user and system, in microseconds. A process that
+ * has ended counts as 0.
+ */
 export function cpuMicros(...pids: readonly number[]): number {
   const stats = pids.filter(pid => existsSync(`/proc/${pid}`)).map(pid => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const ticks = stats.map(stat => {
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0); // With its children that have ended.
+    return fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0);
   });
   return (ticks.reduce((sum, each) => sum + each, 0) / CLOCK_TICKS) * 1e6;
 }

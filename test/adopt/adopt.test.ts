@@ -39,6 +39,7 @@ let commands: string[];
 let prometheus: Prometheus | undefined;
 
 beforeAll(async () => {
+  if (info.provider !== 'namespaces') throw new Error('run this test with NAMEPLATE_PROVIDER=namespaces, as root');
   folder = await mkdtemp(join(tmpdir(), 'nameplate-adopt-'));
   await cp(join(import.meta.dirname, '../../dist/release'), folder, {recursive: true});
   readme = await readFile(join(folder, 'README.md'), 'utf8');
