@@ -75,7 +75,7 @@ test('two builds in different folders, caches, time zones, and years have the sa
 
 test('the chart is one that Helm accepts', async () => {
   const helm = (await ensurePrograms(['helm'])).path('helm');
-  const chart = (await readdir(one)).find(name => /^nameplate-\d.*\.tgz$/.test(name)) ?? '';
+  const chart = (await readdir(one)).find(name => /^nameplate-[\d.]+\.tgz$/.test(name)) ?? '';
   const settings = [
     'config.platform.baseDomain=a.example',
     'config.platform.targetDomain=b.example',
