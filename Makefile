@@ -124,7 +124,7 @@ test-release: $(INSTALLED) ## builds the release twice, elsewhere, and compares 
 	@node test/run.ts release
 
 .PHONY: test-adopt
-test-adopt: $(INSTALLED) ## installs the release by its README, as a new user would, with dashboards and an alert (7 minutes)
+test-adopt: $(INSTALLED) ## installs the release by its README, as a new user would, with dashboards and an alert (2 minutes)
 	@node test/run.ts adopt
 
 .PHONY: cluster-up
