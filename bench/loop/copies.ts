@@ -20,6 +20,8 @@ import {PORT} from '../../test/support/objects.ts';
 import type {Stored} from './etcd.ts';
 
 const PROJECT_NAME = 'shop';
+/** The last orders of the copies are spread over this time, as those of certificates that are renewed are. */
+const LIFETIME_DAYS = 60;
 /** Those in a tenant's namespace. */
 export const KINDS: readonly ResourceType[] = [
   kinds.PROJECT,
@@ -122,10 +124,11 @@ export class CopiedTenant {
     const filled = (parts: readonly string[]) =>
       parts.map((part, at) => (at % 2 === 0 ? part : (replacements.get(part) ?? part))).join('');
     const templates = this.#templates;
+    const orderedAt = new Date(Date.now() - (index % LIFETIME_DAYS) * 86_400_000).toISOString().replace(/\.\d+/, '');
     const objects = {
       *[Symbol.iterator]() {
         for (const {resource, key, value, isHashed} of templates) {
-          const text = filled(value);
+          const text = filled(value).replaceAll(/"at":"[^"]*"/g, `"at":"${orderedAt}"`);
           yield {key: filled(key), value: isHashed ? hashedAgain(resource, text) : text};
         }
       },

@@ -8,20 +8,21 @@ const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** RFC 4648 base32, lower case, without padding: valid in a DNS label. Cut to `length` characters of 5 bits each. */
 function base32(bytes: Uint8Array, length: number): string {
-  let text = '';
+  const characters: string[] = []; // a string built by += would keep every step in memory
   let buffer = 0;
   let bits = 0;
   for (const byte of bytes) {
     buffer = ((buffer << 8) | byte) & 0xffff;
     bits += 8;
-    while (bits >= 5 && text.length < length) {
+    while (bits >= 5 && characters.length < length) {
       bits -= 5;
-      text += ALPHABET[(buffer >> bits) & 31];
+      characters.push(ALPHABET[(buffer >> bits) & 31] ?? '');
     }
   }
-  return text;
+  return characters.join('');
 }
 
+const MAX_TARGETS = 4096;
 export const ROUTE_NAME_LENGTH = 23;
 
 /** The name of a host's objects: `np-` and 20 characters, without dots, so that keys joined from it never collide. */
@@ -53,6 +54,8 @@ export class DerivedNames {
   readonly #key: Uint8Array;
   readonly #baseDomain: string;
   readonly #targetDomain: string;
+  /** By account, the recent ones: all hosts of an account share one string. */
+  readonly #targets = new Map<string, string>();
 
   /** `key`: the platform key, at least 32 bytes. */
   constructor(key: Uint8Array, domains: {readonly baseDomain: string; readonly targetDomain: string}) {
@@ -64,7 +67,12 @@ export class DerivedNames {
 
   /** The account's CNAME target: 100 bits that nobody can guess, the same for all its hosts. */
   target(account: string): string {
-    return `${this.#derive('target', [account], 20)}.${this.#targetDomain}`;
+    const known = this.#targets.get(account);
+    if (known !== undefined) return known;
+    const target = [this.#derive('target', [account], 20), this.#targetDomain].join('.');
+    if (this.#targets.size >= MAX_TARGETS) this.#targets.clear();
+    this.#targets.set(account, target);
+    return target;
   }
 
   /** The value of the TXT record `_nameplate.<host>`, valid only for this account and this host. */

@@ -62,7 +62,7 @@ export function isOlder(a: DeepReadonly<KubeObject>, b: DeepReadonly<KubeObject>
 
 /** Unique, and ordered by age; the key decides between objects of the same second. */
 function ageOf(object: DeepReadonly<KubeObject>): string {
-  return `${object.metadata.creationTimestamp ?? ''} ${keyOf(object)}`;
+  return [object.metadata.creationTimestamp, keyOf(object)].join(' ');
 }
 
 function keyIn(age: string): string {

@@ -3,6 +3,7 @@
  * annotations and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must
  * be patched, never replaced.
  */
+import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
@@ -36,6 +37,8 @@ const MAX_OWNERS = 4096;
 const MAX_FINALIZERS = 1024;
 export const MAX_SERVICE = 4096;
 
+/** By host or owner, because the objects of a host, which have the same ones, are of several kinds. */
+const hostParts = new RecentMap<object>(65_536);
 const parts = new RecentMap<object>(8192);
 /** In characters of JSON. Larger ones rarely occur twice. */
 const MAX_PART = 512;
@@ -57,6 +60,15 @@ function withSharedParts<T extends object>(whole: T): T {
   return whole;
 }
 
+/** The same for labels and owners, of which each host has its own. */
+function sharedByHost<T extends object>(part: T, host: string | undefined): T {
+  if (host === undefined) return shared(part);
+  const known = hostParts.get(host);
+  if (isDeepStrictEqual(known, part)) return known as T;
+  if (sizeOf(part) <= MAX_PART) hostParts.set(host, part);
+  return part;
+}
+
 /** Removes the metadata that the operator does not read. */
 export function slimMetadata<T extends KubeObject>(object: T): T {
   const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
@@ -69,9 +81,11 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
     ...(generation !== undefined && {generation}),
     ...(creationTimestamp !== undefined && {creationTimestamp}),
     ...(deletionTimestamp !== undefined && {deletionTimestamp}),
-    ...(labels && {labels: shared(kept(labels, LABELS))}),
+    ...(labels && {labels: sharedByHost(kept(labels, LABELS), labels[LABEL.host])}),
     ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
-    ...(ownerReferences && {ownerReferences: shared(atMost(ownerReferences, MAX_OWNERS))}),
+    ...(ownerReferences && {
+      ownerReferences: sharedByHost(atMost(ownerReferences, MAX_OWNERS), ownerReferences[0]?.uid),
+    }),
     ...(finalizers && {finalizers: shared(atMost(finalizers, MAX_FINALIZERS))}),
   };
   return {...object, metadata};

@@ -328,5 +328,5 @@ function waitingReasons(status: DeepReadonly<{conditions?: Condition[]}> | undef
 }
 
 export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {
-  return `${object.metadata.namespace ?? ''}/${name}`;
+  return [object.metadata.namespace, name].join('/');
 }

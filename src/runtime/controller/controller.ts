@@ -7,7 +7,7 @@ import {Deadline} from '../../base/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure} from '../kube/errors.ts';
-import {type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
+import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
 import {FailingKeys} from './failing-keys.ts';
 import {type ControllerMetrics, controllerMetrics, queueLabels} from './metrics.ts';
 import {type Outcome, retry} from './outcome.ts';
@@ -87,8 +87,8 @@ const VISIBLE_TIMEOUT_MS = 1_000;
 interface Source {
   readonly store: ReadonlyStore<KubeObject>;
   readonly subscribe: () => () => void;
-  /** As if the object with this key were new. */
-  readonly repeat: (key: string) => void;
+  /** As if the object were new. */
+  readonly repeat: (object: DeepReadonly<KubeObject>) => void;
 }
 
 /** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
@@ -133,10 +133,7 @@ export class ReconcileLoop implements Controller {
     this.#sources.push({
       store: store as unknown as ReadonlyStore<KubeObject>,
       subscribe: () => store.subscribe(take),
-      repeat: key => {
-        const object = store.get(key);
-        if (object) take({type: 'added', object, initial: true});
-      },
+      repeat: object => take({type: 'added', object: object as DeepReadonly<T>, initial: true}),
     });
     return this;
   }
@@ -183,16 +180,18 @@ export class ReconcileLoop implements Controller {
   async #resync(stop: AbortSignal): Promise<void> {
     const {clock, resyncMs, random, logger} = this.#environment;
     const [source] = this.#sources;
-    while (source && !stop.aborted) {
-      const keys = [...source.store.list()].map(object => keyOf(object));
-      for (const key of keys.length > 0 ? keys : ['']) {
-        await clock.sleep((resyncMs / Math.max(keys.length, 1)) * (0.5 + random()), stop).catch(() => undefined);
-        if (stop.aborted) return;
-        try {
-          source.repeat(key);
-        } catch (err) {
-          logger.error({err, key}, 'A key mapper threw an error.');
-        }
+    let objects: Iterator<DeepReadonly<KubeObject>> | undefined;
+    while (source) {
+      const {store, repeat} = source;
+      await clock.sleep((resyncMs / Math.max(store.size, 1)) * (0.5 + random()), stop).catch(() => undefined);
+      if (stop.aborted) return;
+      objects ??= store.list()[Symbol.iterator](); // sees what is added, and not what is deleted
+      const {value: object} = objects.next();
+      if (!object) objects = undefined;
+      try {
+        if (object) repeat(object);
+      } catch (err) {
+        logger.error({err, key: keyOf(object)}, 'A key mapper threw an error.');
       }
     }
   }
