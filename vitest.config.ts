@@ -30,11 +30,11 @@ export default defineConfig({
         // Real API servers and DNS servers as processes of this machine.
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
+          include: ['test/integration/**/*.test.ts', ...(process.env.SOAK ? ['test/integration/**/*.soak.ts'] : [])],
           globalSetup: 'test/integration/setup.ts',
           testTimeout: 180_000, // Longer than any wait for a condition: the error of the wait says more.
           hookTimeout: 180_000,
-          maxWorkers: 2,
+          maxWorkers: process.env.SOAK ? 1 : 2, // Nothing else runs beside 10,000 domains.
           maxConcurrency: 16,
         },
       },

@@ -130,6 +130,12 @@ async function makeTenants(world: OperatorWorld, count: number): Promise<string[
   return domains;
 }
 
+/** Each Domain at least once, since the operator started. */
+export async function hasReconciled(operator: OperatorProcess, domains: number): Promise<boolean> {
+  const reconciled = await operator.metric('controller_runtime_reconcile_total', {controller: 'domain'});
+  return reconciled >= domains && (await operator.metric('workqueue_depth')) === 0;
+}
+
 /** The writes so far, once there are no more: events are told after the fact, one after another. */
 export async function quiet(world: OperatorWorld): Promise<AuditEvent[]> {
   let before = -1;

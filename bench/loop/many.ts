@@ -15,20 +15,16 @@
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
-import {DOMAIN_CLAIM} from '../../src/operator/model/kinds.ts';
-import {collectionPath} from '../../src/runtime/kube/paths.ts';
 import {failOnExit} from '../../test/cluster/children.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {OperatorWorld} from '../../test/integration/operator/operator-world.ts';
-import {type OperatorProcess, spawnOperator} from '../../test/support/operator-process.ts';
-import {CopiedTenant, KINDS} from './copies.ts';
-import {putAll, type Stored} from './etcd.ts';
-import {becomeLive, HOSTS, idle, namesOf, quiet, report, startLiveWorld, ZONE} from './live.ts';
+import {spawnOperator} from '../../test/support/operator-process.ts';
+import {addCopies, MADE} from './cloned.ts';
+import {becomeLive, hasReconciled, idle, quiet, report, startLiveWorld} from './live.ts';
 
 const DOMAINS = Number(process.argv[2] ?? 100_000);
 /** The caches of 100,000 domains need about 900 MiB; near its limit, the garbage collector takes all of the time. */
 const HEAP_MIB = Math.max(256, Math.ceil(DOMAINS / 80));
-const MADE = 5 * HOSTS;
 /** With managedFields, the API server would need 20 GiB for 100,000 domains. */
 const SLIM = DOMAINS > 50_000;
 const MINUTES = 2;
@@ -51,7 +47,7 @@ try {
   await world.operator().stop();
   await world.certManager.stop();
   await world.history.stop();
-  await makeCopies(world);
+  await addCopies(world, DOMAINS, {slim: SLIM});
   const {dns, controller} = config as {dns: {checks: object}; controller: {leaderElection: object}};
   const patient = {...config, controller: {leaderElection: {...controller.leaderElection, ...PATIENT_LEASE}}};
   await measure(world, 'first start', patient);
@@ -60,45 +56,6 @@ try {
   await measure(world, 'restart without DNS checks', unchecked);
 } finally {
   await stop();
-}
-
-async function makeCopies(world: OperatorWorld): Promise<void> {
-  const {api, client, dns} = world;
-  const names = await namesOf(world);
-  const tenants: CopiedTenant[] = [];
-  for (let index = 0; index < MADE / HOSTS; index++) {
-    tenants.push(await CopiedTenant.read(client, names, `tenant-${index}`, {slim: SLIM}));
-  }
-  api.pauseControllers(); // they would compute for minutes, about nothing that is measured
-  await api.crash();
-  const startedAt = performance.now();
-  const targets = new Map<string, string>();
-  const written = await putAll(api.etcdUrl, copies(tenants, targets));
-  const seconds = (since: number) => ((performance.now() - since) / 1000).toFixed(0);
-  console.log(`${written} objects of ${targets.size} tenants written to etcd in ${seconds(startedAt)} s`);
-  const records = [...targets].map(([namespace, target]) => [`*.${namespace}.${ZONE}`, target] as const);
-  await dns.add(ZONE, 'CNAME', records);
-  const resumedAt = performance.now();
-  await api.resume(PATIENCE.timeoutMs);
-  for (const resource of [...KINDS, DOMAIN_CLAIM]) {
-    const watch = `${collectionPath(resource)}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`;
-    const isCached = () => api.kubectl('get', '--raw', watch).then(() => true);
-    await until(`the API server has cached the ${resource.plural}`, isCached, PATIENCE);
-  }
-  console.log(`the API server is ready again, and has cached everything, after ${seconds(resumedAt)} s`);
-}
-
-/** Round after round of the same tenants, until there are enough domains. */
-function* copies(tenants: readonly CopiedTenant[], targets: Map<string, string>): Generator<Stored> {
-  for (let round = 0, domains = MADE; domains < DOMAINS; round++) {
-    for (const tenant of tenants) {
-      if (domains >= DOMAINS) return;
-      const {namespace, target, objects} = tenant.copy(round);
-      targets.set(namespace, target);
-      yield* objects;
-      domains += tenant.hosts;
-    }
-  }
 }
 
 async function measure(world: OperatorWorld, what: string, config: Readonly<Record<string, unknown>>): Promise<void> {
@@ -117,7 +74,7 @@ async function measure(world: OperatorWorld, what: string, config: Readonly<Reco
   const ready = until('the operator is ready', operator.ready, PATIENCE);
   await Promise.race([ready, failOnExit(operator.child, operator.logFile)]);
   const syncedAfter = seconds();
-  await until('everything is reconciled', () => isDone(operator), {...PATIENCE, intervalMs: 1000});
+  await until('everything is reconciled', () => hasReconciled(operator, DOMAINS), {...PATIENCE, intervalMs: 1000});
   console.log(`${what}: synced after ${syncedAfter} s, all reconciled after ${seconds()} s, with the start of Node`);
   console.log(
     `  CPU ${(await operator.metric('process_cpu_seconds_total')).toFixed(1)} s, highest RSS ${peakMiB(operator.child.pid)} MiB`,
@@ -147,11 +104,6 @@ async function writeHeap({child}: Operator, folder: string): Promise<void> {
   const before = count();
   process.kill(child.pid, 'SIGUSR2');
   await until('the heap snapshot is complete', () => count() > before, PATIENCE);
-}
-
-async function isDone(operator: OperatorProcess): Promise<boolean> {
-  const reconciled = await operator.metric('controller_runtime_reconcile_total', {controller: 'domain'});
-  return reconciled >= DOMAINS && (await operator.metric('workqueue_depth')) === 0;
 }
 
 function peakMiB(pid: number): string {

@@ -1,7 +1,8 @@
 /** Certificates that the test makes itself: cert-manager does not run. */
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
+import type {KubeClient} from '../../../src/runtime/kube/client.ts';
+import type {DeepReadonly} from '../../../src/runtime/kube/object.ts';
 import {CLUSTER_ISSUER_NAME} from './cert-manager.ts';
 import type {DomainTenant} from './domain-tenant.ts';
 import {installIngressClass, type OperatorWorld} from './operator-world.ts';
@@ -19,18 +20,24 @@ export async function claimed(tenant: DomainTenant, host: string): Promise<void>
   await tenant.until(`${host} is claimed`, () => tenant.claim(host)?.spec.namespace === tenant.namespace);
 }
 
-/** What cert-manager leaves once a certificate is issued. */
 export async function issue(tenant: DomainTenant, host: string): Promise<void> {
-  const {namespace, world} = tenant;
-  const name = routeName(namespace, host);
   const certificate = await tenant.until('a certificate is requested', () => tenant.certificate(host));
-  const {labels = {}} = certificate.metadata; // the same, by its secretTemplate
+  await leaveIssued(tenant.world.client, certificate);
+}
+
+/** What cert-manager leaves once a certificate is issued. */
+export async function leaveIssued(
+  client: KubeClient,
+  {metadata, spec}: DeepReadonly<kinds.Certificate>,
+): Promise<void> {
+  const {namespace = '', name, labels = {}} = metadata; // the same, by its secretTemplate
+  const [host = ''] = spec.dnsNames ?? [];
   const annotations = {[ANNOTATION.host]: host, 'cert-manager.io/alt-names': host};
-  const metadata = {namespace, name, labels, annotations};
   const content = {type: 'kubernetes.io/tls', data: {'tls.crt': 'YQ==', 'tls.key': 'YQ=='}};
-  await world.client.create(kinds.SECRET, {apiVersion: 'v1', kind: 'Secret', metadata, ...content});
+  const secret = {apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name, labels, annotations}, ...content};
+  await client.apply(kinds.SECRET, secret);
   const lastTransitionTime = new Date().toISOString();
   const ready = {type: 'Ready', status: 'True', reason: 'Ready', message: 'by the test', lastTransitionTime};
   const status = {conditions: [ready]};
-  await world.client.patch(kinds.CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
+  await client.patch(kinds.CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
 }
