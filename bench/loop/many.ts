@@ -23,13 +23,13 @@ import {addCopies, MADE} from './cloned.ts';
 import {becomeLive, hasReconciled, idle, quiet, report, startLiveWorld} from './live.ts';
 
 const DOMAINS = Number(process.argv[2] ?? 100_000);
-/** The caches of 100,000 domains need about 900 MiB; near its limit, the garbage collector takes all of the time. */
+/** The caches of 100,000 domains need about 900 MiB. Near the limit, the garbage collector takes most of the time. */
 const HEAP_MIB = Math.max(256, Math.ceil(DOMAINS / 80));
 /** With managedFields, the API server would need 20 GiB for 100,000 domains. */
 const SLIM = DOMAINS > 50_000;
 const MINUTES = 2;
 const PROFILE = process.env.PROFILE;
-const PROFILED_SECONDS = Number(process.env.PROFILED ?? 30);
+const PROFILED_SECONDS = 30;
 /** No check in this time: the longest pause that a timer can wait for. */
 const NEVER_SECONDS = 1_000_000;
 const PATIENCE = {timeoutMs: 900_000, intervalMs: 200};

@@ -37,7 +37,10 @@ const MAX_OWNERS = 4096;
 const MAX_FINALIZERS = 1024;
 export const MAX_SERVICE = 4096;
 
-/** By host or owner, because the objects of a host, which have the same ones, are of several kinds. */
+/**
+ * By host or owner, because the objects of a host, which have the same ones, are of several kinds. Only of the
+ * operator's own objects: a tenant could fill it with others, which would stay in memory after their deletion.
+ */
 const hostParts = new RecentMap<object>(65_536);
 const parts = new RecentMap<object>(8192);
 /** In characters of JSON. Larger ones rarely occur twice. */
@@ -73,6 +76,7 @@ function sharedByHost<T extends object>(part: T, host: string | undefined): T {
 export function slimMetadata<T extends KubeObject>(object: T): T {
   const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
   const {name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp} = rest;
+  const isOwn = isOfHost(object);
   const metadata: KubeObject['metadata'] = {
     name,
     ...(namespace !== undefined && {namespace}),
@@ -81,10 +85,10 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
     ...(generation !== undefined && {generation}),
     ...(creationTimestamp !== undefined && {creationTimestamp}),
     ...(deletionTimestamp !== undefined && {deletionTimestamp}),
-    ...(labels && {labels: sharedByHost(kept(labels, LABELS), labels[LABEL.host])}),
+    ...(labels && {labels: sharedByHost(kept(labels, LABELS), isOwn ? labels[LABEL.host] : undefined)}),
     ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
     ...(ownerReferences && {
-      ownerReferences: sharedByHost(atMost(ownerReferences, MAX_OWNERS), ownerReferences[0]?.uid),
+      ownerReferences: sharedByHost(atMost(ownerReferences, MAX_OWNERS), isOwn ? ownerReferences[0]?.uid : undefined),
     }),
     ...(finalizers && {finalizers: shared(atMost(finalizers, MAX_FINALIZERS))}),
   };

@@ -2,11 +2,24 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
 import {systemClock} from '../../base/clock.ts';
+import {Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ReconcileLoop} from './controller.ts';
 import {done} from './outcome.ts';
 
 const KEYS = 1000;
+
+const client = {recording: () => client} as unknown as KubeClient;
+const environment = () => ({
+  client,
+  clock: systemClock,
+  logger: pino({level: 'silent'}),
+  registry: new Registry(),
+  random: Math.random,
+  reportFailuresAfterMs: 300_000,
+  resyncMs: 36_000_000,
+  storesOf: () => [],
+});
 
 /** Takes half a millisecond, and waits for nothing. */
 function compute(): void {
@@ -15,7 +28,6 @@ function compute(): void {
 }
 
 test('a timer has its turn while thousands of keys are reconciled that change nothing', async () => {
-  const client = {recording: () => client} as unknown as KubeClient;
   const stop = new AbortController();
   let reconciled = 0;
   const reconcile = async () => {
@@ -23,17 +35,7 @@ test('a timer has its turn while thousands of keys are reconciled that change no
     if (++reconciled === KEYS) stop.abort();
     return done();
   };
-  const environment = {
-    client,
-    clock: systemClock,
-    logger: pino({level: 'silent'}),
-    registry: new Registry(),
-    random: Math.random,
-    reportFailuresAfterMs: 300_000,
-    resyncMs: 36_000_000,
-    storesOf: () => [],
-  };
-  const loop = new ReconcileLoop({name: 'test', reconcile}, environment);
+  const loop = new ReconcileLoop({name: 'test', reconcile}, environment());
   for (let key = 0; key < KEYS; key++) loop.enqueue(`a/${key}`);
   let before = KEYS;
   setTimeout(() => {
@@ -42,4 +44,27 @@ test('a timer has its turn while thousands of keys are reconciled that change no
   await loop.run(stop.signal, new AbortController().signal);
   expect(reconciled).toBe(KEYS);
   expect(before).toBeLessThan(KEYS / 2);
+});
+
+test('objects that keep being added do not delay the resync of the others', async () => {
+  const stop = new AbortController();
+  const store = new Store({onHandlerError: () => undefined});
+  const add = (name: string) =>
+    store.upsert({apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace: 'a', name, uid: name}});
+  store.replace(new Map(), '1');
+  add('first');
+  let ofFirst = 0;
+  const reconcile = async (key: string) => {
+    if (key === 'a/first' && ++ofFirst === 4) stop.abort();
+    else add(`more-${store.size}`);
+    return done();
+  };
+  const loop = new ReconcileLoop({name: 'test', reconcile}, {...environment(), resyncMs: 20});
+  // What is resynced counts as initial, what is added does not.
+  loop.watch(store, ({object, initial}) => {
+    if (object.metadata.name === 'first') return ['a/first'];
+    return initial ? ['a/more'] : [];
+  });
+  await loop.run(stop.signal, new AbortController().signal);
+  expect(ofFirst).toBe(4);
 });

@@ -175,19 +175,21 @@ export class ReconcileLoop implements Controller {
 
   /**
    * Repeats the objects of the first store one by one, at random intervals, as if they were new: whatever a mistake has
-   * lost is found in the end. Never rejects.
+   * lost is found in the end. A round does not wait for objects added since it began, so a tenant that keeps adding
+   * some cannot make it endless. Never rejects.
    */
   async #resync(stop: AbortSignal): Promise<void> {
     const {clock, resyncMs, random, logger} = this.#environment;
     const [source] = this.#sources;
-    let objects: Iterator<DeepReadonly<KubeObject>> | undefined;
+    let round: Iterator<DeepReadonly<KubeObject>> | undefined;
+    let left = 0;
     while (source) {
       const {store, repeat} = source;
       await clock.sleep((resyncMs / Math.max(store.size, 1)) * (0.5 + random()), stop).catch(() => undefined);
       if (stop.aborted) return;
-      objects ??= store.list()[Symbol.iterator](); // sees what is added, and not what is deleted
-      const {value: object} = objects.next();
-      if (!object) objects = undefined;
+      if (!round || left === 0) [round, left] = [store.list()[Symbol.iterator](), store.size];
+      const {value: object} = round.next(); // not what has been deleted; what has been added comes last
+      left = object ? left - 1 : 0;
       try {
         if (object) repeat(object);
       } catch (err) {
