@@ -99,10 +99,10 @@ test('a port in use is reported at startup', async () => {
   await expect(start({port})).rejects.toMatchObject({code: 'EADDRINUSE'});
 });
 
-/** Sockets from one address that send `bytes` as soon as they are connected, and read nothing. */
-async function hold({port}: OperationsServer, count: number, bytes: string): Promise<readonly Socket[]> {
-  const sockets = Array.from({length: count}, () => {
-    const socket = connect({port, host: '127.0.0.1', localAddress: '127.0.0.1'});
+/** Sockets that send `bytes` as soon as they are connected, and read nothing. */
+async function hold({port}: OperationsServer, count: number, bytes: string, addresses = 1): Promise<readonly Socket[]> {
+  const sockets = Array.from({length: count}, (_, n) => {
+    const socket = connect({port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (n % addresses)}`});
     socket.on('error', () => undefined); // A reset is one way to be closed.
     socket.pause();
     socket.write(bytes);
@@ -137,6 +137,14 @@ describe('connections from one address, while the kubelet probes from another', 
       await expect(probe(server)).resolves.toBe(200);
     }
   });
+});
+
+test('a probe is answered while 16 addresses fill all connections with requests in progress', async () => {
+  const server = await start({metrics: {contentType: 'text/plain', metrics: () => new Promise(() => undefined)}});
+  const bytes = 'GET /metrics HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n\r\n';
+  const sockets = await hold(server, 256, bytes, 16);
+  await Promise.all(sockets.map(socket => once(socket.resume(), 'data'))); // 100 Continue: the request has begun
+  await expect(probe(server)).resolves.toBe(200);
 });
 
 test('concurrent requests for metrics collect them once', async () => {
