@@ -30,32 +30,48 @@ test('concurrent requests are limited for all accounts together', () => {
   expect(holdings.enter('one more')).toBe('total');
 });
 
-test('bytes are limited per account, then in total; rejected bytes are not held', () => {
+test('bytes are limited per account, and to what it leaves to the others; rejected bytes are not held', () => {
   const holdings = new Holdings(limits);
   const a = enter(holdings, 'a');
+  expect(a.grow(401)).toBe('account');
   expect(a.grow(400)).toBeUndefined();
   expect(a.grow(1)).toBe('account');
-  expect(enter(holdings, 'b').grow(400)).toBeUndefined();
-  const c = enter(holdings, 'c');
-  expect(c.grow(201)).toBe('total');
-  expect(c.grow(200)).toBeUndefined();
-  expect(holdings.bytes).toBe(1000);
-  a.keep(100);
+  const b = enter(holdings, 'b');
+  expect(b.grow(301)).toBe('total');
+  expect(b.grow(300)).toBeUndefined();
+  expect(b.grow(1)).toBe('account');
   expect(holdings.bytes).toBe(700);
+  a.keep(100);
+  expect(holdings.bytes).toBe(400);
+  expect(b.grow(100)).toBeUndefined();
+});
+
+test('accounts that take all they can leave room for one more', () => {
+  const holdings = new Holdings(limits);
+  for (const attacker of ['a', 'b', 'c']) {
+    const hold = enter(holdings, attacker);
+    while (hold.grow(1) === undefined);
+  }
+  expect(holdings.bytes).toBe(400 + 300 + 150);
+  expect(enter(holdings, 'd').grow(75)).toBeUndefined();
 });
 
 test('those that wait for room get it in turn by account, as others release theirs', async () => {
-  const holdings = new Holdings({...limits, totalBytes: 400});
-  const first = enter(holdings, 'a');
+  const holdings = new Holdings({...limits, totalBytes: 800});
+  const [first, second, third] = ['c', 'd', 'e'].map(account => enter(holdings, account)) as [Hold, Hold, Hold];
   first.grow(400);
+  second.grow(200);
+  third.grow(100);
   const order: string[] = [];
   for (const name of ['a1', 'a2', 'b1', 'b2']) waitFor(enter(holdings, name.slice(0, 1)), 100, name, order);
   await turn();
   expect(order).toEqual([]);
+  third.release();
+  await turn();
+  expect(order).toEqual(['a1']);
   first.release();
   await turn();
   expect(order).toEqual(['a1', 'b1', 'a2', 'b2']);
-  expect(holdings.bytes).toBe(400);
 });
 
 test('an account at its own limit keeps nobody else waiting', async () => {

@@ -77,11 +77,15 @@ export class Holdings {
     return new Held(this, account);
   }
 
-  /** Checks the account's own limit first, because its owner can act on that one. */
-  boundOf(account: Account, bytes: number): Bound | undefined {
+  /**
+   * An account takes at most as much as it leaves to the others, so that no few accounts can take everything: a dynamic
+   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). Whoever already holds something can
+   * act on its own limit.
+   */
+  boundOf({bytes: held}: Account, bytes: number): Bound | undefined {
     const {accountBytes, totalBytes} = this.#limits;
-    if (account.bytes + bytes > accountBytes) return 'account';
-    return this.#bytes + bytes > totalBytes ? 'total' : undefined;
+    if (held + bytes <= Math.min(accountBytes, totalBytes - this.#bytes - bytes)) return undefined;
+    return held > 0 || bytes > accountBytes ? 'account' : 'total';
   }
 
   take(account: Account, bytes: number): void {
