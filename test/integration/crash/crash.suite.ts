@@ -111,8 +111,9 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     async moment => {
       const {failures, deaths} = await failuresOf(once(moment));
       expect(failures).toEqual([]);
-      // Two writes of one status may become one; then a life is over before the last of its deaths.
-      expect(deaths).toBeGreaterThan(0.9 * undisturbed.writes.length);
+      // Two writes of one status or record may become one; then a life is over before the last of its deaths.
+      const certain = undisturbed.writes.filter(write => !/^PATCH (\w+\/status|heldhosts)$/.test(write));
+      expect(deaths).toBeGreaterThanOrEqual(certain.length);
     },
     timeoutMs,
   );
