@@ -111,7 +111,7 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
   // Whatever the wall clock says, what this process approves or finds in progress gets the whole time.
   const leftMs = timeoutSeconds * 1000 - context.knownSince.ageMs(approvalId(request));
   if (leftMs > 0) return after(leftMs);
-  const challenges = openChallenges(context, request);
+  const challenges = openChallenges(context, request).filter(({status}) => status?.state !== 'valid');
   if (challenges.length === 0) return endIfUnanswered(context, request);
   // One that cert-manager does not process yet waits behind others; each change of a challenge triggers this again.
   if (!challenges.some(({status}) => status?.processing)) return done();
@@ -134,7 +134,12 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
 async function endIfUnanswered(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
   if (isOfPlatform(context.config, request) || !(await hasOrder(context, request))) return done();
   const {timeoutSeconds} = context.config.certificates.challenges;
-  const message = `${UNANSWERED}has neither started a challenge nor issued the certificate within ${timeoutSeconds} seconds. Check that it answers, with one authorization for each name of the order, or use the platform's issuer. cert-manager will retry.`;
+  const message = `${UNANSWERED}has not issued the certificate within ${timeoutSeconds} seconds, and no challenge is in progress. Check that it answers, with one authorization for each name of the order, or use the platform's issuer. cert-manager will retry.`;
+  const {name} = request.spec.issuerRef;
+  context.logger.warn(
+    {request: keyOf(request), issuer: name},
+    'Ending a request that its ACME server has not answered.',
+  );
   await failRequest(context, request, message);
   return done();
 }

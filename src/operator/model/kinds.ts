@@ -106,7 +106,7 @@ export interface CertificateRequest extends KubeObject {
 
 export interface Challenge extends KubeObject {
   spec: {dnsName: string};
-  status?: {processing?: boolean};
+  status?: {processing?: boolean; state?: string};
 }
 
 /** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */

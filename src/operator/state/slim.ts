@@ -213,8 +213,8 @@ function slimIssuer(issuer: Issuer): Issuer {
 
 export function slimChallenge(challenge: Challenge): Challenge {
   const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
-  const dnsName = cut(spec.dnsName);
-  return {apiVersion, kind, metadata, spec: {dnsName}, status: {processing: status?.processing ?? false}};
+  const {processing = false, state = ''} = status ?? {};
+  return {apiVersion, kind, metadata, spec: {dnsName: cut(spec.dnsName)}, status: {processing, state: cut(state)}};
 }
 
 export function slimClusterIssuer(issuer: Issuer): Issuer {

@@ -20,6 +20,11 @@ import {signingRequest} from './signing-request.ts';
 const EXEMPT = 'kube-system';
 
 export function challengeSuite(world: () => OperatorWorld): void {
+  async function startImpatient(name: string): Promise<void> {
+    const certificates = {...(world().config.certificates as object), challenges: {timeoutSeconds: 10}};
+    await world().startOperator(name, {certificates});
+  }
+
   test('a challenge and its Order are withdrawn after their request failed, even if the operator crashed meanwhile', async () => {
     const {client} = world();
     const {namespace} = await newDomainTenant(world(), 'outlived');
@@ -55,8 +60,7 @@ export function challengeSuite(world: () => OperatorWorld): void {
   test('a request whose challenge waits behind another challenge does not fail until it has had its time', async () => {
     const {client} = world();
     await world().operator().stop();
-    const certificates = {...(world().config.certificates as object), challenges: {timeoutSeconds: 10}};
-    await world().startOperator('impatient', {certificates});
+    await startImpatient('impatient');
     const tenant = await newDomainTenant(world(), 'queued');
     const hosts = {queued: tenant.host('queued'), first: tenant.host('first')};
     await tenant.deployedProject({aliases: Object.values(hosts)});
@@ -85,10 +89,14 @@ export function challengeSuite(world: () => OperatorWorld): void {
     await until('the one that waited has failed', () => conditions(tenant, 'queued').includes('Ready Failed'));
   });
 
-  test('a request whose ACME server never answers fails in time, and its Order is deleted', async () => {
+  test.each([
+    ['never answers', 'unanswered'],
+    ['does not end the order once the challenge is solved', 'unended'],
+  ])('a request whose ACME server %s fails in time, and its Order is deleted', async (_, label) => {
     const {client} = world();
-    const {tenant, host} = await newLiveTenant(world(), 'unanswered');
-    const key = {namespace: tenant.namespace, name: 'unanswered'};
+    const {tenant, host} = await newLiveTenant(world(), label);
+    const key = {namespace: tenant.namespace, name: label};
+    const isSolved = label === 'unended';
     await client.create<KubeObject>(CERTIFICATE, {
       apiVersion: 'cert-manager.io/v1',
       kind: 'Certificate',
@@ -108,12 +116,17 @@ export function challengeSuite(world: () => OperatorWorld): void {
         ...{spec: {request: request.spec.request, issuerRef: UNHURRIED, dnsNames: [host]}},
       });
     await createOrder();
+    if (isSolved) {
+      await createChallenge(client, key, host);
+      await isProcessed(client, key);
+      await client.patch(CHALLENGE, key, {status: {state: 'valid'}}, {subresource: 'status'});
+    }
     await until('the request has failed', () => conditions(tenant, key.name).includes('Ready Failed'));
     await until('the Order is deleted', async () => (await client.get(ORDER, key)) === undefined);
 
     await world().operator().stop();
     await createOrder(); // as if the operator had died between the two
-    await world().startOperator('successor');
+    await startImpatient('successor');
     await until('its successor deletes the Order', async () => (await client.get(ORDER, key)) === undefined);
   });
 }
