@@ -37,6 +37,11 @@ const issuers: readonly (readonly [attack: string, spec: object, says: string])[
   ['that does not verify the listed server', {acme: {...listed, skipTLSVerify: true}}, WHOM_TO_TRUST],
   ['with its own CA for the listed server', {acme: {...listed, caBundle: 'bWluZQ=='}}, WHOM_TO_TRUST],
   [
+    'with its own CA from a Secret for the listed server',
+    {vault: {server: LISTED_SERVER, path: 'any', auth: {tokenSecretRef: secret}, caBundleSecretRef: secret}},
+    WHOM_TO_TRUST,
+  ],
+  [
     'of Vault at its own server',
     {vault: {server: 'https://vault.mallory.example', path: 'pki/sign/any', auth: {tokenSecretRef: secret}}},
     NOT_LISTED,
@@ -44,6 +49,21 @@ const issuers: readonly (readonly [attack: string, spec: object, says: string])[
   [
     'of Venafi at its own server',
     {venafi: {zone: 'any', tpp: {url: 'https://tpp.mallory.example', credentialsRef: {name: 'any'}}}},
+    NOT_LISTED,
+  ],
+  [
+    'of Venafi Cloud at its own server',
+    {venafi: {zone: 'any', cloud: {url: 'https://cloud.mallory.example', apiTokenSecretRef: secret}}},
+    NOT_LISTED,
+  ],
+  [
+    'of Venafi NGTS that gets its tokens from its own server',
+    {
+      venafi: {
+        zone: 'any',
+        ngts: {tokenEndpoint: 'https://ngts.mallory.example', tsgID: 'any', credentialsRef: {name: 'any'}},
+      },
+    },
     NOT_LISTED,
   ],
   [
