@@ -83,28 +83,34 @@ test.each([
   await Promise.all(waiting);
 });
 
-test('one account floods the engine: an operation of another is at most one engine load behind', async () => {
-  const chunks: (readonly Operation[])[] = [];
-  const submissions = new Submissions({
-    maxWaiting: 10_000,
-    maxWaitingBytes: 1e9,
-    post: ({operations}) => chunks.push(operations),
-    monotonic: () => 0,
-  });
-  const claim = {account: 'mine', limit: 100, leaseMs: 1000};
-  const flood = Array.from({length: 2000}, () => submissions.submit('claim', claim));
-  await turn();
-  const theirs = submissions.submit('append', {account: 'theirs', message: 'x'});
-  await turn();
-  const sent = () => chunks.flat();
-  const atEngine = sent().length;
-  expect(atEngine, 'claims of 100 rows are few').toBeLessThanOrEqual(11);
-  submissions.answer(Array.from({length: atEngine}, () => ({ok: true, value: []})));
-  const next = sent().slice(atEngine, atEngine + 2);
-  expect(next.some(({given}) => 'account' in given && given.account === 'theirs')).toBe(true);
-  submissions.fail(new Error('the end of the test'));
-  await Promise.allSettled([...flood, theirs]);
-});
+test.each([
+  {flood: 'claims of 100 rows', kind: 'claim', given: {account: 'mine', limit: 100, leaseMs: 1000}, most: 11},
+  {flood: 'messages of 1 MB', kind: 'append', given: {account: 'mine', message: 'x'.repeat(1e6)}, most: 9},
+] as const)(
+  'one account floods the engine with $flood: an operation of another is at most one engine load behind',
+  async row => {
+    const {kind, given, most} = row;
+    const chunks: (readonly Operation[])[] = [];
+    const submissions = new Submissions({
+      maxWaiting: 10_000,
+      maxWaitingBytes: 1e10,
+      post: ({operations}) => chunks.push(operations),
+      monotonic: () => 0,
+    });
+    const flood = Array.from({length: 2000}, () => submissions.submit(kind, given));
+    await turn();
+    const theirs = submissions.submit('append', {account: 'theirs', message: 'x'});
+    await turn();
+    const sent = () => chunks.flat();
+    const atEngine = sent().length;
+    expect(atEngine).toBeLessThanOrEqual(most);
+    submissions.answer(Array.from({length: atEngine}, () => ({ok: true, value: []})));
+    const next = sent().slice(atEngine, atEngine + 2);
+    expect(next.some(({given}) => 'account' in given && given.account === 'theirs')).toBe(true);
+    submissions.fail(new Error('the end of the test'));
+    await Promise.allSettled([...flood, theirs]);
+  },
+);
 
 test('reports how long the engine has owed an answer', async () => {
   const engine = slowEngine();
