@@ -3,12 +3,14 @@
 #
 #     docker build --tag nameplate:0.2.0 .
 #
-# `make release` builds the same image without Docker. Only the first stage needs a network.
+# This needs BuildKit, which is Docker's default since version 23. `make release` builds the same image without Docker.
+# Only the first stage needs a network.
 FROM --platform=$BUILDPLATFORM node:26.10.0-bookworm AS build
-ARG TARGETARCH=amd64
 WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund && node_modules/.bin/rolldown --config tools/bundle.config.ts
+# Without a default, which would replace the architecture that Docker builds for.
+ARG TARGETARCH
 RUN node_modules/.bin/node tools/release/rootfs.ts /rootfs ${TARGETARCH}
 
 FROM scratch

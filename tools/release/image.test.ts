@@ -21,6 +21,10 @@ test('the image is configured as the last stage of the Dockerfile says', () => {
   });
 });
 
+test('the Dockerfile takes the architecture that Docker builds for, which a default would replace', () => {
+  expect(read('Dockerfile')).toMatch(/^ARG TARGETARCH$/m);
+});
+
 test('the Node of the image is the one that runs the tests', () => {
   const {devDependencies} = JSON.parse(read('package.json')) as {devDependencies: Record<string, string>};
   expect(pins.node.version).toBe(devDependencies.node);
