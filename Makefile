@@ -123,6 +123,10 @@ release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksu
 test-release: $(INSTALLED) ## builds the release twice, elsewhere, and compares the bytes; starts both images (5 minutes)
 	@node test/run.ts release
 
+.PHONY: test-dockerfile
+test-dockerfile: bundle ## builds the Dockerfile with Docker and compares the image with the release's; needs a registry (a minute)
+	@node tools/release/compare-docker.ts $(ARGS)
+
 .PHONY: test-adopt
 test-adopt: $(INSTALLED) ## installs the release by its README, as a new user would, with dashboards and an alert (2 minutes)
 	@node test/run.ts adopt
