@@ -1,5 +1,5 @@
 import {once} from 'node:events';
-import {createServer, type Server} from 'node:http';
+import {createServer, type Server, type ServerResponse} from 'node:http';
 import {type AddressInfo, connect} from 'node:net';
 import {afterEach, expect, test} from 'vitest';
 import {Pipelines, stopParserWhenCut} from './pipeline.ts';
@@ -9,14 +9,15 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-/** A server that answers nothing, and counts what it is asked. */
-async function start() {
+/** A server that counts what it is asked. By default, it answers nothing. */
+async function start(answer: (response: ServerResponse) => void = () => undefined) {
   const pipelines = new Pipelines();
   const seen = {parsed: 0, started: 0};
   const server = createServer((request, response) => {
     seen.parsed += 1;
     pipelines.of(request.socket).add(response, () => {
       seen.started += 1;
+      answer(response);
       return () => undefined;
     });
   });
@@ -49,4 +50,13 @@ test('many such connections share a bound: each further one is cut after a few r
   await Promise.all(Array.from({length: 100}, () => pipeline(port, 2400)));
   expect(seen.parsed - 4 * (4 + 512)).toBe(100 * (4 + 4 + 1));
   for (const socket of held) socket.destroy();
+});
+
+test('while a long response is unread, no further request of its connection is started', async () => {
+  const {seen, port} = await start(response => response.end(Buffer.alloc(64 << 20)));
+  const socket = connect(port, '127.0.0.1').pause();
+  socket.write('GET / HTTP/1.1\r\nhost:\r\n\r\n'.repeat(8));
+  while (seen.parsed < 8) await new Promise(setImmediate);
+  expect(seen.started).toBe(1);
+  socket.destroy();
 });

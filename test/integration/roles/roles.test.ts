@@ -88,7 +88,12 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
   });
 
   test.each([
+    ['projects/status', 'patch'],
     ['domains/status', 'patch'],
+    ['apikeys/status', 'patch'],
+    ['domainclaims', 'get'],
+    ['keyclaims', 'get'],
+    ['heldhosts', 'patch'],
     ['routes', 'manage'],
     ['plans', 'assign'],
   ])('an admin makes no Role over %s', async (resource, verb) => {
