@@ -36,6 +36,7 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
     advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. If another approver decides on its requests, list its group in ${OTHER_GROUPS}. Otherwise, list the hosts in a Project, which gets the certificates. No chart value allows larger keys than RSA 4096.`,
   },
   'solver-objects': none('No chart value allows this. Remove the label.'),
+  'next-private-keys': none('No chart value allows this. Remove the label.'),
   'edge-addresses': {
     values: [TRUSTED, 'admission.statusWriters'],
     advice: `If a load balancer of the platform writes it, list the load balancer in admission.statusWriters. List another program of the platform in ${TRUSTED}. For a tenant, no chart value allows this: remove the address.`,

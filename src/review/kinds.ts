@@ -3,7 +3,7 @@ import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {resourceName} from '../runtime/kube/object.ts';
 import type {ApiAnswer, Call} from './api.ts';
 import type {Policy} from './policies.ts';
-import {SOLVER_LABEL} from './trusted-objects.ts';
+import {NEXT_KEY_LABEL, SOLVER_LABEL} from './trusted-objects.ts';
 
 interface GroupList {
   readonly groups: readonly {readonly name: string; readonly versions: readonly {readonly version: string}[]}[];
@@ -69,7 +69,10 @@ const restricted = {allowPrivilegeEscalation: false, capabilities: {drop: ['ALL'
 
 /** By `resourceName`. The review reads only the metadata of these kinds, so it never reads a Secret's content. */
 export const METADATA_ONLY: Readonly<Record<string, Content>> = {
-  secrets: {stub: {type: 'Opaque'}, isMeant: ({metadata}) => isReserved(metadata.name)},
+  secrets: {
+    stub: {type: 'Opaque'},
+    isMeant: ({metadata: {name, labels}}) => isReserved(name) || labels?.[NEXT_KEY_LABEL] !== undefined,
+  },
   endpoints: {stub: {}, isMeant: ({metadata}) => isReserved(metadata.name)},
   'endpointslices.discovery.k8s.io': {
     stub: {addressType: 'IPv4', endpoints: [], ports: []},

@@ -44,6 +44,7 @@ export const RULES = [
   'solver-annotations',
   'certificates',
   'solver-objects',
+  'next-private-keys',
   'edge-addresses',
   'dns-names',
   'managed-objects',

@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../api/names.ts';
 import {routeName} from '../operator/model/derived-names.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {isTrusted, SOLVER_LABEL} from './trusted-objects.ts';
+import {isTrusted, NEXT_KEY_LABEL, SOLVER_LABEL} from './trusted-objects.ts';
 
 const HOST = 'shop.example.com';
 const NAME = routeName('a', HOST);
@@ -61,6 +61,18 @@ test.each([
     metadata: {name: 's', ...solver},
     content: rules(HOST),
     want: true,
+  },
+  {
+    what: 'the next private key of a Certificate',
+    kind: 'Secret',
+    metadata: {name: 's', labels: {[NEXT_KEY_LABEL]: 'true'}, ...owned('Certificate', 'x')},
+    want: true,
+  },
+  {
+    what: 'another Secret of a Certificate',
+    kind: 'Secret',
+    metadata: {name: 's', ...owned('Certificate', 'x')},
+    want: false,
   },
   {what: 'the Service of a solver', kind: 'Service', metadata: {name: 's', ...solver}, want: true},
   {

@@ -4,6 +4,7 @@ import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 
 export const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';
+export const NEXT_KEY_LABEL = 'cert-manager.io/next-private-key';
 
 export interface TrustedObjects {
   /** Services of hosts, as "namespace/np-…". */
@@ -49,8 +50,9 @@ function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects
 }
 
 /** Objects that cert-manager creates from a Certificate, which is checked itself. */
-function isRequest({kind, metadata}: DeepReadonly<KubeObject>): boolean {
-  return kind === 'CertificateRequest' && isFromCertificate(metadata.ownerReferences ?? []);
+function isRequest({kind, metadata: {labels, ownerReferences = []}}: DeepReadonly<KubeObject>): boolean {
+  const isNextKey = kind === 'Secret' && labels?.[NEXT_KEY_LABEL] !== undefined;
+  return (kind === 'CertificateRequest' || isNextKey) && isFromCertificate(ownerReferences);
 }
 
 export function isFromCertificate(

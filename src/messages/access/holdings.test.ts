@@ -26,7 +26,7 @@ test('an account has a limit of concurrent requests; releasing one makes room', 
 
 test('concurrent requests are limited for all accounts together', () => {
   const holdings = new Holdings(limits);
-  for (let n = 0; n < 20; n++) enter(holdings, `account ${n}`);
+  for (let n = 0; n < 19; n++) enter(holdings, `account ${n}`);
   expect(holdings.enter('one more')).toBe('total');
 });
 
@@ -54,6 +54,13 @@ test('accounts that take all they can leave room for one more', () => {
   }
   expect(holdings.bytes).toBe(400 + 300 + 150);
   expect(enter(holdings, 'd').grow(75)).toBeUndefined();
+});
+
+test('accounts that begin all the requests they can leave room for one more', () => {
+  const holdings = new Holdings({...limits, accountRequests: 9});
+  for (const attacker of ['a', 'b', 'c']) while (typeof holdings.enter(attacker) === 'object');
+  expect(holdings.enter('a')).toBe('account');
+  expect(typeof holdings.enter('d')).toBe('object');
 });
 
 test('those that wait for room get it in turn by account, as others release theirs', async () => {

@@ -65,11 +65,12 @@ export class Holdings {
     return this.#busyAccounts;
   }
 
-  /** The limit that prevents one more request, if any. */
+  /** One more request, or the limit that prevents it: as for bytes, an account leaves as many to the others. */
   enter(name: string): Hold | Bound {
+    const {accountRequests, totalRequests} = this.#limits;
     const known = this.#accounts.get(name);
-    if ((known?.requests ?? 0) >= this.#limits.accountRequests) return 'account';
-    if (this.#requests >= this.#limits.totalRequests) return 'total';
+    const had = known?.requests ?? 0;
+    if (had + 1 > Math.min(accountRequests, totalRequests - this.#requests - 1)) return had > 0 ? 'account' : 'total';
     const account = known ?? this.#add(name);
     if (account.requests === 0) this.#busyAccounts += 1;
     account.requests += 1;

@@ -15,6 +15,9 @@ export const HELD = 'shop.example.com';
 /** The label of what solves a challenge. */
 export const SOLVER = {'acme.cert-manager.io/http01-solver': 'true'};
 
+/** The label of a Secret with the key for a Certificate that is being issued. */
+export const NEXT_KEY = {'cert-manager.io/next-private-key': 'true'};
+
 /** As the platform's issuer has it. */
 export const BY_DNS = {type: 'DNS-01', solver: {dns01: {rfc2136: {nameserver: '192.0.2.53'}}}};
 

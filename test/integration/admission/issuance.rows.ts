@@ -1,7 +1,17 @@
 /**
  * What a tenant tries to make cert-manager do, object by object, and what cert-manager itself may do in its namespace.
  */
-import {BY_DNS, challenge, HELD, LISTED_SERVER, OTHER_GROUP, SOLVER, solverIngress, solverRoute} from './challenges.ts';
+import {
+  BY_DNS,
+  challenge,
+  HELD,
+  LISTED_SERVER,
+  NEXT_KEY,
+  OTHER_GROUP,
+  SOLVER,
+  solverIngress,
+  solverRoute,
+} from './challenges.ts';
 import {EDGE, type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
 
 const account = {privateKeySecretRef: {name: 'account'}};
@@ -149,6 +159,11 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     attack: 'a Service that cert-manager would clean up before it ends a challenge',
     object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
     says: 'Only cert-manager may create challenge solvers',
+  },
+  {
+    attack: 'a Secret that cert-manager would take for the next private key of a Certificate',
+    object: manifest('Secret', 'junk', {data: {}}, {labels: NEXT_KEY}),
+    says: 'Only cert-manager may write the next private key of a Certificate',
   },
   ...Object.entries({
     Certificate: manifest('Certificate', 'unlisted', {spec: {...certificate, issuerRef: PLATFORM}}),

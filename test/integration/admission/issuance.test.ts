@@ -6,7 +6,7 @@ import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {until} from '../../cluster/wait.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
-import {BY_DNS, challenge, HELD, LISTED, solverIngress, solverRoute} from './challenges.ts';
+import {BY_DNS, challenge, HELD, LISTED, NEXT_KEY, solverIngress, solverRoute} from './challenges.ts';
 import {answers, issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
 import {MANAGED, manifest, TENANT, VICTIM} from './manifests.ts';
 
@@ -70,6 +70,14 @@ describe('what cert-manager creates', () => {
     await expect(act('replicaSets', 'create', solverPod)).rejects.toThrow(
       'Only cert-manager may create challenge solvers',
     );
+  });
+
+  test('a Secret with the next private key of a Certificate, which a tenant cannot change, and may delete', async () => {
+    const secret = manifest('Secret', 'next', {data: {}}, {labels: NEXT_KEY});
+    await expect(act('certManager', 'create', secret)).resolves.toContain('created');
+    const finalizers = {metadata: {finalizers: ['mallory.example/keep']}};
+    await expect(asTenant(...patched('secret', 'next', finalizers))).rejects.toThrow('Only cert-manager may write');
+    await expect(asTenant('delete', 'secret', 'next')).resolves.toContain('deleted');
   });
 
   test('a Challenge and its solver for a host that the namespace holds', async () => {
