@@ -163,10 +163,14 @@ function watchIssuance(controller: Controller, stores: Stores): void {
     .watch(stores.challenges, ({type, object}) => (type === 'deleted' ? ofHosts([object.spec.dnsName]) : []));
   if (stores.certificateRequests) {
     // A request that ends may have delayed a new holder.
-    controller.watch(stores.certificateRequests, ({type, object, old = object}) =>
-      isInProgress(old) && (type === 'deleted' || !isInProgress(object)) ? ofHosts([requestedHost(old) ?? '']) : [],
-    );
+    controller.watch(stores.certificateRequests, delta => ofHosts(hostsOfEnded(delta)));
   }
+}
+
+/** The host of a request that was in progress and no longer is, as a list. */
+function hostsOfEnded({type, object, old = object}: Delta<CertificateRequest>): string[] {
+  const hasEnded = isInProgress(old) && (type === 'deleted' || !isInProgress(object));
+  return hasEnded ? [requestedHost(old) ?? ''] : [];
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
@@ -235,9 +239,7 @@ function addHeldHostsControllers(manager: Manager, operator: Operator, registry:
     .watch(stores.claims, ({object}) => challengesOf(object.metadata.name))
     .watch(stores.namespaces, delta => (changesAccount(delta) ? inside(delta, [...stores.challenges.list()]) : []));
   if (stores.certificateRequests) {
-    controller.watch(stores.certificateRequests, ({object, old}) =>
-      old && isInProgress(old) && !isInProgress(object) ? challengesOf(requestedHost(old) ?? '') : [],
-    );
+    controller.watch(stores.certificateRequests, delta => hostsOfEnded(delta).flatMap(challengesOf));
   }
 }
 

@@ -69,6 +69,13 @@ export function isForHost({status}: Request): boolean {
   );
 }
 
+/** Issued for a host whose claim has recorded the order, so nothing reads the request again. */
+export function isSettled({status}: Request): boolean {
+  const conditions = status?.conditions ?? [];
+  const isRecorded = conditions.some(({type, reason}) => type === 'Approved' && reason === 'HostHeld');
+  return isRecorded && readiness(conditions) === 'Issued';
+}
+
 /** By us, for a default host or an exempt namespace. */
 export function isApprovedWithoutClaim({status}: Request): boolean {
   const {reason} = status?.conditions?.find(({type}) => type === 'Approved') ?? {};

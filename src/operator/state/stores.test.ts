@@ -166,6 +166,30 @@ describe('the text of a certificate request', () => {
   });
 });
 
+test.each([
+  {what: 'issued for a held host, whose claim has recorded the order', approval: 'HostHeld', held: false},
+  {what: 'in progress', approval: 'HostHeld', ready: 'Pending', held: true},
+  {what: 'failed', approval: 'HostHeld', ready: 'Failed', held: true},
+  {
+    what: 'issued for an exempt namespace, whose order is recorded nowhere else',
+    approval: 'NamespaceExempt',
+    held: true,
+  },
+  {what: 'issued, approved by cert-manager itself', approval: 'cert-manager.io', held: true},
+  {what: 'not decided', held: true},
+])('a certificate request is held or not: $what', ({approval, ready = 'Issued', held}) => {
+  const {resource, options} = cacheOf('certificaterequests');
+  const approved = {type: 'Approved', status: 'True', reason: approval};
+  const progress = {type: 'Ready', status: ready === 'Issued' ? 'True' : 'False', reason: ready};
+  const status = approval === undefined ? {} : {conditions: [approved, progress]};
+  const request = hoarding(resource, 'a', {
+    spec: {request: '', issuerRef: {name: 'ca', kind: 'ClusterIssuer'}},
+    status,
+  });
+  const kept = keptOf({resource, options}, request);
+  expect(options.holds?.(kept)).toBe(held);
+});
+
 test('an API key’s Secret keeps the metadata that identifies its APIKey', () => {
   const cache = cacheOf('secrets', true);
   const secret = hoarding(cache.resource, 'shop-apikey', {data: {}, spec: {}, status: {}, type: ''});

@@ -8,7 +8,13 @@ import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {accountId, hasPause, waitsForPlan} from '../model/account.ts';
 import {caAccountOf, issuerOf} from '../model/ca-account.ts';
-import {isApprovedWithoutClaim, isDecided, isInProgress, requestedHost} from '../model/certificate-request.ts';
+import {
+  isApprovedWithoutClaim,
+  isDecided,
+  isInProgress,
+  isSettled,
+  requestedHost,
+} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
 import {INDEPENDENT_REASONS} from '../model/domain-reasons.ts';
@@ -51,7 +57,7 @@ export interface Stores {
   readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
-  /** Undefined if approval is disabled, or only a dry run. */
+  /** Without those that are settled. Undefined if approval is disabled, or only a dry run. */
   readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
   /** Those that a dry run judges; undefined otherwise. */
   readonly dryRunRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
@@ -160,7 +166,10 @@ export function createStores(
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
     certificateRequests:
       enabled && !dryRun
-        ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: request => undecidedPart(request, config)})
+        ? manager.cache(kinds.CERTIFICATE_REQUEST, {
+            transform: request => undecidedPart(request, config),
+            holds: request => !isSettled(request),
+          })
         : undefined,
     dryRunRequests:
       enabled && dryRun ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: slimCertificateRequest}) : undefined,

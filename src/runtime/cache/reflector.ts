@@ -5,7 +5,14 @@ import type {Clock} from '../../base/clock.ts';
 import type {KubeClient, Selector, WatchEvent} from '../kube/client.ts';
 import {ApiError, classifyFailure, isExpired, isForbidden, isInvalid, isNotFound} from '../kube/errors.ts';
 import {type KubeMetrics, kubeMetrics} from '../kube/metrics.ts';
-import {compareResourceVersions, type KubeObject, keyOf, type ResourceType, resourceName} from '../kube/object.ts';
+import {
+  compareResourceVersions,
+  type DeepReadonly,
+  type KubeObject,
+  keyOf,
+  type ResourceType,
+  resourceName,
+} from '../kube/object.ts';
 import {surelySelects} from '../kube/selector.ts';
 import {Store} from './store.ts';
 import type {StringPool} from './string-pool.ts';
@@ -20,6 +27,8 @@ export interface ReflectorOptions<T extends KubeObject> extends Selector {
   readonly random?: () => number;
   /** Drops what the cache does not need. The object must not be frozen. managedFields are always dropped. */
   readonly transform?: (object: T) => T;
+  /** Whether to hold the object, after the transform. An object that is no longer held counts as deleted. */
+  readonly holds?: (object: DeepReadonly<T>) => boolean;
   /** Shared by all reflectors of a program, because the same names occur in many kinds. */
   readonly strings?: StringPool;
   /** A watch lasts this long, or up to twice as long. Default: 5 minutes. */
@@ -137,7 +146,7 @@ export class Reflector<T extends KubeObject> {
     let resourceVersion = '';
     try {
       for await (const page of client.list(resource, {...this.#selector(), signal})) {
-        for (const object of page.items) objects.set(this.#keyOf(object), this.#prepare(object));
+        for (const object of page.items) this.#put(objects, object);
         resourceVersion = page.resourceVersion;
       }
     } catch (error) {
@@ -209,8 +218,17 @@ export class Reflector<T extends KubeObject> {
     const resourceVersion = eventVersion(event);
     if (event.type === 'BOOKMARK') this.store.advance(resourceVersion);
     else if (event.type === 'DELETED') this.store.remove(this.#prepare(event.object));
-    else this.store.upsert(this.#prepare(event.object));
+    else this.#hold(this.#prepare(event.object));
     return resourceVersion;
+  }
+
+  #hold(object: T): void {
+    if (this.#holds(object)) this.store.upsert(object);
+    else this.store.release(object);
+  }
+
+  #holds(object: T): boolean {
+    return this.#options.holds?.(object as DeepReadonly<T>) ?? true;
   }
 
   /** An API server restored from a backup would silently wait until it reaches the version that we continue from. */
@@ -239,8 +257,13 @@ export class Reflector<T extends KubeObject> {
   #collect(objects: Map<string, T>, event: WatchEvent<T>): boolean {
     if (event.type === 'BOOKMARK') return event.initialEventsEnd;
     if (event.type === 'DELETED') objects.delete(this.#keyOf(event.object));
-    else objects.set(this.#keyOf(event.object), this.#prepare(event.object));
+    else this.#put(objects, event.object);
     return false;
+  }
+
+  #put(objects: Map<string, T>, given: T): void {
+    const object = this.#prepare(given);
+    if (this.#holds(object)) objects.set(this.#keyOf(object), object);
   }
 
   /** Objects of several kinds often have the same key. */

@@ -44,6 +44,8 @@ describe('what subscribers get', () => {
     {name: 'the same version again', change: () => store.upsert(thing('x', '1')), want: []},
     {name: 'an object deleted', change: () => store.remove(thing('x', '5')), want: ['deleted x@5']},
     {name: 'the unknown deleted', change: () => store.remove(thing('z', '5')), want: []},
+    {name: 'an object that is no longer held', change: () => store.release(thing('x', '5')), want: ['deleted x@1']},
+    {name: 'an object that was never held', change: () => store.release(thing('z', '5')), want: []},
     {
       name: 'deleted and made again while we looked away',
       change: () => store.upsert(thing('x', '5', 'h', 'other')),

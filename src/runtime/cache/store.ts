@@ -168,6 +168,14 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     this.advance(object.metadata.resourceVersion ?? this.#resourceVersion);
   }
 
+  /** The object still exists, but the cache no longer holds it, which is reported as its deletion. */
+  release(object: T): void {
+    const key = keyOf(object);
+    const held = this.#objects.get(key);
+    if (held) this.#drop(key, held);
+    this.advance(object.metadata.resourceVersion ?? this.#resourceVersion);
+  }
+
   /** The server has reported everything up to this resourceVersion. */
   advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;

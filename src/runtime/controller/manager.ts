@@ -9,7 +9,7 @@ import {StringPool} from '../cache/string-pool.ts';
 import type {KubeClient, Selector} from '../kube/client.ts';
 import {createEventRecorder, type EventRecorder} from '../kube/events.ts';
 import {type LeaderElectionOptions, LeaderElector} from '../kube/leader-election.ts';
-import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
+import {type DeepReadonly, type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
 import {type Controller, type ControllerOptions, ReconcileLoop} from './controller.ts';
 
 export interface ManagerOptions {
@@ -41,6 +41,8 @@ export interface ManagerOptions {
 export interface CacheOptions<T extends KubeObject> extends Selector {
   /** Drops what the cache does not need. The object must not be frozen. managedFields are always dropped. */
   readonly transform?: (object: T) => T;
+  /** Whether to hold the object, after the transform. An object that is no longer held counts as deleted. */
+  readonly holds?: (object: DeepReadonly<T>) => boolean;
 }
 
 export interface Runnable {

@@ -1,7 +1,7 @@
 import {Registry} from 'prom-client';
 import {describe, expect, test} from 'vitest';
 import type {Store} from '../../../src/runtime/cache/store.ts';
-import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, record} from './runtime-world.ts';
@@ -30,6 +30,29 @@ test('metadata only: no content crosses the wire into the cache', async () => {
   const held = store.get(`${namespace}/x`);
   expect(held).toMatchObject({apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'x'}});
   expect(held).not.toHaveProperty('data');
+});
+
+test('a cache holds only what it is for, and what it no longer holds counts as deleted', async () => {
+  await direct.create(CONFIG_MAP, configMap(namespace, 'ended', {ended: 'yes'}));
+  await direct.create(CONFIG_MAP, configMap(namespace, 'open', {}));
+  const holds = ({data}: DeepReadonly<ConfigMap>) => data?.ended === undefined;
+  const store = await world.cache(client, CONFIG_MAP, {namespace, holds});
+  const told = record(store);
+  const names = () => [...store.list()].map(({metadata}) => metadata.name).filter(name => name !== 'kube-root-ca.crt');
+  expect(names()).toEqual(['open']);
+  const setEnded = (name: string, ended: string | null) => direct.patch(CONFIG_MAP, {namespace, name}, {data: {ended}});
+  const expectation = store.expect({
+    resource: CONFIG_MAP,
+    key: `${namespace}/open`,
+    object: await setEnded('open', 'yes'),
+  });
+  await until('the cache has seen the write', () => expectation && store.reflects(expectation));
+  expect(names()).toEqual([]);
+  await setEnded('ended', null);
+  await until('the other is held again', () => names().includes('ended'));
+  await direct.delete(CONFIG_MAP, {namespace, name: 'ended'});
+  await until('it is deleted', () => names().length === 0);
+  expect(told).toEqual(['added open', 'deleted open', 'added ended', 'deleted ended']);
 });
 
 test('where the server refuses WatchList, the cache lists page by page', async () => {
