@@ -1,3 +1,5 @@
+import {setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
 import {expect, test} from 'vitest';
 import {keyOf} from '../../runtime/kube/object.ts';
 import {AgeRanks, isOlder} from './age-ranks.ts';
@@ -32,6 +34,24 @@ test('forgets removed objects, and separates namespaces', () => {
   expect(ages.countOlder('ns', newest)).toBe(40);
   for (const each of all.slice(60)) ages.remove(each);
   expect(ages.countOlder('ns', newest)).toBe(0);
+});
+
+test('a newer version takes the place of the former one, which is not kept in memory', async () => {
+  const ages = new AgeRanks();
+  const addTwice = () => {
+    const former = object('h', 1);
+    ages.add(former);
+    ages.replace(structuredClone(former));
+    return new WeakRef(former);
+  };
+  const former = addTwice();
+  await new Promise(resolve => setImmediate(resolve)); // a new WeakRef holds its object until then
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(former.deref()).toBeUndefined();
+  expect(ages.count(['ns'])).toBe(1);
+  ages.remove(object('h', 1));
+  expect(ages.count(['ns'])).toBe(0);
 });
 
 test('finds the oldest of several namespaces together', () => {

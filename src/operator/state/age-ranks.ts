@@ -12,14 +12,19 @@ export class AgeRanks {
     const {namespace = ''} = object.metadata;
     const ages = this.#byNamespace.get(namespace) ?? new SortedAges();
     this.#byNamespace.set(namespace, ages);
-    ages.add(ageOf(object));
+    ages.add(object);
   }
 
   remove(object: DeepReadonly<KubeObject>): void {
     const {namespace = ''} = object.metadata;
     const ages = this.#byNamespace.get(namespace);
-    ages?.remove(ageOf(object));
+    ages?.remove(object);
     if (ages?.length === 0) this.#byNamespace.delete(namespace);
+  }
+
+  /** The same object in a newer version: the former one would stay in memory. */
+  replace(object: DeepReadonly<KubeObject>): void {
+    this.#byNamespace.get(object.metadata.namespace ?? '')?.replace(object);
   }
 
   count(namespaces: readonly string[]): number {
@@ -29,12 +34,15 @@ export class AgeRanks {
   /** The keys of the oldest in all these namespaces together. */
   oldest(namespaces: readonly string[], count: number): string[] {
     const ages = namespaces.flatMap(namespace => this.#byNamespace.get(namespace)?.first(count) ?? []);
-    return ages.sort().slice(0, count).map(keyIn);
+    return ages
+      .sort(compareAges)
+      .slice(0, count)
+      .map(object => keyOf(object));
   }
 
   /** How many in the namespace are older than the object, which may be in another namespace. */
   countOlder(namespace: string, object: DeepReadonly<KubeObject>): number {
-    return this.#byNamespace.get(namespace)?.countBelow(ageOf(object)) ?? 0;
+    return this.#byNamespace.get(namespace)?.countBelow(object) ?? 0;
   }
 }
 
@@ -52,61 +60,75 @@ export function agesOf<T extends KubeObject>(
     const is = type !== 'deleted' && isMeant(object);
     if (was && !is) ages.remove(object);
     if (is && !was) ages.add(object);
+    if (is && was) ages.replace(object);
   });
   return ages;
 }
 
 export function isOlder(a: DeepReadonly<KubeObject>, b: DeepReadonly<KubeObject>): boolean {
-  return ageOf(a) < ageOf(b);
+  return compareAges(a, b) < 0;
 }
 
-/** Unique, and ordered by age; the key decides between objects of the same second. */
-function ageOf(object: DeepReadonly<KubeObject>): string {
-  return [object.metadata.creationTimestamp, keyOf(object)].join(' ');
+/** The key decides between objects of the same second. */
+function compareAges(a: DeepReadonly<KubeObject>, b: DeepReadonly<KubeObject>): number {
+  const [aMade = '', bMade = ''] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
+  return compareTexts(aMade, bMade) || compareTexts(keyOf(a), keyOf(b));
 }
 
-function keyIn(age: string): string {
-  return age.slice(age.indexOf(' ') + 1);
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Sorted when it is read, so that a long list costs one sort. New objects mostly come last, and need no sort. */
 class SortedAges {
-  readonly #ages: string[] = [];
+  readonly #objects: DeepReadonly<KubeObject>[] = [];
   #sorted = true;
 
   get length(): number {
-    return this.#ages.length;
+    return this.#objects.length;
   }
 
-  add(age: string): void {
-    const last = this.#ages.at(-1);
-    if (last !== undefined && last > age) this.#sorted = false;
-    this.#ages.push(age);
+  add(object: DeepReadonly<KubeObject>): void {
+    const last = this.#objects.at(-1);
+    if (last && isOlder(object, last)) this.#sorted = false;
+    this.#objects.push(object);
   }
 
-  remove(age: string): void {
-    const at = this.countBelow(age);
-    if (this.#ages[at] === age) this.#ages.splice(at, 1);
+  remove(object: DeepReadonly<KubeObject>): void {
+    const at = this.#find(object);
+    if (at !== undefined) this.#objects.splice(at, 1);
   }
 
-  first(count: number): string[] {
+  replace(object: DeepReadonly<KubeObject>): void {
+    const at = this.#find(object);
+    if (at !== undefined) this.#objects[at] = object;
+  }
+
+  first(count: number): DeepReadonly<KubeObject>[] {
     this.#sort();
-    return this.#ages.slice(0, count);
+    return this.#objects.slice(0, count);
   }
 
-  countBelow(age: string): number {
+  countBelow(object: DeepReadonly<KubeObject>): number {
     this.#sort();
-    let [low, high] = [0, this.#ages.length];
+    let [low, high] = [0, this.#objects.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#ages[middle] ?? '') < age) low = middle + 1;
+      const other = this.#objects[middle];
+      if (other && isOlder(other, object)) low = middle + 1;
       else high = middle;
     }
     return low;
   }
 
+  #find(object: DeepReadonly<KubeObject>): number | undefined {
+    const at = this.countBelow(object);
+    const found = this.#objects[at];
+    return found && compareAges(found, object) === 0 ? at : undefined;
+  }
+
   #sort(): void {
-    if (!this.#sorted) this.#ages.sort();
+    if (!this.#sorted) this.#objects.sort(compareAges);
     this.#sorted = true;
   }
 }

@@ -17,6 +17,7 @@ import type {
   CertificateRequest,
   Challenge,
   ChallengeSolver,
+  HeldHosts,
   Issuer,
   Service,
   ServicePort,
@@ -77,22 +78,23 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
   const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
   const {name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp} = rest;
   const isOwn = isOfHost(object);
-  const metadata: KubeObject['metadata'] = {
-    name,
-    ...(namespace !== undefined && {namespace}),
-    ...(uid !== undefined && {uid}),
-    ...(resourceVersion !== undefined && {resourceVersion}),
-    ...(generation !== undefined && {generation}),
-    ...(creationTimestamp !== undefined && {creationTimestamp}),
-    ...(deletionTimestamp !== undefined && {deletionTimestamp}),
-    ...(labels && {labels: sharedByHost(kept(labels, LABELS), isOwn ? labels[LABEL.host] : undefined)}),
-    ...(annotations && {annotations: kept(annotations, ANNOTATIONS)}),
-    ...(ownerReferences && {
-      ownerReferences: sharedByHost(atMost(ownerReferences, MAX_OWNERS), isOwn ? ownerReferences[0]?.uid : undefined),
-    }),
-    ...(finalizers && {finalizers: shared(atMost(finalizers, MAX_FINALIZERS))}),
-  };
+  const metadata = exact<KubeObject['metadata']>({
+    ...{name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp},
+    labels: labels && kept(labels, LABELS),
+    annotations: annotations && kept(annotations, ANNOTATIONS),
+    ownerReferences: ownerReferences && atMost(ownerReferences, MAX_OWNERS),
+    finalizers: finalizers && atMost(finalizers, MAX_FINALIZERS),
+  });
+  const {labels: own = {}, ownerReferences: owners = []} = metadata;
+  if (labels) metadata.labels = sharedByHost(own, isOwn ? own[LABEL.host] : undefined);
+  if (ownerReferences) metadata.ownerReferences = sharedByHost(owners, isOwn ? owners[0]?.uid : undefined);
+  if (metadata.finalizers) metadata.finalizers = shared(metadata.finalizers);
   return {...object, metadata};
+}
+
+/** A copy without undefined fields, and without room for more, which V8 leaves in objects that are built step by step. */
+export function exact<T>(value: {[K in keyof T]: T[K] | undefined}): T {
+  return JSON.parse(JSON.stringify(value)) as T;
 }
 
 function kept(values: Record<string, string>, names: ReadonlySet<string>): Record<string, string> {
@@ -142,8 +144,28 @@ export function slimSecret(secret: KubeObject): KubeObject {
 }
 
 export function slimCertificate(certificate: Certificate): Certificate {
-  if (isOfHost(certificate)) return {...slimMetadata(certificate), spec: withSharedParts(certificate.spec)};
-  return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
+  if (!isOfHost(certificate)) return {...identityOf(certificate), spec: {secretName: '', issuerRef: {name: ''}}};
+  const {apiVersion, kind, metadata, spec, status = {}} = slimMetadata(certificate);
+  return {apiVersion, kind, metadata, spec: withSharedParts(spec), status: statusOf(status)};
+}
+
+type CertificateStatus = NonNullable<Certificate['status']>;
+
+/** Of the condition Ready, which every issued certificate has, only the status is read. */
+function statusOf({conditions, ...times}: CertificateStatus): CertificateStatus {
+  const {notBefore, notAfter, renewalTime, lastFailureTime, failedIssuanceAttempts} = times;
+  const read = conditions?.map(condition =>
+    condition.type === 'Ready' ? {type: condition.type, status: condition.status} : condition,
+  );
+  const kept = exact({notBefore, notAfter, renewalTime, lastFailureTime, failedIssuanceAttempts, conditions: read});
+  if (kept.conditions) kept.conditions = shared(kept.conditions);
+  return kept;
+}
+
+/** With the hosts in a dictionary: in an ordinary object, V8 would keep a hidden class for each of them. */
+export function slimHeldHosts(record: HeldHosts): HeldHosts {
+  const hosts: Record<string, string> = Object.assign(Object.create(null), record.spec.hosts);
+  return {...slimMetadata(record), spec: {...record.spec, hosts}};
 }
 
 /** What was applied to a route is compared; of its status, only what the edge provider reads is kept. */

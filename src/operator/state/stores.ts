@@ -23,11 +23,13 @@ import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {type AgeRanks, agesOf} from './age-ranks.ts';
 import {
+  exact,
   judgedIssuer,
   slimCertificate,
   slimCertificateRequest,
   slimChallenge,
   slimClusterIssuer,
+  slimHeldHosts,
   slimMetadata,
   slimPlatform,
   slimRoute,
@@ -156,8 +158,8 @@ export function createStores(
     projectAges: agesOf(projects),
     domains,
     domainAges: agesOf(domains),
-    claims: manager.cache(kinds.DOMAIN_CLAIM),
-    heldHosts: manager.cache(kinds.HELD_HOSTS, {transform: slimMetadata}),
+    claims: manager.cache(kinds.DOMAIN_CLAIM, {transform: claim => ({...claim, metadata: exact(claim.metadata)})}),
+    heldHosts: manager.cache(kinds.HELD_HOSTS, {transform: slimHeldHosts}),
     apiKeys: manager.cache(API_KEY, {transform: slimMetadata}),
     keyClaims: manager.cache(KEY_CLAIM),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),

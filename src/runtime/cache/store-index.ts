@@ -3,8 +3,8 @@ import type {DeepReadonly, KubeObject} from '../kube/object.ts';
 /** Must depend only on the object: the same object must always give the same values. */
 export type IndexFunction<T extends KubeObject> = (object: DeepReadonly<T>) => Iterable<string>;
 
-/** A Set takes three times the memory of an array, which is as fast up to this many objects. */
-const MAX_ARRAY = 8;
+/** A Set takes four times the memory of an array, which is as fast up to this many objects. */
+const MAX_ARRAY = 64;
 
 type Group<T extends KubeObject> = DeepReadonly<T>[] | Set<DeepReadonly<T>>;
 
@@ -41,7 +41,8 @@ export class StoreIndex<T extends KubeObject> {
     else if (this.#has(held, object))
       return; // the function named the value twice
     else if (!isGroup(held)) this.#byValue.set(value, [held, object]);
-    else if (held.length < MAX_ARRAY) held.push(object);
+    else if (held.length < MAX_ARRAY)
+      this.#byValue.set(value, [...held, object]); // a push would leave room for 16 more
     else this.#byValue.set(value, new Set([...held, object]));
   }
 
