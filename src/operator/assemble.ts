@@ -2,10 +2,11 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {createDns, type Dns} from '../dns/dns.ts';
+import {createDns, type Dns, type Verdict} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
+import {StringPool} from '../runtime/cache/string-pool.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
@@ -26,6 +27,7 @@ import {OrderSchedule} from './state/order-schedule.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {Removals} from './state/removals.ts';
+import {exact} from './state/slim.ts';
 import {SlotReservations} from './state/slot-reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
 import {checkPromises} from './threat-model-checks.ts';
@@ -67,7 +69,9 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const edge = edgeOf(config);
   const {movingFrom, edgeAddresses: next, formerAddresses: former} = config.routing;
   const edgeAddresses = movingFrom === 'none' ? [] : [...next, ...former];
-  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses});
+  const strings = new StringPool();
+  const compact = (verdict: Verdict) => strings.share(exact(verdict)); // the Domain's status has the same texts
+  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses, compact});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
   const prober = proberOf(parts, edge, stores);

@@ -81,9 +81,9 @@ const SLOW_FACTOR = 16;
 interface Entry<Question, Verdict extends Judgement> {
   readonly key: string;
   watched: Watched<Question>;
-  result?: CheckResult<Verdict>;
+  result: CheckResult<Verdict> | undefined;
   /** The latest requested token. Checks that start from now on answer it. */
-  request?: string;
+  request: string | undefined;
   /** Checks since the last change or request. */
   count: number;
   /** Counts changes of the question. A verdict about an earlier question is dropped. */
@@ -122,14 +122,25 @@ export function createScheduler<Question, Verdict extends Judgement>(
     const changed = !isDeepStrictEqual(before.question, watched.question);
     if (changed) {
       entry.generation++;
-      delete entry.result;
+      entry.result = undefined;
     }
     if (changed || watched.urgency === 'pending') entry.count = 0;
     if (!entry.running) schedule(entry, changed ? 0 : nextDelay(entry));
   }
 
   function add(key: string, watched: Watched<Question>): void {
-    const entry: Host = {key, watched, count: 0, generation: 0, running: false, dueAt: Number.POSITIVE_INFINITY};
+    const dueAt = Number.POSITIVE_INFINITY;
+    // With all fields: V8 keeps those that are added later in a second object.
+    const entry: Host = {
+      key,
+      watched,
+      result: undefined,
+      request: undefined,
+      count: 0,
+      generation: 0,
+      running: false,
+      dueAt,
+    };
     entries.set(key, entry);
     schedule(entry, firstDelay(entry));
   }

@@ -68,7 +68,7 @@ export function viewOf(
     question: {
       host,
       target: names.target(account.id),
-      txtName: `_nameplate.${host}`,
+      txtName: ['_nameplate', host].join('.'), // one string, unlike a template
       txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
       caaIdentities: config.certificates.caaIdentities,
