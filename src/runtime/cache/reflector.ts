@@ -264,6 +264,7 @@ export class Reflector<T extends KubeObject> {
   #put(objects: Map<string, T>, given: T): void {
     const object = this.#prepare(given);
     if (this.#holds(object)) objects.set(this.#keyOf(object), object);
+    else objects.delete(this.#keyOf(object)); // it changed before the initial objects ended
   }
 
   /** Objects of several kinds often have the same key. */
