@@ -181,7 +181,7 @@ function ratioOf(samples: Samples, what: keyof Sample, one: string, other: strin
   const of = (name: string) => (samples.get(name) ?? []).map(sample => sample[what]);
   const others = of(other);
   const ratios = of(one).map((value, round) => value / (others[round] ?? Number.NaN));
-  if (ratios.length === 0) return '';
+  if (ratios.length === 0 || others.length === 0) return '';
   const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
   return `${middle} (${low} to ${high})`;
 }
