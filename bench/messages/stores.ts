@@ -2,7 +2,7 @@
  * The stores of the messages API, beside a commit per request on the same PostgreSQL, and graphile-worker: durable POST
  * /messages a second, of one account and of 64, and of one client that is alone. Three pods that share a database are
  * measured too, also on a server whose disk takes 3 ms longer: on a fast disk, they share the cores of this machine
- * rather than the commits. They are also measured with as many clients as need several pods. All in one run, in turns.
+ * rather than the commits. They are also measured with enough clients to fill their batches. All in one run, in turns.
  *
  *     node bench/messages/stores.ts [ROUNDS] [SECONDS] [CLIENTS]     default 5 rounds of 2 seconds each, 64 clients
  *
@@ -41,7 +41,7 @@ type Contestants = ReadonlyMap<string, Contestant>;
 type Measured = Sample & {readonly databaseMicros: readonly number[]};
 type Samples = Map<string, Measured[]>;
 
-/** `only`: how the names of those begin that are measured. */
+/** `only`: measures the contestants whose names begin with it. */
 type LoadOfSome = Load & {readonly only?: string};
 const ofPods = {connections: CLIENTS_OF_PODS, seconds, only: STANDBY};
 /** By the title of its table. */

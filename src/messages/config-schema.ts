@@ -100,7 +100,7 @@ const limits = section('Limits on what clients may use.', {
   heldBytes: integer(
     64 * MIB,
     [MIB, 64 * GIB],
-    'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. An account gets at most as much as it leaves to the others. The limit is never less than what two accounts may hold.',
+    'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. An account never holds more than it leaves to the others. The limit is never less than what two accounts may hold.',
   ),
   account: section('Limits per account.', {
     requestsPerSecond: integer(1000, [1, 10_000_000], 'Requests per second, on average.'),

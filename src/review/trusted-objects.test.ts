@@ -69,6 +69,17 @@ test.each([
     want: true,
   },
   {
+    what: 'a next private key that a finalizer keeps',
+    kind: 'Secret',
+    metadata: {
+      name: 's',
+      labels: {[NEXT_KEY_LABEL]: 'true'},
+      finalizers: ['mallory.example/keep'],
+      ...owned('Certificate', 'x'),
+    },
+    want: false,
+  },
+  {
     what: 'another Secret of a Certificate',
     kind: 'Secret',
     metadata: {name: 's', ...owned('Certificate', 'x')},

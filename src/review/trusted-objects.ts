@@ -22,7 +22,10 @@ export function isByNameplate({metadata}: DeepReadonly<KubeObject>): boolean {
 
 export function isTrusted(object: DeepReadonly<KubeObject>, trusted: TrustedObjects): boolean {
   return (
-    isByNameplate(object) || isEndpointsOfManaged(object, trusted) || isSolver(object, trusted) || isRequest(object)
+    isByNameplate(object) ||
+    isEndpointsOfManaged(object, trusted) ||
+    isSolver(object, trusted) ||
+    isFromCertManager(object)
   );
 }
 
@@ -49,9 +52,13 @@ function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects
   return defaultBackend === undefined && rules.every(rule => rule.host === host);
 }
 
-/** Objects that cert-manager creates from a Certificate, which is checked itself. */
-function isRequest({kind, metadata: {labels, ownerReferences = []}}: DeepReadonly<KubeObject>): boolean {
-  const isNextKey = kind === 'Secret' && labels?.[NEXT_KEY_LABEL] !== undefined;
+/**
+ * Objects that cert-manager creates from a Certificate, which is checked itself. It soon deletes a next private key: one
+ * that a finalizer keeps is not its own.
+ */
+function isFromCertManager({kind, metadata}: DeepReadonly<KubeObject>): boolean {
+  const {labels, ownerReferences = [], finalizers = []} = metadata;
+  const isNextKey = kind === 'Secret' && labels?.[NEXT_KEY_LABEL] !== undefined && finalizers.length === 0;
   return (kind === 'CertificateRequest' || isNextKey) && isFromCertificate(ownerReferences);
 }
 

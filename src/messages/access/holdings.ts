@@ -65,7 +65,7 @@ export class Holdings {
     return this.#busyAccounts;
   }
 
-  /** One more request, or the limit that prevents it: as for bytes, an account leaves as many to the others. */
+  /** Begins one more request, or returns the limit that prevents it. An account leaves as many to the others. */
   enter(name: string): Hold | Bound {
     const {accountRequests, totalRequests} = this.#limits;
     const known = this.#accounts.get(name);
@@ -79,9 +79,9 @@ export class Holdings {
   }
 
   /**
-   * An account takes at most as much as it leaves to the others, so that no few accounts can take everything: a dynamic
-   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). Whoever already holds something can
-   * act on its own limit.
+   * An account never holds more than it leaves to the others, so that a few accounts cannot take everything: a dynamic
+   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). An account that holds something can
+   * itself make room, so the limit is reported as its own.
    */
   boundOf({bytes: held}: Account, bytes: number): Bound | undefined {
     const {accountBytes, totalBytes} = this.#limits;

@@ -148,7 +148,7 @@ export interface MessagesConfig {
      */
     readonly bodyBytes: number;
     /**
-     * Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. An account gets at most as much as it leaves to the others. The limit is never less than what two accounts may hold.
+     * Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. An account never holds more than it leaves to the others. The limit is never less than what two accounts may hold.
      */
     readonly heldBytes: number;
     /**
