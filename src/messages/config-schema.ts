@@ -74,7 +74,7 @@ const store = section('Where messages are stored.', {
     durability: choice(
       DURABILITIES,
       'synchronous-standby',
-      "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.",
+      "What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the storage of the primary, for services that replicate it below PostgreSQL (Amazon RDS Multi-AZ, Aurora); with others, a failover can lose messages. accepted-loss: what the server's own settings say.",
     ),
     awaitMigration: {
       type: 'boolean',
@@ -111,11 +111,15 @@ const limits = section('Limits on what clients may use.', {
       [1, 3600],
       'Burst size, in seconds of the average rates. It must be enough for one body of the maximum size.',
     ),
-    requestsAtOnce: integer(512, [1, 1_000_000], 'Concurrent requests. A request counts until its response is read.'),
+    requestsAtOnce: integer(
+      512,
+      [1, 1_000_000],
+      'Concurrent requests, in each pod. A request counts until its response is read.',
+    ),
     heldBytes: integer(
       8 * MIB,
       [MIB, 64 * GIB],
-      'Maximum bytes of bodies and responses that these requests may hold in memory. The limit is never less than two bodies of the maximum size.',
+      'Maximum bytes of bodies and responses that these requests may hold in memory, in each pod. The limit is never less than two bodies of the maximum size.',
     ),
     storedBytes: integer(
       GIB,

@@ -100,7 +100,7 @@ export interface MessagesConfig {
        */
       readonly caFile?: string;
       /**
-       * What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the disk of the primary, so a failover can lose messages. accepted-loss: what the server's own settings say.
+       * What a response waits for. synchronous-standby: the disks of the primary and a standby. storage: the storage of the primary, for services that replicate it below PostgreSQL (Amazon RDS Multi-AZ, Aurora); with others, a failover can lose messages. accepted-loss: what the server's own settings say.
        */
       readonly durability: 'synchronous-standby' | 'storage' | 'accepted-loss';
       /**
@@ -172,11 +172,11 @@ export interface MessagesConfig {
        */
       readonly burstSeconds: number;
       /**
-       * Concurrent requests. A request counts until its response is read.
+       * Concurrent requests, in each pod. A request counts until its response is read.
        */
       readonly requestsAtOnce: number;
       /**
-       * Maximum bytes of bodies and responses that these requests may hold in memory. The limit is never less than two bodies of the maximum size.
+       * Maximum bytes of bodies and responses that these requests may hold in memory, in each pod. The limit is never less than two bodies of the maximum size.
        */
       readonly heldBytes: number;
       /**

@@ -2,7 +2,7 @@
 
 /**
  * - synchronous-standby: an answer waits until the write is on the disk of a standby too.
- * - storage: an answer waits until the write is on the disk of the primary.
+ * - storage: an answer waits until the write is in the storage of the primary, which the service replicates.
  * - accepted-loss: an answer waits for whatever the server's own settings say. The last messages can be lost.
  */
 export const DURABILITIES = ['synchronous-standby', 'storage', 'accepted-loss'] as const;
@@ -11,7 +11,7 @@ export type Durability = (typeof DURABILITIES)[number];
 /** For people. */
 export const PROMISES: Readonly<Record<Durability, string>> = {
   'synchronous-standby': 'a response waits for the disks of the primary and a standby',
-  storage: 'a response waits for the disk of the primary',
+  storage: 'a response waits for the storage of the primary',
   'accepted-loss': "a response waits for what the server's settings say, and may be lost",
 };
 
