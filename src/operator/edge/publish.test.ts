@@ -134,13 +134,13 @@ function putFormerRoute(host: string): string {
   return name;
 }
 
+const ours = (kind: ResourceType) => context.stores.routes.find(({resource}) => resource === kind)?.store;
+const ingressOf = (host: string) => ours(INGRESS)?.get(`${NAMESPACE}/${routeName(NAMESPACE, host)}`);
 const backendOf = (host: string) => {
-  const ingress = context.stores.routes
-    .find(({resource}) => resource === INGRESS)
-    ?.store.get(`${NAMESPACE}/${routeName(NAMESPACE, host)}`);
+  const ingress = ingressOf(host);
   return ingress && edge.backends(ingress);
 };
-const services = () => [...(context.stores.routes.find(({resource}) => resource === SERVICE)?.store.list() ?? [])];
+const services = () => [...(ours(SERVICE)?.list() ?? [])];
 
 test('a hundred hosts of a project use one Service', async () => {
   for (let index = 0; index < 100; index++) await publish(`h${index}.example.com`);
@@ -148,6 +148,22 @@ test('a hundred hosts of a project use one Service', async () => {
   expect(services()[0]?.metadata.labels?.[LABEL.backend]).toBe('shop');
   expect(services()[0]?.metadata.ownerReferences).toBeUndefined();
   expect(writes).toHaveLength(1 + 100 * 3);
+});
+
+test('an object that another program keeps changing is corrected a few times, and then only after a pause', async () => {
+  const name = routeName(NAMESPACE, 'a.example.com');
+  await publish('a.example.com');
+  const ingress = ingressOf('a.example.com') as KubeObject;
+  writes.length = 0;
+  for (let edits = 0; edits < 10; edits++) {
+    put({...ingress, ...{spec: {rules: []}}});
+    await publish('a.example.com');
+  }
+  expect(writes).toEqual(Array(5).fill(`patch Ingress ${name}`));
+  await clock.advance(1000);
+  await publish('a.example.com');
+  expect(writes).toHaveLength(6);
+  expect(backendOf('a.example.com')).toHaveLength(1);
 });
 
 test('a route moves to a new Service once the edge has had time to read its endpoints, and stays published', async () => {

@@ -27,6 +27,11 @@ let writeMs: number;
 let lookMs: number;
 /** Whether the API server refuses the decision on a request. */
 let refuses: (name: string) => boolean;
+/** The claim of the host, as the API server shows it. */
+let readClaim: () => DomainClaim | undefined;
+/** Its version, if that matters. */
+let claimVersion: string | undefined;
+let claims: Store<DomainClaim>;
 let requests: Store<CertificateRequest>;
 let reconcile: () => ReturnType<ReturnType<typeof reconcileOrders>>;
 
@@ -44,7 +49,9 @@ beforeEach(() => {
   requests.addIndex(INDEX.inProgress, () => []);
   const projects = newStore();
   projects.addIndex(INDEX.pausedHost, () => []);
-  const claims = newStore<DomainClaim>();
+  claims = newStore();
+  claimVersion = undefined;
+  readClaim = () => claims.get('a.test') as DomainClaim;
   claims.replace(new Map([['a.test', claim()]]), '1');
   const namespaces = newStore();
   const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'a', uid: 'uid-a'}};
@@ -65,12 +72,13 @@ beforeEach(() => {
   };
   // The caches follow immediately.
   const client = {
-    get: async (_: unknown, {name}: {name: string}) => claims.get(name),
+    get: async () => readClaim(),
     async *list() {
       yield {items: [namespace]};
     },
     replace: async (_: unknown, object: DomainClaim) => {
       pass(writeMs);
+      if (object.metadata.resourceVersion !== claimVersion) throw new ApiError('PUT', 409, {reason: 'Conflict'});
       claims.upsert(object);
     },
     applyStatus: async (_: unknown, {metadata}: KubeObject) => {
@@ -176,4 +184,20 @@ test('a request whose decision is refused waits longer each time, and delays no 
   pass(2 * SECOND);
   expect(await reconcile()).toEqual(done());
   expect(requests.size).toBe(0);
+});
+
+test('a request whose host has moved is not approved, even if no cache shows it yet', async () => {
+  waitFor(1);
+  readClaim = () => ({...claim(), spec: {...claim().spec, account: 'uid-b', namespace: 'b'}});
+  await reconcile();
+  expect(requests.size).toBe(1);
+  expect(claims.get('a.test')?.spec.orders).toBeUndefined();
+});
+
+test('a request is not approved if the claim of its host changes before its order is recorded', async () => {
+  waitFor(1);
+  readClaim = () => ({...claim(), metadata: {name: 'a.test', resourceVersion: '1'}});
+  claimVersion = '2';
+  expect(await reconcile()).toMatchObject({kind: 'retry', error: {status: 409}});
+  expect(requests.size).toBe(1);
 });
