@@ -142,6 +142,7 @@ test('default hosts with their own certificates are held, too, except where the 
   expect(readyOf(last)?.message).toContain('Ask the platform team to fix the cause or to allow the removals');
   await tenant.delete(SERVICE, harmful);
   await tenant.projectBecomes(harmful, {Ready: 'ServiceNotFound'});
+  await tenant.annotate(PROJECT, harmful, {[ANNOTATION.paused]: 'true'}); // holds back nothing that protects others
   await name(tenant, hostOf(harmful), [hostOf(harmful), hostOf(last)]);
   await tenant.until('a certificate for another default host is not kept', () => !tenant.ingress(hostOf(harmful)));
 

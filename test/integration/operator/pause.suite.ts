@@ -1,7 +1,17 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {
+  CHALLENGE,
+  DOMAIN,
+  HELD_HOSTS,
+  HELD_HOSTS_NAME,
+  INGRESS,
+  NAMESPACE,
+  PROJECT,
+} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
+import {createChallenge} from '../approval/challenge.ts';
 import type {AuditEvent} from './audit.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
@@ -46,9 +56,18 @@ export function pauseSuite(world: () => OperatorWorld): void {
   test.each(KINDS)('a paused %s holds back no withdrawal, even if its Domain is about to change', async kind => {
     const {tenant: former, host, domain} = await newLiveTenant(world(), `lost-${kind.toLowerCase()}`);
     const next = await newDomainTenant(world(), `won-${kind.toLowerCase()}`);
+    const {client, history} = world();
+    const challenge = {namespace: former.namespace, name: 'open', finalizers: ['test.nameplate.dev/cleanup']};
+    await createChallenge(client, challenge, host);
     await pause(former, kind);
     await former.project({primary: former.host('other'), redirects: [{from: host}]});
     await next.deployedProject({primary: host});
+    await next.createRecords(host);
+    const withdrawn = async () => (await client.get(CHALLENGE, challenge))?.metadata.deletionTimestamp;
+    await until('its challenge is withdrawn', withdrawn);
+    await client.patch(CHALLENGE, challenge, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
+    const record = () => history.get(HELD_HOSTS, `${former.namespace}/${HELD_HOSTS_NAME}`);
+    await former.until('its record of hosts shows the loss', () => record()?.spec.hosts[host] === undefined);
     await next.live(host);
     await former.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount'});
     expect(former.ingress(host)).toBeUndefined();

@@ -6,6 +6,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
@@ -78,9 +79,9 @@ async function handOver(from: OperatorProcess, to: OperatorProcess): Promise<voi
 }
 
 /** A request that nobody but the operator has an opinion about. */
-async function request(tenant: DomainTenant, host: string): Promise<void> {
+async function request(tenant: DomainTenant, host: string, name = 'asked'): Promise<void> {
   const spec = {issuerRef: UNHURRIED, request: await signingRequest({names: [`DNS:${host}`]}), usages: ['server auth']};
-  const metadata = {namespace: tenant.namespace, name: 'asked'};
+  const metadata = {namespace: tenant.namespace, name};
   await world.client.create(kinds.CERTIFICATE_REQUEST, {
     apiVersion: 'cert-manager.io/v1',
     kind: 'CertificateRequest',
@@ -90,8 +91,8 @@ async function request(tenant: DomainTenant, host: string): Promise<void> {
 }
 
 /** Every decision that was ever written on the tenant's request. */
-function decisions(tenant: DomainTenant): string[] {
-  const versions = world.history.versions(kinds.CERTIFICATE_REQUEST, `${tenant.namespace}/asked`);
+function decisions(tenant: DomainTenant, name = 'asked'): string[] {
+  const versions = world.history.versions(kinds.CERTIFICATE_REQUEST, `${tenant.namespace}/${name}`);
   const conditions = versions.flatMap(({object}) => object.status?.conditions ?? []);
   return [...new Set(conditions.map(({type, reason}) => `${type} ${reason}`))];
 }
@@ -107,36 +108,56 @@ function sent(matches: (seen: Seen) => boolean): () => number {
   return () => proxy.seen.slice(before).filter(matches).length;
 }
 
-test('with claims and Projects out of date, it approves nothing for a former holder and deletes no Domain that is listed', async () => {
+/** Of one object. */
+function isFor(query: URLSearchParams, name: string): boolean {
+  return query.get('fieldSelector') === `metadata.name=${name}`;
+}
+
+test('with claims and Projects out of date, it gives a former holder nothing, takes nothing from the next one, and deletes no Domain that is listed', async () => {
   const leader = await start();
   const [former, next, listing] = [
     await newDomainTenant(world, 'former'),
     await newDomainTenant(world, 'next'),
     await newDomainTenant(world, 'listing'),
   ];
-  const host = former.host('shop');
-  await former.deployedProject({primary: host});
-  await claimed(former, host);
+  const [host, another] = [former.host('shop'), former.host('www')];
+  await former.deployedProject({primary: host, aliases: [another]});
+  for (const each of [host, another]) await claimed(former, each);
   await listing.deployedProject();
   await listing.projectBecomes('shop', {Ready: 'Published'});
   const standby = await start(proxy.kubeconfig);
   const resume = await stall(kinds.DOMAIN_CLAIM, kinds.PROJECT);
 
-  await next.deployedProject({primary: host});
-  await claimed(next, host);
+  await next.deployedProject({primary: host, aliases: [another]});
+  for (const each of [host, another]) {
+    await claimed(next, each);
+    await next.until('a certificate is requested', () => next.certificate(each));
+  }
+  await request(next, host, 'approved');
+  await next.until('it is approved', () => decisions(next, 'approved').includes('Approved HostHeld'));
   const listed = listing.host('shop');
   await listing.project({primary: listed});
   const {metadata} = await listing.until('the Domain exists', () => listing.domain(listed));
   const asksClaim = sent(({method, path}) => method === 'GET' && path.endsWith(`/domainclaims/${host}`));
   const asksProjects = sent(({path}) => path.endsWith(`/namespaces/${listing.namespace}/projects`));
+  const judgesAs = (name: string) =>
+    sent(({path, query}) => path.endsWith(`/namespaces/${next.namespace}/certificates`) && isFor(query, name));
+  const [judgesApproved, judgesAsked] = [host, another].map(each => judgesAs(routeName(next.namespace, each)));
   await leader.stop();
   await request(former, host);
+  await request(next, another);
   await until('the standby leads', () => leads(standby), PATIENCE);
   await until('it has judged both', () => asksClaim() > 0 && asksProjects() > 0, PATIENCE);
-  expect(decisions(former)).toEqual([]);
+  await until('it has judged the approved request', () => judgesApproved?.(), PATIENCE);
+  await until('it has judged the other one, ten seconds later', () => judgesAsked?.(), PATIENCE);
+  expect([decisions(former), decisions(next)]).toEqual([[], []]);
   resume();
   await former.until('its request is denied', () => decisions(former).length > 0);
   expect(decisions(former)).toEqual(['Denied HostNotHeld']);
+  await next.until('the request of the next holder is approved', () => decisions(next).length > 0);
+  expect(decisions(next)).toEqual(['Approved HostHeld']);
+  expect(deletions(kinds.CERTIFICATE_REQUEST, next)).toEqual([]);
+  expect(deletions(kinds.CERTIFICATE, next)).toEqual([]);
   await listing.becomes(listed, {Accepted: 'Accepted'});
   expect(listing.domain(listed)?.metadata.uid).toBe(metadata.uid);
   expect(deletions(kinds.DOMAIN, listing)).toEqual([]);
@@ -173,9 +194,10 @@ test('what a leader has sent before it stood still for half a minute changes not
     await newDomainTenant(world, 'fast'),
     await newDomainTenant(world, 'removing'),
   ];
-  const [approved, contested, removed] = [former.host('shop'), slow.host('shop'), removing.host('shop')];
-  await former.deployedProject({primary: approved});
-  await claimed(former, approved);
+  const [contested, removed] = [slow.host('shop'), removing.host('shop')];
+  const [approved, moved, left] = ['shop', 'www', 'blog'].map(label => former.host(label)) as [string, string, string];
+  await former.deployedProject({primary: approved, aliases: [moved, left]});
+  for (const host of [approved, moved, left]) await claimed(former, host);
   await removing.deployedProject({primary: removed});
   await claimed(removing, removed);
   await issue(removing, removed);
@@ -187,6 +209,8 @@ test('what a leader has sent before it stood still for half a minute changes not
   const acts: Record<string, (seen: Seen) => boolean> = {
     approval: ({path}) => path.endsWith(`/namespaces/${former.namespace}/certificaterequests/asked/status`),
     claim: ({method, path}) => method === 'POST' && path === collectionPath(kinds.DOMAIN_CLAIM),
+    move: ({method, path}) => method !== 'GET' && path.endsWith(`/domainclaims/${moved}`),
+    release: ({method, path}) => method !== 'GET' && path.endsWith(`/domainclaims/${left}`),
     removal: ({method, path}) => method === 'DELETE' && path.endsWith(`/domains/${removed}`),
   };
   const underway = new Set<string>();
@@ -196,30 +220,41 @@ test('what a leader has sent before it stood still for half a minute changes not
     underway.add(act);
     return {kind: 'late', until: promise, onAnswer: status => late.set(act, status)};
   };
-  await Promise.all([request(former, approved), removing.project(), slow.deployedProject({primary: contested})]);
-  await slow.createRecords(contested);
-  await until('all three are under way', () => underway.size === 3, PATIENCE);
+  await Promise.all([
+    request(former, approved),
+    former.project({primary: approved, aliases: [moved]}),
+    removing.project(),
+    slow.deployedProject({primary: contested, aliases: [moved]}),
+  ]);
+  for (const host of [contested, moved]) await slow.createRecords(host);
+  await until('all are under way', () => underway.size === Object.keys(acts).length, PATIENCE);
   await next.deployedProject({primary: approved});
   await claimed(next, approved); // or the successor would approve the request itself
   const resume = leader.pause();
   const stoppedAt = performance.now();
 
   try {
-    await Promise.all([fast.deployedProject({primary: contested}), removing.project({primary: removed})]);
+    await Promise.all([
+      fast.deployedProject({primary: contested, aliases: [moved, left]}),
+      removing.project({primary: removed}),
+    ]);
     await until('the successor leads', () => leads(successor), PATIENCE);
-    await claimed(fast, contested);
+    for (const host of [contested, moved, left]) await claimed(fast, host);
     await former.until('the request is denied', () => decisions(former).length > 0);
     await removing.becomesLive(removed);
     await until('half a minute has passed', () => performance.now() - stoppedAt >= STOPPED_MS, PATIENCE);
     arrive();
-    await until('all three have arrived', () => late.size === 3, PATIENCE);
+    await until('all have arrived', () => late.size === underway.size, PATIENCE);
   } finally {
     resume();
   }
   expect(await leader.exited).toBe(1);
-  expect(Object.fromEntries(late)).toEqual({approval: 409, claim: 409, removal: 409});
+  expect(Object.fromEntries(late)).toEqual({approval: 409, claim: 409, move: 409, release: 409, removal: 409});
   expect(decisions(former)).toEqual(['Denied HostNotHeld']);
-  expect(fast.claim(contested)?.spec.namespace).toBe(fast.namespace);
+  for (const host of [contested, moved, left]) {
+    expect(fast.claim(host)?.spec).toMatchObject({namespace: fast.namespace});
+    expect(fast.claim(host)?.spec.releasedAt).toBeUndefined();
+  }
   expect(removing.domain(removed)?.metadata.uid).toBe(metadata.uid);
   expect(deletions(kinds.INGRESS, removing)).toEqual([]);
 });

@@ -87,6 +87,17 @@ export function writesSuite(world: () => OperatorWorld): void {
     }
   });
 
+  test('all hosts of a project, its default host included, have one Service', async () => {
+    const tenant = await newDomainTenant(world(), 'writes-shared');
+    const hosts = ['shop', 'www'].map(label => tenant.host(label));
+    await tenant.deployedProject({aliases: hosts});
+    await Promise.all(hosts.map(host => tenant.live(host)));
+    await tenant.projectBecomes('shop', {Ready: 'Published'});
+    const services = world().history.list(kinds.SERVICE, tenant.namespace);
+    const ours = services.filter(({metadata: {labels}}) => labels?.[LABEL.managedBy] === 'nameplate');
+    expect(ours).toHaveLength(1);
+  });
+
   test('the Service of a former port is deleted a minute after the last route has moved, and no moment has no backend', async () => {
     const {tenant, host} = await newLiveTenant(world(), 'writes-port');
     const {namespace} = tenant;
