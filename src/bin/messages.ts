@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * The messages API: `messages --config FILE [--kubeconfig FILE]`, or `messages backup --config FILE TARGET`, or
- * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--undo]`. Only wiring and
- * signals.
+ * `messages backup --config FILE --keep N FOLDER`, or `messages migrate --config FILE [--check | --undo]`. Only
+ * wiring and signals.
  */
 import {once} from 'node:events';
 import type {Logger} from 'pino';
@@ -15,7 +15,7 @@ import {createKeyTable, keyTableDefinition} from '../messages/access/key-table.t
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {connectionOf, databasePath, startMessagesService} from '../messages/service.ts';
-import {runMigration} from '../messages/store/migration/migrate.ts';
+import {checkTarget, runMigration} from '../messages/store/migration/migrate.ts';
 import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
 import {readCommandLine} from '../process/command-line.ts';
@@ -29,7 +29,7 @@ import {createKubeClient} from '../runtime/kube/http-client.ts';
 const USAGE = `usage: messages --config FILE [--kubeconfig FILE]
   messages backup --config FILE TARGET
   messages backup --config FILE --keep N FOLDER
-  messages migrate --config FILE [--undo]`;
+  messages migrate --config FILE [--check | --undo]`;
 /** The chart's terminationGracePeriodSeconds is longer. */
 const SHUTDOWN_DEADLINE_MS = 25_000;
 const ANSWER_GRACE_MS = 20_000;
@@ -44,6 +44,7 @@ async function main(): Promise<number> {
     config: {type: 'string'},
     kubeconfig: {type: 'string'},
     keep: {type: 'string'},
+    check: {type: 'boolean'},
     undo: {type: 'boolean'},
     help: {type: 'boolean'},
   } as const;
@@ -56,7 +57,7 @@ async function main(): Promise<number> {
   if (!values.config || rest.length > 0) throw new ConfigError('the command line', [USAGE]);
   const config = await loadConfig<MessagesConfig>(values.config, messagesConfigDefinition);
   if (command === undefined) return serve(config, values.kubeconfig);
-  if (command === 'migrate' && target === undefined) return migrate(config, values.undo ?? false);
+  if (command === 'migrate' && target === undefined) return migrate(config, values);
   if (command !== 'backup' || target === undefined) throw new ConfigError('the command line', [USAGE]);
   if (config.store.kind !== 'sqlite') {
     throw new ConfigError('the command backup', ["it copies SQLite's database; back up PostgreSQL with its own tools"]);
@@ -73,16 +74,25 @@ async function main(): Promise<number> {
   return 0;
 }
 
-async function migrate({store}: MessagesConfig, isBack: boolean): Promise<number> {
+interface MigrateFlags {
+  readonly check?: boolean;
+  readonly undo?: boolean;
+}
+
+async function migrate({store}: MessagesConfig, {check = false, undo = false}: MigrateFlags): Promise<number> {
+  if (check && undo) throw new ConfigError('the command line', [USAGE]);
   if (store.kind !== 'postgres') throw new ConfigError('the command migrate', ['store.kind must be postgres']);
-  const report = await runMigration({
-    path: databasePath(store.folder),
-    connection: connectionOf(store.postgres),
-    isBack,
-    clock: systemClock,
-    signal: new AbortController().signal,
-    note: waiting => process.stderr.write(`${waiting}\n`),
-  });
+  const connection = connectionOf(store.postgres);
+  const moved = () =>
+    runMigration({
+      path: databasePath(store.folder),
+      connection,
+      isBack: undo,
+      clock: systemClock,
+      signal: new AbortController().signal,
+      note: waiting => process.stderr.write(`${waiting}\n`),
+    });
+  const report = await (check ? checkTarget(connection) : moved());
   process.stdout.write(`${report}\n`);
   return 0;
 }

@@ -48,15 +48,19 @@ app.kubernetes.io/component: messages
 {{- $_ := required "messages.host is required when messages.enabled is true. Set it to the API's host, for example api.example.net" .Values.messages.host }}
 {{- $store := dict "folder" "/var/lib/nameplate-messages" }}
 {{- if eq (include "nameplate.messages.store" .) "postgres" }}
-{{- $files := dict "uriFile" "/etc/nameplate/postgres/uri" }}
-{{- if .Values.messages.postgres.caSecret }}
-{{- $_ := set $files "caFile" "/etc/nameplate/postgres/ca.crt" }}
-{{- end }}
-{{- $_ := set $files "awaitMigration" .Values.messages.postgres.migrate }}
-{{- $store = dict "postgres" $files }}
+{{- $files := include "nameplate.messages.postgresFiles" . | fromYaml }}
+{{- $store = dict "postgres" (set $files "awaitMigration" .Values.messages.postgres.migrate) }}
 {{- end }}
 {{- $own := dict "server" (dict "port" 8080) "operations" (dict "port" 8081) "store" $store "diagnostics" (include "nameplate.diagnostics" . | fromYaml) }}
 {{- mergeOverwrite (deepCopy .Values.messages.config) $own | toYaml }}
+{{- end }}
+
+{{/* Names of the files in nameplate.messages.postgresVolume. */}}
+{{- define "nameplate.messages.postgresFiles" -}}
+uriFile: /etc/nameplate/postgres/uri
+{{- if .Values.messages.postgres.caSecret }}
+caFile: /etc/nameplate/postgres/ca.crt
+{{- end }}
 {{- end }}
 
 {{/* Values of earlier releases have no diagnostics. */}}

@@ -415,6 +415,7 @@ describe('the messages API in PostgreSQL', () => {
     '--set',
     'messages.config.store.kind=postgres,messages.postgres.secret=db-app,messages.postgres.caSecret=db-ca',
   ];
+  const undo = 'messages.postgres.secret=db-app,messages.postgres.undoMigration=true';
   const kinds = (rendered: string) =>
     rendered.split(/^---$/m).flatMap(text => {
       const object = parse(text) as {kind: string; metadata: {name: string}} | null;
@@ -480,10 +481,9 @@ describe('the messages API in PostgreSQL', () => {
   test('a migration mounts the volume of SQLite, and the pods await it', async () => {
     const rendered = await template(...postgres, '--set', 'messages.postgres.migrate=true');
     const objects = rendered.split(/^---$/m).map(text => parse(text) as (Workload & {data?: object}) | null);
-    const job = objects.find(each => each?.kind === 'Job')?.spec.template;
+    const job = objects.find(each => each?.metadata.name?.startsWith('nameplate-messages-migration-'))?.spec.template;
     await expectAdmitted('messages-migration', job);
-    const claims = job?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
-    expect(claims).toEqual(['messages-nameplate-messages-0']);
+    expect(claimsOf(job)).toEqual(['messages-nameplate-messages-0']);
     const configOf = (name: string) => {
       const text = Object.values(objects.find(each => each?.metadata?.name === name && each.data)?.data ?? {})[0];
       return parseConfig<MessagesConfig>(String(text), name, messagesConfigDefinition).store;
@@ -493,6 +493,56 @@ describe('the messages API in PostgreSQL', () => {
     const ofJob = {kind: 'postgres', folder: '/var/lib/nameplate-messages', postgres: files};
     expect(configOf('nameplate-messages-migration')).toMatchObject(ofJob);
     expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: messages-migration/);
+  });
+
+  test.each([
+    ['check', [...postgres, '--set', 'messages.postgres.migrate=true'], []],
+    ['undo', [...enabled, '--set', undo], ['messages-nameplate-messages-0']],
+  ])(
+    'before an upgrade, %s runs with its configuration, and what it reports ends the upgrade',
+    async (flag, args, claims) => {
+      const name = `nameplate-messages-${flag}`;
+      const objects = objectsIn(await template(...args)).filter(({metadata}) => metadata.name === name);
+      expect(objects.map(({kind}) => kind).sort()).toEqual(['ConfigMap', 'Job', 'NetworkPolicy']);
+      for (const {metadata} of objects) expect(metadata.annotations).toMatchObject({'helm.sh/hook': 'pre-upgrade'});
+      const of = (kind: string) => objects.find(each => each.kind === kind) as unknown as Workload & {data: object};
+      const job = of('Job').spec;
+      await expectAdmitted(name, job.template);
+      expect(claimsOf(job.template)).toEqual(claims);
+      expect(job).toMatchObject({
+        podFailurePolicy: {rules: [{action: 'FailJob', onExitCodes: {operator: 'In', values: [1, 2]}}]},
+        template: {
+          spec: {restartPolicy: 'Never', containers: [{args: expect.arrayContaining(['migrate', `--${flag}`])}]},
+        },
+      });
+      const text = String(Object.values(of('ConfigMap').data)[0]);
+      const {store} = parseConfig<MessagesConfig>(text, 'messages.yaml', messagesConfigDefinition);
+      const postgresFile = {uriFile: '/etc/nameplate/postgres/uri'};
+      expect(store).toMatchObject({kind: 'postgres', folder: '/var/lib/nameplate-messages', postgres: postgresFile});
+    },
+  );
+
+  test.each([
+    ['StatefulSet', '', postgres, 'messages.postgres.migrate=true', /in SQLite: set messages\.postgres\.migrate=true/],
+    ['Job', '-migration-1', postgres, 'messages.postgres.migrate=true', /keep messages\.postgres\.migrate=true/],
+    ['Deployment', '', enabled, undo, /in PostgreSQL: set messages\.postgres\.undoMigration=true/],
+  ])('while there is a %s nameplate-messages%s, an upgrade must not leave its messages behind', async (...row) => {
+    const [kind, suffix, args, forgotten, message] = row;
+    const labels = {app: 'old'};
+    const pod = {restartPolicy: kind === 'Job' ? 'Never' : 'Always', containers: [{name: 'old', image: 'old'}]};
+    const selector = kind === 'Job' ? {} : {selector: {matchLabels: labels}};
+    const manifest = {
+      apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
+      kind,
+      metadata: {name: `nameplate-messages${suffix}`, namespace},
+      spec: {...selector, template: {metadata: {labels}, spec: pod}},
+    };
+    await server.apply(JSON.stringify(manifest));
+    const upgrade = (...more: readonly string[]) =>
+      install(...args, '--set', 'messages.ingress.enabled=false', ...more, '--dry-run=server');
+    await expect(upgrade()).rejects.toThrow(message);
+    await upgrade('--set', forgotten);
+    await server.kubectl('delete', kind, `nameplate-messages${suffix}`, '-n', namespace);
   });
 
   test('an autoscaler decides how many pods there are', async () => {
@@ -543,6 +593,10 @@ describe('values', () => {
       /back up PostgreSQL with its own tools/,
     ],
     [[...enabled, '--set', 'messages.config.store.kind=mysql'], /kind/],
+    [
+      [...enabled, '--set', 'messages.config.store.kind=postgres,messages.postgres.undoMigration=true'],
+      /set messages\.config\.store\.kind=sqlite, too/,
+    ],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);
   });
@@ -574,8 +628,7 @@ describe('values', () => {
   test("the backup mounts the volume of the messages API's pod, on its node, if two pods may", async () => {
     const pods = podsIn(await template(...enabled, '--set', 'messages.backup.enabled=true'));
     const {CronJob: backup, StatefulSet: messages} = pods;
-    const volumes = backup?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
-    expect(volumes).toEqual(['messages-nameplate-messages-0', 'nameplate-messages-backup']);
+    expect(claimsOf(backup)).toEqual(['messages-nameplate-messages-0', 'nameplate-messages-backup']);
     const [term] = backup?.spec.affinity?.podAffinity.requiredDuringSchedulingIgnoredDuringExecution ?? [];
     expect(term).toMatchObject({
       topologyKey: 'kubernetes.io/hostname',
@@ -787,6 +840,10 @@ function podsIn(rendered: string): Readonly<Record<string, PodTemplate>> {
       : [];
   });
   return Object.fromEntries(pods);
+}
+
+function claimsOf(pod: PodTemplate | undefined): readonly string[] | undefined {
+  return pod?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
 }
 
 /** In the release's namespace, which enforces "restricted". */

@@ -145,14 +145,18 @@ test('the messages API reaches its database only if it has one, and nothing else
 test('the migration reaches the database and nothing else, and nobody reaches it', async () => {
   const kind = 'messages.config.store.kind=postgres,messages.postgres.secret=s';
   const policies = await render('--set', `${kind},messages.postgres.migrate=true`);
-  const [ofPods, ofMigration] = ['nameplate-messages', 'nameplate-messages-migration'].map(name => policies.get(name));
+  const names = ['nameplate-messages', 'nameplate-messages-migration', 'nameplate-messages-check'];
+  const [ofPods, ofMigration, ofCheck] = names.map(name => policies.get(name));
   expect(ofMigration?.spec).toMatchObject({
     podSelector: {matchLabels: {'app.kubernetes.io/component': 'messages-migration'}},
     policyTypes: ['Ingress', 'Egress'],
   });
   expect(ofMigration?.spec.ingress).toBeUndefined();
   expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress.slice(1)); // Without the API server.
-  expect(await render('--set', kind)).not.toContain('nameplate-messages-migration');
+  expect(ofCheck?.spec).toEqual(ofMigration?.spec);
+  const undo = await render('--set', 'messages.postgres.secret=s,messages.postgres.undoMigration=true');
+  expect(undo.get('nameplate-messages-undo')?.spec).toEqual(ofMigration?.spec);
+  expect([...(await render('--set', kind)).keys()].join()).not.toMatch(/migration|check|undo/);
 });
 
 test('they can be disabled', async () => {

@@ -3,7 +3,7 @@ import {createHash} from 'node:crypto';
 import type {Clock} from '../../../base/clock.ts';
 import {Session, type SessionOptions} from '../postgres/session/session.ts';
 import {StoreError} from '../store.ts';
-import {openSource, type Source} from './source.ts';
+import {isServed, openSource, type Source} from './source.ts';
 import {accountsOf, copyAccount, keysOf, messagesOf} from './target.ts';
 
 /** How long the last COMMIT may wait for a standby. */
@@ -13,7 +13,12 @@ const LOCK_TABLES = 'LOCK TABLE accounts, messages, bodies, idempotency IN EXCLU
 const NO_LIMIT = 'SET LOCAL idle_in_transaction_session_timeout = 0';
 /** How often to retry opening a database that another process has open. */
 const RETRY_MS = 1000;
+/** How long a check may wait for PostgreSQL, less than Helm waits for it. */
+const CHECK_MS = 60_000;
 const STATE = 'SELECT state FROM migrated FOR UPDATE';
+const CHANGED =
+  ': it has changed since the migration, and an undo would lose that. Keep PostgreSQL, which still serves';
+const IN_USE = 'the PostgreSQL database is in use: it has accounts that were not migrated';
 
 /** What was done, for people. */
 export type Report = string;
@@ -33,14 +38,40 @@ interface MigrationOptions {
 export async function runMigration(options: MigrationOptions): Promise<Report> {
   const {connection, isBack, signal, note} = options;
   using source = await untilAlone(options);
+  if (source === undefined) return 'SQLite is being served. Nothing to undo.';
   using session = await Session.open({...connection, migration: 'own'}, signal, note);
   return await (isBack ? migrateBack : migrateToPostgres)(source, session);
 }
 
-async function untilAlone({path, clock, signal, note}: MigrationOptions): Promise<Source> {
+/**
+ * Whether PostgreSQL is ready for a migration, while SQLite is still being served. Rejects with a StoreError that says
+ * what is wrong.
+ */
+export async function checkTarget(connection: SessionOptions): Promise<Report> {
+  let waiting = '';
+  const deadline = AbortSignal.timeout(CHECK_MS);
+  try {
+    using session = await Session.open({...connection, migration: 'own'}, deadline, note => {
+      waiting = note;
+    });
+    const isUsed = (await accountsOf(session)).length > 0;
+    if (isUsed && (await session.query(STATE))[0]?.state !== 'done') throw new StoreError('down', IN_USE);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const problem = deadline.aborted ? `no answer within ${CHECK_MS / 1000} s (${waiting})` : error.message;
+    const advice = 'Fix the Secret with its URI, its settings, or the database, and try again.';
+    const message = `PostgreSQL cannot take the messages: ${problem}. ${advice} Nothing was changed; the API serves as before.`;
+    throw new StoreError('down', message, {cause: error});
+  }
+  return 'PostgreSQL is ready for the migration.';
+}
+
+/** Undefined if it is to be served, and so needs no undoing. */
+async function untilAlone({path, isBack, clock, signal, note}: MigrationOptions): Promise<Source | undefined> {
   for (let isFirst = true; ; isFirst = false) {
     const source = openSource(path);
     if (source !== undefined) return source;
+    if (isBack && isServed(path)) return undefined;
     if (isFirst) note('waiting until no other process has the database open');
     await clock.sleep(RETRY_MS, signal);
   }
@@ -50,8 +81,8 @@ async function untilAlone({path, clock, signal, note}: MigrationOptions): Promis
  * One transaction copies everything and compares it, so PostgreSQL has either nothing or all of it. SQLite is fenced
  * first: from then on, only the migration opens it.
  */
-function migrateToPostgres(source: Source, session: Session): Promise<Report> {
-  return session.commit(
+async function migrateToPostgres(source: Source, session: Session): Promise<Report> {
+  const report = await session.commit(
     async () => {
       await session.query(NO_LIMIT);
       await session.query(LOCK_TABLES);
@@ -61,10 +92,9 @@ function migrateToPostgres(source: Source, session: Session): Promise<Report> {
       if (state === 'done' && !source.isFenced) {
         throw new StoreError('down', 'the messages of another SQLite database were migrated');
       }
+      refuseOther(source, state);
       if (state === 'done') return {value: 'The messages were migrated before. Nothing to do.', promises: true};
-      if (accounts.length > 0) {
-        throw new StoreError('down', 'the PostgreSQL database is in use: it has accounts that were not migrated');
-      }
+      if (accounts.length > 0) throw new StoreError('down', IN_USE);
       source.fence();
       for (const account of source.accounts) await copyAccount(session, source, account);
       const count = await compare(source, session);
@@ -75,6 +105,8 @@ function migrateToPostgres(source: Source, session: Session): Promise<Report> {
     },
     ANSWER_MS,
   );
+  source.noteMigrated();
+  return report;
 }
 
 /** Only while PostgreSQL has exactly what SQLite has. Then PostgreSQL is emptied, serves no more, and SQLite may. */
@@ -86,8 +118,9 @@ async function migrateBack(source: Source, session: Session): Promise<Report> {
       return stateOf(session);
     },
     async state => {
+      refuseOther(source, state);
       if (state === 'done') {
-        await compare(source, session);
+        await compare(source, session, CHANGED);
         // New sessions wait for this row; those that have read it before are ended.
         await session.query(`UPDATE migrated SET state = 'undone'`);
         await session.query(`
@@ -105,15 +138,26 @@ async function migrateBack(source: Source, session: Session): Promise<Report> {
   return 'Undone. SQLite may be served again.';
 }
 
-async function stateOf(session: Session): Promise<'done' | 'undone' | undefined> {
+type State = 'done' | 'undone' | undefined;
+
+async function stateOf(session: Session): Promise<State> {
   const [row] = await session.query(STATE);
-  return row?.state as 'done' | 'undone' | undefined;
+  return row?.state as State;
 }
 
-/** Compares a hash of each account's rows, in order; returns the number of messages. */
-async function compare(source: Source, session: Session): Promise<number> {
+/** A changed URI must not lift the fence while another database serves. */
+function refuseOther(source: Source, state: State): void {
+  if (state !== undefined || !source.isMigrated) return;
+  throw new StoreError(
+    'down',
+    'the messages were migrated to another PostgreSQL database. Correct the URI in the Secret',
+  );
+}
+
+/** Compares a hash of each account's rows, in order; returns the number of messages. `why` they differ, if known. */
+async function compare(source: Source, session: Session, why = ''): Promise<number> {
   const [wanted, found] = [source.accounts, await accountsOf(session)];
-  if (wanted.join('\n') !== found.join('\n')) throw different(wanted.length, found.length);
+  if (wanted.join('\n') !== found.join('\n')) throw different(`${found.length} and ${wanted.length} accounts`, why);
   let count = 0;
   for (const account of wanted) {
     const [ours, theirs] = [new Digest(), new Digest()];
@@ -122,13 +166,13 @@ async function compare(source: Source, session: Session): Promise<number> {
     for (const row of source.keys(account)) ours.add(row);
     for await (const row of messagesOf(session, account)) theirs.add(row);
     for await (const row of keysOf(session, account)) theirs.add(row);
-    if (ours.hex() !== theirs.hex()) throw different(ours.rows, theirs.rows);
+    if (ours.hex() !== theirs.hex()) throw different(`${theirs.rows} and ${ours.rows} rows of ${account}`, why);
   }
   return count;
 }
 
-function different(inSqlite: number, inPostgres: number): StoreError {
-  return new StoreError('down', `PostgreSQL differs from SQLite (${inPostgres} and ${inSqlite} rows)`);
+function different(counts: string, why: string): StoreError {
+  return new StoreError('down', `PostgreSQL differs from SQLite (${counts})${why}`);
 }
 
 class Digest {

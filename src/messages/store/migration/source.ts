@@ -16,8 +16,11 @@ export interface Source extends Disposable {
   /** The greatest id of all messages. */
   readonly lastId: string | undefined;
   readonly isFenced: boolean;
+  /** A migration has seen its commit. */
+  readonly isMigrated: boolean;
   /** From now on, no program serves this database. */
   fence(): void;
+  noteMigrated(): void;
   unfence(): void;
 }
 
@@ -35,16 +38,26 @@ export function openSource(path: string): Source | undefined {
     db.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; COMMIT');
     const version = versionOf(db);
     if (version < FENCE) migrate(db);
-    else if (version !== FENCE + SCHEMA_VERSION) {
+    else if (version % FENCE !== SCHEMA_VERSION) {
       throw new StoreError('down', 'another version of this program began the migration: continue with that one');
     }
   } catch (error) {
     db.close();
-    const {errcode = 0} = error as {errcode?: number};
-    if ((errcode & 0xff) === SQLITE_BUSY) return undefined;
+    if (isBusy(error)) return undefined;
     throw error;
   }
   return new OpenSource(db);
+}
+
+/** Whether another process has the database open that is not a migration: that one would have locked it. */
+export function isServed(path: string): boolean {
+  using db = new DatabaseSync(path, {readOnly: true, timeout: 0});
+  try {
+    return versionOf(db) < FENCE;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  }
 }
 
 class OpenSource implements Source {
@@ -81,8 +94,16 @@ class OpenSource implements Source {
     return versionOf(this.#db) >= FENCE;
   }
 
+  get isMigrated(): boolean {
+    return versionOf(this.#db) >= 2 * FENCE;
+  }
+
   fence(): void {
     this.#db.exec(`PRAGMA user_version = ${FENCE + SCHEMA_VERSION}`);
+  }
+
+  noteMigrated(): void {
+    this.#db.exec(`PRAGMA user_version = ${2 * FENCE + SCHEMA_VERSION}`);
   }
 
   unfence(): void {
@@ -105,6 +126,11 @@ function toRow(row: Readonly<Record<string, SQLOutputValue>>): MessageRow {
   return [...columns, bytes, attempts, status, literal, row.message].map(value =>
     value === null || value === undefined ? null : String(value),
   );
+}
+
+function isBusy(error: unknown): boolean {
+  const {errcode = 0} = error as {errcode?: number};
+  return (errcode & 0xff) === SQLITE_BUSY;
 }
 
 function versionOf(db: DatabaseSync): number {

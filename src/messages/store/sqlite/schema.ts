@@ -72,7 +72,8 @@ const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 /**
- * Added to the version of a database whose messages were migrated. No release has such a version, so none serves it.
+ * Added to the version of a database that is being migrated, and twice once it was. No release has such a version, so
+ * none serves it.
  */
 export const FENCE = 1_000_000;
 
@@ -83,7 +84,11 @@ export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
   if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
     throw new Error('the file is a SQLite database, but not a message store');
   }
-  if (version >= FENCE) throw new Error('the messages of this database were migrated to PostgreSQL');
+  if (version >= FENCE) {
+    throw new Error(
+      'the messages of this database were migrated to PostgreSQL: set store.kind to postgres, or undo the migration first',
+    );
+  }
   if (version > SCHEMA_VERSION) {
     throw new Error(
       `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,

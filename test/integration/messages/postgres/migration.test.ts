@@ -159,6 +159,10 @@ test('until the first write, it can be undone; the pods of PostgreSQL then serve
   client.close();
   await pod.stop();
   expect(await contentsOf(folder)).toEqual(before);
+  const old = await startService({folder});
+  const again = await run(folder, database, '--undo');
+  expect(again, 'while SQLite is served').toMatchObject({code: 0, out: expect.stringContaining('Nothing to undo')});
+  await old.stop();
   await expect(run(folder, database)).resolves.toMatchObject({code: 0});
   await withPod(database, async writer => {
     expect(await contents(writer)).toEqual(before);
@@ -166,6 +170,17 @@ test('until the first write, it can be undone; the pods of PostgreSQL then serve
   });
   const refused = await run(folder, database, '--undo');
   expect(refused).toMatchObject({code: 1, out: expect.stringContaining('PostgreSQL differs from SQLite')});
+});
+
+test('after a migration, another database neither gets the messages nor lets SQLite serve', async () => {
+  const {folder} = await filledFolder();
+  const [database, other] = [await server.createDatabase(), await server.createDatabase()];
+  await expect(run(folder, database)).resolves.toMatchObject({code: 0});
+  const refused = {code: 1, out: expect.stringContaining('migrated to another PostgreSQL database')};
+  await expect(run(folder, other)).resolves.toMatchObject(refused);
+  await expect(run(folder, other, '--undo')).resolves.toMatchObject(refused);
+  await expect(startService({folder})).rejects.toThrow('were migrated to PostgreSQL');
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
 });
 
 test('a database that has served other messages is left alone, and so is SQLite', async () => {
@@ -177,4 +192,22 @@ test('a database that has served other messages is left alone, and so is SQLite'
   const service = await startService({folder});
   await service.stop();
   expect(await readFile(service.logFile, 'utf8')).toContain('Ready.');
+});
+
+test('a check finds what would stop a migration, without the database of SQLite', async () => {
+  const nowhere = await temporaryFolder();
+  const [fresh, used] = [await server.createDatabase(), await server.createDatabase()];
+  await withPod(used, client => client.submit(mine.key, 'x'));
+  await expect(run(nowhere, fresh, '--check')).resolves.toMatchObject({code: 0});
+  const check = async (uri: string) => (await migrate(uri, nowhere, '--check')).done;
+  const wrong = server.uri(fresh).replace(/:[^:@]+@/, ':wrong@');
+  for (const [uri, problem] of [
+    [wrong, 'password authentication failed'],
+    [server.uri(used), 'the PostgreSQL database is in use'],
+    [server.uri('absent'), 'database "absent" does not exist'],
+  ] as const) {
+    const refused = await check(uri);
+    expect(refused).toMatchObject({code: 1, out: expect.stringContaining(problem)});
+    expect(refused.out).toContain('the API serves as before');
+  }
 });
