@@ -10,6 +10,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {cacheRoot} from './cluster/cache.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
+import {ensurePostgres} from './integration/messages/postgres/programs.ts';
 import {ensurePrometheus} from './integration/monitoring/prometheus.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
@@ -80,6 +81,7 @@ async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<T
   process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
     await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
+    if (tier === 'e2e') await ensurePostgres();
     if (tier === 'adopt') {
       await ensurePrometheus();
       if ((await node(RELEASE)) !== 0) return failure('adopt: the release');

@@ -33,16 +33,18 @@ function isReady({status}: Pod): boolean {
   return status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True') ?? false;
 }
 
-/**
- * SIGKILL to the pod's processes, found on the node by the name of their cgroup; then the pod is deleted, so that another
- * takes its place at once and not after a crash back-off.
- */
-export async function kill(client: KubeClient, {metadata}: KubeObject): Promise<void> {
-  const {uid = '', namespace, name} = metadata;
+/** Kills the pod's processes and deletes it, so that another takes its place at once and not after a crash back-off. */
+export async function kill(client: KubeClient, pod: KubeObject): Promise<void> {
+  await killProcesses(pod);
+  const {uid = '', namespace, name} = pod.metadata;
+  await client.delete(POD, {namespace, name}, {preconditions: {uid}});
+}
+
+/** SIGKILL to the pod's processes, found on the node by the name of their cgroup. */
+export async function killProcesses({metadata: {uid = '', name}}: KubeObject): Promise<void> {
   const pids = await processesOf(uid);
   if (pids.length === 0) throw new Error(`pod ${name} has no process on this node`);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  await client.delete(POD, {namespace, name}, {preconditions: {uid}});
 }
 
 async function processesOf(podUid: string): Promise<number[]> {

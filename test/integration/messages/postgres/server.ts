@@ -45,8 +45,8 @@ export interface Postgres {
 }
 
 const ROLE = 'app';
-/** For connections between machines. */
-const HBA = 'host replication postgres samenet trust\nhost all all samenet scram-sha-256\n';
+/** For connections between machines, and from pods of a cluster. */
+const HBA = 'host replication postgres samenet trust\nhost all all all scram-sha-256\n';
 const FAST = {intervalMs: 20};
 const COMMON: PostgresSettings = {
   shared_buffers: '32MB',
