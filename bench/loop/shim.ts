@@ -5,6 +5,7 @@
  *
  *     node bench/loop/shim.ts [OBJECTS] [ROUNDS]      default 1000 and 3
  */
+import {defaultDnsConfig} from '../../src/dns/dns.ts';
 import {
   CERTIFICATE,
   DOMAIN,
@@ -45,7 +46,13 @@ try {
   await world.certManager.install();
   await installIngressClass(client);
   const plans = {pro: {customDomains: true, maxDomains: OBJECTS}};
-  await world.startOperator('bench', {plans, defaultPlan: 'pro', log: {level: 'info'}});
+  const dnsConfig = world.config.dns as object;
+  await world.startOperator('bench', {
+    plans,
+    defaultPlan: 'pro',
+    dns: {...dnsConfig, checks: defaultDnsConfig.checks}, // those of tests check each host every two seconds
+    log: {level: 'info'},
+  });
   const times: {domains: Times[]; ingresses: Times[]} = {domains: [], ingresses: []};
   for (let round = 0; round < ROUNDS; round++) {
     const turns = [
