@@ -29,15 +29,15 @@ function copy(): string {
 }
 
 test('a chart has the same bytes wherever and whenever it is packaged', {timeout: 60_000}, async () => {
-  const here = await packageChart(source, IMAGE);
-  expect((await packageChart({...source, repository: copy()}, IMAGE)).equals(here)).toBe(true);
-  expect((await packageChart({...source, epoch: 1}, IMAGE)).equals(here)).toBe(false);
+  const here = await packageChart(source);
+  expect((await packageChart({...source, repository: copy()})).equals(here)).toBe(true);
+  expect((await packageChart({...source, epoch: 1})).equals(here)).toBe(false);
 });
 
 test('the package has the CRDs, the license, a README, an icon, and what Artifact Hub shows', {
   timeout: 60_000,
 }, async () => {
-  const files = readTar(gunzipSync(await packageChart(source, IMAGE)));
+  const files = readTar(gunzipSync(await packageChart(source)));
   expect([...files.keys()][0]).toBe('nameplate/Chart.yaml');
   expect([...files.keys()]).toEqual(
     expect.arrayContaining(
@@ -69,8 +69,15 @@ test('the package has the CRDs, the license, a README, an icon, and what Artifac
   expect(annotation('changes').filter(({kind}) => kind === 'security').length).toBeGreaterThan(0);
 });
 
+test('a published chart takes the image from where it is published', {timeout: 60_000}, async () => {
+  const files = readTar(gunzipSync(await packageChart(source, 'ghcr.io/acme/nameplate')));
+  const text = (path: string) => `${files.get(`nameplate/${path}`)?.content}`;
+  expect(parse(text('values.yaml')).image.repository).toBe('ghcr.io/acme/nameplate');
+  expect(text('Chart.yaml')).toContain(`image: ghcr.io/acme/nameplate:${version}`);
+  expect(text('README.md')).toContain(`helm install nameplate nameplate-${version}.tgz`);
+  expect(text('README.md')).not.toContain('REGISTRY');
+});
+
 test('a chart of another version is refused', async () => {
-  await expect(packageChart({...source, version: '9.9.9'}, IMAGE)).rejects.toThrow(
-    /Chart.yaml has version .*, not 9.9.9/,
-  );
+  await expect(packageChart({...source, version: '9.9.9'})).rejects.toThrow(/Chart.yaml has version .*, not 9.9.9/);
 });

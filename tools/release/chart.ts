@@ -17,6 +17,8 @@ const KINDS: Readonly<Record<string, string>> = {
   Removed: 'removed',
   Fixed: 'fixed',
 };
+/** The image's name in the chart's default values. */
+const IMAGE = 'nameplate';
 const EXAMPLES = ['project', 'domain', 'apikey'];
 
 interface Crd {
@@ -29,12 +31,12 @@ interface Crd {
   };
 }
 
-/** `image`: as the chart's default values name it. */
-export async function packageChart(source: Source, image: string): Promise<Buffer> {
+/** `repository`: where the image is published, which becomes the default value. Without it, a user pushes the image. */
+export async function packageChart(source: Source, repository?: string): Promise<Buffer> {
   const root = join(source.repository, 'charts/nameplate');
   const paths = (await filesIn(root)).sort();
   const entries = await Promise.all(
-    paths.map(async path => file(`nameplate/${path}`, await contentOf(join(root, path), path, source, image))),
+    paths.map(async path => file(`nameplate/${path}`, await contentOf(join(root, path), path, source, repository))),
   );
   entries.push(file('nameplate/LICENSE', await readFile(join(source.repository, 'LICENSE'))));
   return gzipSync(writeTar(sorted(entries), source.epoch), {level: 9});
@@ -55,12 +57,22 @@ async function filesIn(root: string, folder = root): Promise<string[]> {
   return (await Promise.all(nested)).flat();
 }
 
-async function contentOf(from: string, path: string, source: Source, image: string): Promise<Buffer | string> {
+async function contentOf(from: string, path: string, source: Source, repository?: string): Promise<Buffer | string> {
   const content = await readFile(from);
-  return path === 'Chart.yaml' ? chartYaml(content.toString(), source, image) : content;
+  if (path === 'Chart.yaml') return chartYaml(content.toString(), source, repository ?? IMAGE);
+  if (path === 'values.yaml' && repository)
+    return replaceOne(`${content}`, `repository: ${IMAGE}\n`, `repository: ${repository}\n`);
+  if (path !== 'README.md') return content;
+  const readme = replaceOne(`${content}`, 'nameplate-VERSION.tgz', `nameplate-${source.version}.tgz`);
+  return repository ? replaceOne(readme, 'REGISTRY/nameplate', repository) : readme;
 }
 
-async function chartYaml(text: string, source: Source, image: string): Promise<string> {
+function replaceOne(text: string, from: string, to: string): string {
+  if (text.split(from).length !== 2) throw new Error(`the chart must contain "${from}" once`);
+  return text.replace(from, to);
+}
+
+async function chartYaml(text: string, source: Source, repository: string): Promise<string> {
   const chart = parse(text) as Record<string, unknown>;
   if (chart.version !== source.version || chart.appVersion !== source.version) {
     throw new Error(
@@ -69,7 +81,10 @@ async function chartYaml(text: string, source: Source, image: string): Promise<s
   }
   const read = (path: string) => readFile(join(source.repository, path));
   const icon = `data:image/svg+xml;base64,${(await read('charts/nameplate/icon.svg')).toString('base64')}`;
-  return stringify({...chart, icon, annotations: await annotations(source, image)}, {lineWidth: 0});
+  return stringify(
+    {...chart, icon, annotations: await annotations(source, `${repository}:${source.version}`)},
+    {lineWidth: 0},
+  );
 }
 
 async function annotations({repository, version}: Source, image: string): Promise<Record<string, string>> {

@@ -5,11 +5,13 @@ import {sha256} from './image.ts';
 import {ARCHITECTURES, libraryPackages, nodePackage} from './pins.ts';
 import {purlOf} from './sbom.ts';
 import type {Source} from './source.ts';
+import type {Publication} from './texts.ts';
 
-/** `files`: name → content. */
+/** `files`: name → content. `publication`: for which address the texts and the chart were made, because they contain it. */
 export async function provenance(
   {repository, version, commit, dirty}: Source,
   files: ReadonlyMap<string, Buffer>,
+  publication?: Publication,
 ): Promise<string> {
   const pinned = ARCHITECTURES.flatMap(each => [nodePackage(each), ...libraryPackages(each)]);
   const lock = await readFile(join(repository, 'package-lock.json'));
@@ -20,7 +22,7 @@ export async function provenance(
     predicate: {
       buildDefinition: {
         buildType: 'https://nameplate.dev/build/make-release/v1',
-        externalParameters: {version, target: 'release'},
+        externalParameters: {version, target: 'release', publication},
         internalParameters: {uncommittedChanges: dirty},
         resolvedDependencies: [
           {name: 'source', digest: {gitCommit: commit}},

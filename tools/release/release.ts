@@ -2,44 +2,43 @@
  * Writes everything that a release consists of to dist/release, with the same bytes each time:
  *
  *     node tools/release/release.ts
+ *
+ * With IMAGE_REPOSITORY and RELEASE_URL, as the release workflow sets them, it is the release to publish there.
  */
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {run} from '../../test/cluster/children.ts';
-import {ensurePrograms} from '../../test/cluster/programs.ts';
 import {changesOf} from './changelog.ts';
 import {packageChart} from './chart.ts';
 import {archive, buildImage, sha256} from './image.ts';
+import {renderChart} from './install.ts';
 import {ARCHITECTURES} from './pins.ts';
 import {provenance} from './provenance.ts';
 import {imageSbom} from './sbom.ts';
 import {type Source, sourceOf} from './source.ts';
 import {file, withFolders, writeTar} from './tar.ts';
+import {fill, publicationIn} from './texts.ts';
 
 const repository = join(import.meta.dirname, '../..');
-/** As a container engine completes `nameplate`, the default of the chart. */
-const IMAGE = 'docker.io/library/nameplate';
 /** By command: the program. */
 const CLI: Readonly<Record<string, string>> = {
   'kubectl-nameplate': 'kubectl-nameplate',
   'nameplate-check': 'check',
   'nameplate-review': 'review',
 };
-/** Those that the chart requires. */
-const SETTINGS = {
-  'config.platform.baseDomain': 'apps.example.net',
-  'config.platform.targetDomain': 'edge.example.net',
-  'config.certificates.issuerRef.name': 'letsencrypt',
-};
-
 async function main(): Promise<void> {
   const source = await sourceOf(repository);
   const {version} = source;
+  const publication = publicationIn(process.env);
   await run([join(repository, 'node_modules/.bin/rolldown'), '--config', 'tools/bundle.config.ts'], {cwd: repository});
   const images = await Promise.all(ARCHITECTURES.map(each => buildImage(each, source)));
-  const {content, digest} = archive(images, `${IMAGE}:${version}`);
-  const chart = await packageChart(source, `nameplate:${version}`);
+  const {content, digest} = archive(
+    images,
+    // As a container engine completes `nameplate`, the default of the chart.
+    `${publication?.image ?? 'docker.io/library/nameplate'}:${version}`,
+  );
+  const chart = await packageChart(source, publication?.image);
   const files = new Map<string, Buffer>([
     [`nameplate-${version}.oci.tar`, content],
     [`nameplate-${version}.tgz`, chart],
@@ -55,14 +54,17 @@ async function main(): Promise<void> {
   await mkdir(output, {recursive: true});
   const write = (name: string) => writeFile(join(output, name), files.get(name) ?? '');
   await write(`nameplate-${version}.tgz`);
-  put('install.yaml', await installYaml(join(output, `nameplate-${version}.tgz`)));
   const cli = sha256(files.get(`nameplate-cli-${version}.tgz`) ?? Buffer.of()).replace('sha256:', '');
-  const fill = (text: string) =>
-    text.replaceAll('VERSION', version).replaceAll('DIGEST', digest).replaceAll('CLI_SHA256', cli);
-  put('krew.yaml', fill(await readFile(join(import.meta.dirname, 'krew.yaml'), 'utf8')));
-  put('README.md', fill(await readFile(join(import.meta.dirname, 'RELEASE.md'), 'utf8')));
-  put('RELEASE_NOTES.md', fill(await notes(source)));
-  put(`nameplate-${version}.intoto.jsonl`, await provenance(source, files));
+  const values = {VERSION: version, DIGEST: digest, CLI_SHA256: cli};
+  const filled = async (path: string) =>
+    fill(await readFile(join(import.meta.dirname, path), 'utf8'), values, publication);
+  const rendered = await renderChart(join(output, `nameplate-${version}.tgz`));
+  put('install.yaml', (await filled('install.head.yaml')) + rendered);
+  put('krew.yaml', await filled('krew.yaml'));
+  put('README.md', await filled('RELEASE.md'));
+  const {text} = changesOf(await readFile(join(repository, 'CHANGELOG.md'), 'utf8'), version);
+  put('RELEASE_NOTES.md', `${await filled('NOTES.md')}\n${text}\n`);
+  put(`nameplate-${version}.intoto.jsonl`, await provenance(source, files, publication));
   const sums = [...files].sort().map(([name, each]) => `${sha256(each).replace('sha256:', '')}  ${name}\n`);
   put('SHA256SUMS', sums.join(''));
   await Promise.all([...files.keys()].map(write));
@@ -105,20 +107,6 @@ async function packageDocs({epoch}: Source): Promise<Buffer> {
 async function crds(): Promise<string> {
   const names = (await readdir(join(repository, 'crds'))).sort();
   return (await Promise.all(names.map(name => readFile(join(repository, 'crds', name), 'utf8')))).join('---\n');
-}
-
-/** What Helm installs with the settings that it requires, for clusters without Helm. */
-async function installYaml(chart: string): Promise<string> {
-  const helm = (await ensurePrograms(['helm'])).path('helm');
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-  const rendered = await run([helm, 'template', 'nameplate', chart, '--namespace', 'nameplate', ...settings]);
-  const head = await readFile(join(import.meta.dirname, 'install.head.yaml'), 'utf8');
-  return head + rendered;
-}
-
-async function notes({version, repository: root}: Source): Promise<string> {
-  const {text} = changesOf(await readFile(join(root, 'CHANGELOG.md'), 'utf8'), version);
-  return `${await readFile(join(import.meta.dirname, 'NOTES.md'), 'utf8')}\n${text}\n`;
 }
 
 await main();

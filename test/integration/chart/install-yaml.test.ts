@@ -1,0 +1,34 @@
+/** The release's install.yaml, applied as its first lines say, to an API server that knows nothing of Nameplate. */
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {expect, onTestFinished, test} from 'vitest';
+import {parseAllDocuments} from 'yaml';
+import {renderChart} from '../../../tools/release/install.ts';
+import {fill} from '../../../tools/release/texts.ts';
+import {startApiServer} from '../../cluster/apiserver.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+test('install.yaml installs everything at once, and again, and runs nothing but the operator', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'nameplate-install-'));
+  onTestFinished(() => rm(folder, {recursive: true}));
+  const server = await startApiServer();
+  onTestFinished(() => server.stop());
+  const head = await readFile(join(ROOT, 'tools/release/install.head.yaml'), 'utf8');
+  const text = fill(head, {VERSION: '0.2.0'}) + (await renderChart(join(ROOT, 'charts/nameplate')));
+  const file = join(folder, 'install.yaml');
+  await writeFile(file, text);
+  const [, command = ''] = /^# +kubectl (apply .*) install\.yaml$/m.exec(text) ?? [];
+  for (const _ of ['first', 'again']) await server.kubectl(...command.split(' '), file);
+
+  const applied = parseAllDocuments(text).flatMap(each => each.toJS() ?? []);
+  const kinds = applied.map(({kind}: {kind: string}) => kind);
+  expect(kinds.filter(kind => ['Pod', 'Job', 'CronJob', 'StatefulSet', 'Deployment'].includes(kind))).toEqual([
+    'Deployment',
+  ]);
+  const image = 'jsonpath={.spec.template.spec.containers[*].image}';
+  const [, named = ''] = /^# The image is (\S+),/m.exec(text) ?? [];
+  expect(await server.kubectl('get', 'deployment', 'nameplate', '-n', 'nameplate', '-o', image)).toBe(named);
+  for (const example of ['apps.example.net', 'edge.example.net', 'name: letsencrypt']) expect(text).toContain(example);
+});

@@ -1,0 +1,16 @@
+/** What Helm installs with the settings that the chart requires, for clusters without Helm. */
+import {run} from '../../test/cluster/children.ts';
+import {ensurePrograms} from '../../test/cluster/programs.ts';
+
+const SETTINGS = {
+  'config.platform.baseDomain': 'apps.example.net',
+  'config.platform.targetDomain': 'edge.example.net',
+  'config.certificates.issuerRef.name': 'letsencrypt',
+};
+
+/** `chart`: a folder or a package. Without the Pod of `helm test`, which would run, and fail, before the operator is ready. */
+export async function renderChart(chart: string): Promise<string> {
+  const helm = (await ensurePrograms(['helm'])).path('helm');
+  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+  return run([helm, 'template', 'nameplate', chart, '--skip-tests', '--namespace', 'nameplate', ...settings]);
+}

@@ -1,0 +1,45 @@
+import {readFileSync} from 'node:fs';
+import {join} from 'node:path';
+import {describe, expect, test} from 'vitest';
+import {fill, publicationIn} from './texts.ts';
+
+const URL = 'https://github.com/acme/nameplate/releases/download/v1.2.3';
+const published = publicationIn({IMAGE_REPOSITORY: 'ghcr.io/acme/nameplate', RELEASE_URL: URL});
+
+function filled(name: string, publication?: typeof published): string {
+  const values = {VERSION: '1.2.3', DIGEST: 'sha256:12', CLI_SHA256: '34'};
+  return fill(readFileSync(join(import.meta.dirname, name), 'utf8'), values, publication);
+}
+
+describe.each([
+  ['install.head.yaml', 'nameplate:1.2.3, which is in no registry', 'ghcr.io/acme/nameplate:1.2.3'],
+  ['NOTES.md', 'is not signed, and it is in no registry', 'are signed with cosign'],
+  ['RELEASE.md', '**2. Push the image to your registry**', `cosign verify-blob`],
+  ['krew.yaml', 'uri: RELEASE_URL/nameplate-cli-1.2.3.tgz', `uri: ${URL}/nameplate-cli-1.2.3.tgz`],
+])('%s', (name, onlyBuilt, onlyPublished) => {
+  test('of a release that is only built does not promise what needs a code host', () => {
+    expect(filled(name)).toContain(onlyBuilt);
+    expect(filled(name)).not.toContain(onlyPublished);
+    expect(filled(name)).not.toMatch(/\{\{|VERSION|DIGEST|IMAGE/);
+  });
+
+  test('of a published release says where and how', () => {
+    expect(filled(name, published)).toContain(onlyPublished);
+    expect(filled(name, published)).not.toContain(onlyBuilt);
+    expect(filled(name, published)).not.toMatch(/\{\{|VERSION|DIGEST|IMAGE|_URL/);
+  });
+});
+
+test('a release is published with an address for both the image and the files, or for none', () => {
+  expect(publicationIn({})).toBeUndefined();
+  expect(() => publicationIn({IMAGE_REPOSITORY: 'ghcr.io/acme/nameplate'})).toThrow('set both');
+});
+
+test('the workflow builds what it publishes for where it publishes it, and pins each action to a commit', () => {
+  const workflow = readFileSync(join(import.meta.dirname, '../../.github/workflows/release.yaml'), 'utf8');
+  expect(workflow).toMatch(/make release IMAGE_REPOSITORY="\$REGISTRY\/nameplate" RELEASE_URL=/);
+  expect(workflow).toContain('"docker://$REGISTRY/nameplate:$VERSION"');
+  const actions = [...workflow.matchAll(/uses: (\S+)/g)].map(([, action]) => action);
+  expect(actions.filter(action => !/@[0-9a-f]{40}$/.test(action ?? ''))).toEqual([]);
+  expect(actions.length).toBeGreaterThan(3);
+});

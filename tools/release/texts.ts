@@ -1,0 +1,33 @@
+/** The texts of a release. What they say depends on whether the release is published or only built. */
+
+/** Where the release workflow publishes. */
+export interface Publication {
+  /** The image's repository, which becomes the default of the chart. */
+  readonly image: string;
+  /** The address of the folder with the other files. */
+  readonly url: string;
+}
+
+/** From IMAGE_REPOSITORY and RELEASE_URL. Without them, a release is neither signed nor in a registry, and says so. */
+export function publicationIn({IMAGE_REPOSITORY, RELEASE_URL}: NodeJS.ProcessEnv): Publication | undefined {
+  if (!IMAGE_REPOSITORY && !RELEASE_URL) return;
+  if (!IMAGE_REPOSITORY || !RELEASE_URL) throw new Error('set both IMAGE_REPOSITORY and RELEASE_URL, or neither');
+  return {image: IMAGE_REPOSITORY, url: RELEASE_URL.replace(/\/$/, '')};
+}
+
+/**
+ * Fills in the names in capitals, and keeps one side of each block of lines {{if published}}, {{else}}, and {{end}}; the
+ * second may be missing.
+ */
+export function fill(text: string, values: Readonly<Record<string, string>>, publication?: Publication): string {
+  const filled = text.replace(
+    /^\{\{if published\}\}\n(.*?)(?:^\{\{else\}\}\n(.*?))?^\{\{end\}\}\n/gms,
+    (_, published: string, built = '') => (publication ? published : built),
+  );
+  const all = {
+    ...values,
+    IMAGE: publication?.image ?? 'nameplate',
+    ...(publication && {RELEASE_URL: publication.url, SOURCE_URL: publication.url.replace(/\/releases\/.*/, '')}),
+  };
+  return Object.entries(all).reduce((rest, [name, value]) => rest.replaceAll(name, value), filled);
+}
