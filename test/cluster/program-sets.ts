@@ -112,4 +112,26 @@ export const sets = {
   traefikfiles: {folder: 'traefik', programs: {}, assets: TRAEFIK_FILES, minutes: 0},
   envoygatewayfiles: {folder: 'envoygateway', programs: {}, assets: ENVOY_GATEWAY_FILES, minutes: 0},
   gitops: {programs: {gitops: '.'}, minutes: 3},
+  /** The CRDs of what docs/gitops.md shows. */
+  argocdcrds: {
+    folder: 'gitops',
+    programs: {},
+    assets: {'Argo CD': {module: 'github.com/argoproj/argo-cd/v3', path: 'manifests/crds/application-crd.yaml'}},
+    minutes: 0,
+  },
+  gitopscrds: {
+    programs: {},
+    assets: {
+      Flux: {
+        module: 'github.com/fluxcd/kustomize-controller',
+        path: 'config/crd/bases/kustomize.toolkit.fluxcd.io_kustomizations.yaml',
+      },
+      Crossplane: {
+        module: 'github.com/crossplane-contrib/provider-kubernetes',
+        path: 'package/crds/kubernetes.crossplane.io_objects.yaml',
+      },
+      kro: {module: 'github.com/kubernetes-sigs/kro', path: 'helm/crds/kro.run_resourcegraphdefinitions.yaml'},
+    },
+    minutes: 0,
+  },
 } satisfies Record<string, SetSpec>;

@@ -33,6 +33,8 @@ const notEverywhere: readonly string[] = [
   'traefikfiles',
   'envoygatewayfiles',
   'gitops',
+  'argocdcrds',
+  'gitopscrds',
   'gatewayapinext',
   ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
 ];

@@ -2,5 +2,5 @@
 import {ensurePrograms, programSets} from '../cluster/programs.ts';
 
 export async function setup(): Promise<void> {
-  await ensurePrograms([...programSets('traefik'), 'gitops', 'gatewayapinext']);
+  await ensurePrograms([...programSets('traefik'), 'gitops', 'argocdcrds', 'gitopscrds', 'gatewayapinext']);
 }

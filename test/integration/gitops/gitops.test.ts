@@ -1,11 +1,13 @@
 /** What Argo CD, Flux, and Helm make of every state, according to their own code. */
-import {glob, readdir, readFile} from 'node:fs/promises';
+import {glob, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse, stringify} from 'yaml';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {REASONS, STATES, type State} from './states.ts';
 
@@ -38,11 +40,16 @@ const EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 let program: string;
 let api: ApiServer;
+let folder: string;
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'nameplate-gitops-'));
   program = (await ensurePrograms(['gitops'])).path('gitops');
   api = await startApiServer({crds: [join(ROOT, 'crds')]});
 });
-afterAll(() => api?.stop());
+afterAll(async () => {
+  await api?.stop();
+  if (folder) await rm(folder, {recursive: true});
+});
 
 /** The answers of the real code, with the fragment of argocd-cm. */
 async function ask<T>(requests: readonly object[]): Promise<T[]> {
@@ -187,6 +194,9 @@ interface Changed {
 describe('docs/gitops.md', async () => {
   const page = await readFile(join(ROOT, 'docs/gitops.md'), 'utf8');
   const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);
+  beforeAll(async () => {
+    for (const namespace of ['argocd', 'flux-system']) await api.kubectl('create', 'namespace', namespace);
+  });
 
   test.each([
     {tool: 'Crossplane', variable: 'object', pattern: /celQuery: (.*)$/m},
@@ -199,6 +209,36 @@ describe('docs/gitops.md', async () => {
     // What is published stays ready while the API server refuses a change.
     const isReady = ({argo, name}: State) => argo === 'Healthy' || / True (Refused|Paused)$/.test(name);
     expect(found).toEqual(Object.fromEntries(projects.map(state => [state.name, isReady(state)])));
+  });
+
+  test('every manifest in it is one that the CRDs of its tool accept, without unknown fields', async () => {
+    const programs = await ensurePrograms(['argocdcrds', 'gitopscrds']);
+    for (const tool of ['Argo CD', 'Flux', 'Crossplane', 'kro']) {
+      const crd = parse(await readFile(programs.asset(tool), 'utf8'));
+      delete crd.spec.conversion; // for which a program would have to run
+      await api.apply(JSON.stringify(crd));
+    }
+    await untilEstablished(api.kubectl);
+    const file = join(folder, 'shown.yaml');
+    const kinds: string[] = [];
+    for (const text of blocks) {
+      await writeFile(file, text);
+      kinds.push(parse(text).kind);
+      await api.kubectl('create', '--dry-run=server', '--validate=strict', '-f', file);
+    }
+    expect(kinds).toEqual(['Application', 'Project', 'Kustomization', 'Object', 'ResourceGraphDefinition']);
+  });
+
+  test('the command for argocd-cm and the lines for RBAC are as Argo CD reads them', async () => {
+    await api.kubectl('create', 'configmap', 'argocd-cm', '-n', 'argocd', '--from-literal=url=kept');
+    const [, command = ''] = /^ {4}kubectl (patch configmap argocd-cm .*)$/m.exec(page) ?? [];
+    await api.kubectl(...command.replace(' integrations', ` ${ROOT}/integrations`).split(' '));
+    const found = parse(await api.kubectl('get', 'configmap', 'argocd-cm', '-n', 'argocd', '-o', 'yaml'));
+    expect(found.data).toEqual({url: 'kept', ...parse(await read('argocd-cm.yaml')).data});
+    const rules = [
+      ...page.matchAll(/^ {4}p, role:shop, applications, action\/nameplate\.dev\/(\w+)\/(\w+), shop\/\*, allow$/gm),
+    ];
+    expect(rules.map(([, kind, action]) => `${kind} ${action}`)).toEqual(['Domain verify', 'APIKey rotate']);
   });
 
   test('every Project in it is valid', async () => {
