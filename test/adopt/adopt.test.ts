@@ -12,8 +12,9 @@ import {ADDRESSES, stateFolder} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
 import {cluster, visitor} from '../e2e/world.ts';
 import type {Prometheus} from '../integration/monitoring/prometheus.ts';
+import {MESSAGES_HOST} from '../support/install.ts';
 import {commandsOf, recordsIn} from './readme.ts';
-import {PROMETHEUS_OPERATOR_CRDS, type Rules, watch} from './watching.ts';
+import {type Monitor, PROMETHEUS_OPERATOR_CRDS, type Rules, watch} from './watching.ts';
 
 const {info, kubectl, apply, zones} = cluster;
 const NAMESPACE = 'nameplate';
@@ -33,6 +34,15 @@ const TEST_SETTINGS = [
 /** Prometheus is a process of the node. */
 const METRICS_FROM = `networkPolicy.metricsFrom[0].ipBlock.cidr=${ADDRESSES.node}/32`;
 
+const MESSAGES = 'nameplate-messages.json';
+/** Dashboard → what the Prometheus operator calls the job. */
+const JOBS: Readonly<Record<string, string>> = {
+  'nameplate-operator.json': 'nameplate-metrics',
+  [MESSAGES]: 'nameplate-messages',
+};
+
+/** Sends a message, as the README does. */
+let send: string;
 let folder: string;
 let readme: string;
 let commands: string[];
@@ -142,6 +152,18 @@ async function createRecords(describe: string, ...hosts: readonly string[]): Pro
   for (const {name, type, value} of records) await zones.set(name, type, value);
 }
 
+test('a message is accepted', async () => {
+  await zones.set(MESSAGES_HOST, 'A', ADDRESSES.ingress);
+  await shell(next('helm upgrade ').replace('api.example.net', MESSAGES_HOST));
+  await shell(next('kubectl rollout status '));
+  await shell(next('kubectl wait '));
+  await shell(next('kubectl apply '));
+  await shell(next('kubectl wait '));
+  send = `${next('KEY=')}\n${next('curl ').replace('api.example.net', MESSAGES_HOST)}`;
+  const answer = await until('the edge has the certificate', () => shell(send));
+  expect(JSON.parse(answer)).toMatchObject({message: 'Order 4711', status: 'queued'});
+});
+
 test('the dashboards are filled', async () => {
   await apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: PROMETHEUS_OPERATOR_CRDS}));
   await kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
@@ -149,11 +171,12 @@ test('the dashboards are filled', async () => {
   expect(commands).toEqual([]);
   await kubectl('rollout', 'status', 'deployment/nameplate', '-n', NAMESPACE, '--timeout=3m');
 
-  const monitor = await get<{spec: Parameters<typeof watch>[3]}>('servicemonitor', 'nameplate');
+  const monitors = await get<{items: {spec: Monitor}[]}>('servicemonitors');
   const {spec} = await get<{spec: Rules}>('prometheusrule', 'nameplate');
-  prometheus = await watch(cluster, folder, NAMESPACE, monitor.spec, impatient(spec));
+  const specs = monitors.items.map(monitor => monitor.spec);
+  prometheus = await watch(cluster, folder, NAMESPACE, specs, impatient(spec));
   const {query} = prometheus;
-  await until('both pods are scraped', async () => (await query('sum(up)'))[0]?.value === 2, SLOW);
+  await until('all pods are scraped', async () => (await query('sum(up)'))[0]?.value === 3, SLOW);
 
   // What happened before is no increase, and a domain that waits has a reason. One of these two has no record.
   await shell(`kubectl apply --namespace ${TENANT} --filename examples/domain.yaml`);
@@ -161,16 +184,28 @@ test('the dashboards are filled', async () => {
   await kubectl('wait', '-n', TENANT, '--for=condition=Ready', '--timeout=5m', 'domain/shop.example.org');
 
   const {items} = await get<{items: {data: Record<string, string>}[]}>('configmaps', '-l', 'grafana_dashboard=1');
-  const dashboards = items.flatMap(({data}) => Object.values(data).map(text => JSON.parse(text)));
-  expect(dashboards).toHaveLength(1);
-  const queries = (dashboards[0].panels as {targets?: {expr: string}[]}[]).flatMap(({targets = []}) => targets);
-  expect(queries.length).toBeGreaterThan(20);
-  for (const {expr} of queries) {
-    const filled = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', 'nameplate-metrics');
-    const hasValue = async () => (await query(filled)).some(({value}) => Number.isFinite(value));
-    await until(`${filled} has a value`, hasValue, SLOW);
+  const dashboards = items.flatMap(({data}) => Object.entries(data));
+  expect(dashboards.map(([name]) => name).sort()).toEqual(Object.keys(JOBS).sort());
+  for (const [name, text] of dashboards) {
+    const {panels} = JSON.parse(text) as {panels: {targets?: {expr: string}[]}[]};
+    const queries = panels.flatMap(({targets = []}) => targets);
+    expect(queries.length).toBeGreaterThan(15);
+    for (const {expr} of queries) {
+      const filled = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', JOBS[name] ?? '');
+      const hasValue = async () => {
+        if (name === MESSAGES) await useMessages();
+        return (await query(filled)).some(({value}) => Number.isFinite(value));
+      };
+      await until(`${filled} has a value`, hasValue, SLOW);
+    }
   }
 });
+
+/** A request that is accepted, and one that is refused: of what happens only once, no increase is seen. */
+async function useMessages(): Promise<void> {
+  await shell(send);
+  expect((await visitor.request(`https://${MESSAGES_HOST}/messages`)).status).toBe(401);
+}
 
 /** The rules, with an alert that fires after 5 seconds instead of 5 minutes: nobody waits that long for a test. */
 function impatient({groups}: Rules): Rules {

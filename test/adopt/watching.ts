@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
 import {type Prometheus, startPrometheus} from '../integration/monitoring/prometheus.ts';
 
-interface Monitor {
+export interface Monitor {
   readonly selector: {readonly matchLabels: Readonly<Record<string, string>>};
   readonly endpoints: readonly [{readonly port: string; readonly path: string; readonly honorLabels: boolean}];
 }
@@ -47,20 +47,23 @@ export const PROMETHEUS_OPERATOR_CRDS = Object.entries(KINDS).map(([kind, plural
 }));
 
 /**
- * A Prometheus that scrapes, each second, what the ServiceMonitor selects in the namespace at that time, and evaluates
+ * A Prometheus that scrapes, each second, what the ServiceMonitors select in the namespace at that time, and evaluates
  * the rules as often.
  */
 export async function watch(
   cluster: Cluster,
   folder: string,
   namespace: string,
-  {selector, endpoints: [endpoint]}: Monitor,
+  monitors: readonly Monitor[],
   rules: Rules,
 ): Promise<Prometheus> {
-  const labels = Object.entries(selector.matchLabels).map(([name, value]) => `${name}=${value}`);
-  const discovery = await serveJson(async () => {
+  const discovery = await serveJson(async index => {
+    const monitor = monitors[index];
+    if (!monitor) throw new Error(`there is no ServiceMonitor ${index}`);
+    const {selector, endpoints} = monitor;
+    const labels = Object.entries(selector.matchLabels).map(([name, value]) => `${name}=${value}`);
     const found = await cluster.kubectl('get', 'endpointslices', '-n', namespace, '-l', labels.join(), '-o', 'json');
-    return (JSON.parse(found).items as Slice[]).flatMap(slice => targetsOf(slice, endpoint.port));
+    return (JSON.parse(found).items as Slice[]).flatMap(slice => targetsOf(slice, endpoints[0].port));
   });
   const file = join(folder, 'rules.json');
   await writeFile(file, JSON.stringify(rules)); // JSON is YAML
@@ -68,14 +71,12 @@ export async function watch(
   const prometheus = await startPrometheus(folder, {
     global: {scrape_interval: '1s', evaluation_interval: '1s'},
     rule_files: [file],
-    scrape_configs: [
-      {
-        job_name: 'serviceMonitor',
-        metrics_path: endpoint.path,
-        honor_labels: endpoint.honorLabels,
-        http_sd_configs: [{url: `http://127.0.0.1:${port}/`, refresh_interval: '1s'}],
-      },
-    ],
+    scrape_configs: monitors.map(({endpoints: [endpoint]}, index) => ({
+      job_name: `serviceMonitor/${index}`,
+      metrics_path: endpoint.path,
+      honor_labels: endpoint.honorLabels,
+      http_sd_configs: [{url: `http://127.0.0.1:${port}/${index}`, refresh_interval: '1s'}],
+    })),
   });
   return {...prometheus, stop: () => prometheus.stop().finally(() => discovery.close())};
 }
@@ -90,9 +91,10 @@ function targetsOf({metadata, ports, endpoints = []}: Slice, portName: string) {
   }));
 }
 
-async function serveJson(answer: () => Promise<unknown>): Promise<Server> {
-  const server = createServer((_, response) => {
-    answer().then(
+/** `answer` gets the number that the path consists of. */
+async function serveJson(answer: (index: number) => Promise<unknown>): Promise<Server> {
+  const server = createServer(({url = '/'}, response) => {
+    answer(Number(url.slice(1))).then(
       found => response.setHeader('content-type', 'application/json').end(JSON.stringify(found)),
       error => response.writeHead(500).end(String(error)),
     );
