@@ -3,13 +3,20 @@
  * of its images. Includes changes of tracked files that are not committed.
  */
 import {existsSync} from 'node:fs';
-import {cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
+import {mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {basename, join} from 'node:path';
 import {zstdDecompressSync} from 'node:zlib';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
-import {ARCHITECTURES, type Architecture, ownArchitecture} from '../../tools/release/pins.ts';
+import {
+  ARCHITECTURES,
+  type Architecture,
+  libraryPackages,
+  nodePackage,
+  ownArchitecture,
+} from '../../tools/release/pins.ts';
+import {purlOf} from '../../tools/release/sbom.ts';
 import {cacheRoot} from '../cluster/cache.ts';
 import {run} from '../cluster/children.ts';
 import {ensurePrograms} from '../cluster/programs.ts';
@@ -31,16 +38,7 @@ let two: string;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'nameplate-release-'));
-  const caches = join(root, 'caches');
-  await mkdir(join(caches, 'nameplate'), {recursive: true});
-  const helm = join((await ensurePrograms(['helm'])).path('helm'), '../..'); // a tool that takes minutes to build
-  await symlink(helm, join(caches, 'nameplate', basename(helm)));
-  const other = {
-    XDG_CACHE_HOME: caches,
-    TZ: 'Pacific/Kiritimati',
-    LANG: 'tr_TR.UTF-8',
-    NODE_OPTIONS: `--import=${A_YEAR_LATER}`,
-  };
+  const other = {TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', NODE_OPTIONS: `--import=${A_YEAR_LATER}`};
   const git = (...args: string[]) => run(['git', '-C', REPOSITORY, ...args]);
   commit = (await git('rev-parse', (await git('stash', 'create')).trim() || 'HEAD')).trim();
   one = await build('one', '022', {TZ: 'UTC'});
@@ -49,19 +47,25 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, {recursive: true, force: true}));
 
-/** The folder of the release. */
+/** The folder of the release, built from a fresh clone with nothing cached but Helm, which takes minutes to build. */
 async function build(name: string, umask: string, environment: NodeJS.ProcessEnv): Promise<string> {
   const folder = join(root, name);
-  await run(['git', 'clone', '--quiet', '--shared', '--no-checkout', REPOSITORY, folder]);
-  await run(['git', '-C', folder, 'checkout', '--quiet', '--detach', commit]);
-  await cp(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'), {recursive: true, verbatimSymlinks: true});
-  const release = ['sh', '-c', 'umask "$0" && exec "$@"', umask, process.execPath, 'tools/release/release.ts'];
-  const {NODE_OPTIONS, SOURCE_DATE_EPOCH, ...inherited} = process.env;
-  await run(release, {cwd: folder, env: {...inherited, ...environment}});
+  const caches = await mkdtemp(join(root, 'caches-'));
+  await mkdir(join(caches, 'nameplate'));
+  const helm = join((await ensurePrograms(['helm'])).path('helm'), '../..');
+  await symlink(helm, join(caches, 'nameplate', basename(helm)));
+  const {NODE_OPTIONS, SOURCE_DATE_EPOCH, IMAGE_REPOSITORY, RELEASE_URL, ...inherited} = process.env;
+  const env = {...inherited, XDG_CACHE_HOME: caches, npm_config_cache: join(caches, 'npm')};
+  const masked = (command: readonly string[], cwd: string, own: NodeJS.ProcessEnv = {}) =>
+    run(['sh', '-c', 'umask "$0" && exec "$@"', umask, ...command], {cwd, env: {...env, ...own}});
+  await masked(['git', 'clone', '--quiet', '--shared', '--no-checkout', REPOSITORY, folder], root);
+  await masked(['git', 'checkout', '--quiet', '--detach', commit], folder);
+  await masked(['npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error'], folder);
+  await masked([process.execPath, 'tools/release/release.ts'], folder, environment);
   return join(folder, 'dist/release');
 }
 
-test('two builds in different folders, caches, time zones, and years have the same bytes', async () => {
+test('two builds in different folders, time zones, and years, with empty caches, have the same bytes', async () => {
   const names = (await readdir(one)).sort();
   expect(names.length).toBeGreaterThan(10);
   expect((await readdir(two)).sort()).toEqual(names);
@@ -101,6 +105,27 @@ test('npm installs the commands for people, and the manifest of krew names the s
 });
 
 describe.each(ARCHITECTURES)('the image for %s', architecture => {
+  test('names its packages where scanners look, in the SBOM, and in the provenance', async () => {
+    const rootfs = await unpacked(architecture);
+    const text = async (end: string) =>
+      readFile(join(one, (await readdir(one)).find(name => name.endsWith(end)) ?? end), 'utf8');
+    const sbom = JSON.parse(await text(`-image-${architecture}.cdx.json`)) as {components: {purl: string}[]};
+    const purls = sbom.components.map(({purl}) => purl);
+    expect(purls).toContainEqual(expect.stringMatching(/^pkg:npm\/prom-client@/)); // of the programs' own SBOMs
+    const {predicate} = JSON.parse(await text('.intoto.jsonl'));
+    const {resolvedDependencies} = predicate.buildDefinition as {resolvedDependencies: {uri?: string}[]};
+    const libraries = libraryPackages(architecture);
+    for (const each of [nodePackage(architecture), ...libraries]) {
+      expect(purls).toContain(purlOf(each));
+      expect(resolvedDependencies).toContainEqual(expect.objectContaining({uri: purlOf(each)}));
+    }
+    for (const {name, version} of libraries) {
+      const status = await readFile(join(rootfs, 'var/lib/dpkg/status.d', name), 'utf8');
+      expect(status).toMatch(new RegExp(`^Package: ${RegExp.escape(name)}$`, 'm'));
+      expect(status).toMatch(new RegExp(`^Version: ${RegExp.escape(version)}$`, 'm'));
+    }
+  });
+
   test('holds all that its programs need to start', async () => {
     const rootfs = await unpacked(architecture);
     const node = await starter(architecture, rootfs);
@@ -131,6 +156,7 @@ async function unpacked(architecture: Architecture): Promise<string> {
     (each: {platform: {architecture: string}}) => each.platform.architecture === architecture,
   );
   const rootfs = join(root, architecture);
+  if (existsSync(rootfs)) return rootfs;
   await mkdir(rootfs);
   for (const {digest} of (await blob(descriptor.digest)).layers) {
     const layer = join(root, 'layer.tar');

@@ -7,6 +7,9 @@ import {purlOf} from './sbom.ts';
 import type {Source} from './source.ts';
 import type {Publication} from './texts.ts';
 
+/** These have the hashes of what npm and Go downloaded for the build. */
+const LOCKS = ['package-lock.json', 'tools/helm/go.sum'];
+
 /** `files`: name → content. `publication`: for which address the texts and the chart were made, because they contain it. */
 export async function provenance(
   {repository, version, commit, dirty}: Source,
@@ -14,7 +17,9 @@ export async function provenance(
   publication?: Publication,
 ): Promise<string> {
   const pinned = ARCHITECTURES.flatMap(each => [nodePackage(each), ...libraryPackages(each)]);
-  const lock = await readFile(join(repository, 'package-lock.json'));
+  const locks = await Promise.all(
+    LOCKS.map(async name => ({name, digest: hex(sha256(await readFile(join(repository, name))))})),
+  );
   const statement = {
     _type: 'https://in-toto.io/Statement/v1',
     subject: [...files].map(([name, content]) => ({name, digest: hex(sha256(content))})),
@@ -26,7 +31,7 @@ export async function provenance(
         internalParameters: {uncommittedChanges: dirty},
         resolvedDependencies: [
           {name: 'source', digest: {gitCommit: commit}},
-          {name: 'package-lock.json', digest: hex(sha256(lock))},
+          ...locks,
           ...pinned.map(each => {
             const [algorithm = '', hash = ''] = each.integrity.split(/-(.*)/s);
             return {uri: purlOf(each), digest: {[algorithm]: Buffer.from(hash, 'base64').toString('hex')}};
