@@ -191,3 +191,12 @@ ipFamilies: {{ toJson . }}
 {{- define "nameplate.servesOnTraefik" -}}
 {{- if or (eq .Values.config.routing.provider "traefik") (eq .Values.config.routing.movingFrom "traefik") }}true{{ end }}
 {{- end }}
+
+{{/* Topology spread constraints, from the value and the labels of the pods: by default, across nodes if there are several. */}}
+{{- define "nameplate.spread" -}}
+{{- $byNode := dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" }}
+{{- $selector := dict "labelSelector" (dict "matchLabels" (last . | fromYaml)) }}
+{{- range first . | default (list $byNode) }}
+- {{ merge (deepCopy .) $selector | toYaml | nindent 2 | trim }}
+{{- end }}
+{{- end }}

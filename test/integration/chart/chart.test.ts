@@ -704,14 +704,20 @@ describe('values', () => {
   test('the values complete what Prometheus scrapes, for both programs', async () => {
     const monitor = 'metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.annotations.owner=platform';
     const endpoint = 'metrics.serviceMonitor.endpoint.scrapeTimeout=5s,metrics.serviceMonitor.interval=10s';
-    const rendered = await template(...enabled, '--set', `${monitor},${endpoint}`);
-    const monitors = objectsIn(rendered).filter(({kind}) => kind === 'ServiceMonitor');
+    const monitorsOf = async (...args: readonly string[]) =>
+      objectsIn(await template(...enabled, '--set', monitor, ...args)).filter(({kind}) => kind === 'ServiceMonitor');
+    const monitors = await monitorsOf('--set', endpoint);
     const common = {path: '/metrics', interval: '10s', honorLabels: true, scrapeTimeout: '5s'};
     expect(monitors.map(({spec}) => spec?.endpoints)).toEqual([
       [{...common, port: 'http'}],
       [{...common, port: 'operations'}],
     ]);
-    for (const {metadata} of monitors) expect(metadata.annotations).toEqual({owner: 'platform'});
+    for (const {metadata} of monitors) expect(metadata).toMatchObject({namespace, annotations: {owner: 'platform'}});
+    const moved = await monitorsOf('--set', 'metrics.serviceMonitor.namespace=monitoring');
+    for (const {metadata, spec} of moved) {
+      expect(metadata.namespace).toBe('monitoring');
+      expect(spec?.namespaceSelector).toEqual({matchNames: [namespace]});
+    }
   });
 
   test('pods of the operator are replaced one by one, or as the values say', async () => {
@@ -732,14 +738,18 @@ describe('values', () => {
     expect(messages?.spec.containers?.map(({name}) => name)).toEqual(['messages', 'b']);
   });
 
-  test('the operator is spread across nodes, or as the values say', async () => {
+  test.each([
+    ['operator', '', []],
+    ['messages', 'messages.', [...enabled, '--set', 'messages.config.store.kind=postgres,messages.postgres.secret=s']],
+  ])('the pods of the %s are spread across nodes, or as the values say', async (component, prefix, values) => {
+    // The last Deployment that is rendered.
     const spread = async (...args: readonly string[]) =>
-      podsIn(await template(...args)).Deployment?.spec.topologySpreadConstraints;
-    const labelSelector = {matchLabels: expect.objectContaining({'app.kubernetes.io/component': 'operator'})};
+      podsIn(await template(...values, ...args)).Deployment?.spec.topologySpreadConstraints;
+    const labelSelector = {matchLabels: expect.objectContaining({'app.kubernetes.io/component': component})};
     const byNode = {maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway'};
     expect(await spread()).toEqual([{...byNode, labelSelector}]);
     const zone = {maxSkew: 2, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule'};
-    const given = await spread('--set-json', `topologySpreadConstraints=[${JSON.stringify(zone)}]`);
+    const given = await spread('--set-json', `${prefix}topologySpreadConstraints=[${JSON.stringify(zone)}]`);
     expect(given).toEqual([{...zone, labelSelector}]);
   });
 
@@ -798,7 +808,11 @@ describe('values', () => {
 
 interface Rendered {
   readonly kind: string;
-  readonly metadata: {readonly name: string; readonly annotations?: Readonly<Record<string, string>>};
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 

@@ -14,6 +14,8 @@ interface Schema {
 
 let theirs: ReadonlySet<string>;
 let ours: ReadonlySet<string>;
+/** Of a release. */
+let files: readonly string[];
 let rows: readonly {readonly theirs: string[]; readonly ours: string[]}[];
 
 beforeAll(async () => {
@@ -22,12 +24,17 @@ beforeAll(async () => {
   const own = join(root, 'charts/nameplate/values.schema.json');
   ours = new Set(pathsOf(JSON.parse(await readFile(own, 'utf8'))));
   const page = await readFile(join(root, 'docs/decisions/chart-compared.md'), 'utf8');
-  const [values = ''] = page.split('## The release');
-  rows = values.split('\n').flatMap(line => {
+  const [values = '', released = ''] = page.split('## The release');
+  files = rowsOf(released).flatMap(row => row.ours);
+  rows = rowsOf(values);
+});
+
+function rowsOf(table: string): {theirs: string[]; ours: string[]}[] {
+  return table.split('\n').flatMap(line => {
     const [, first = '', second = '', verdict] = line.split('|');
     return verdict === undefined || /^-+$/.test(first) ? [] : [{theirs: namesIn(first), ours: namesIn(second)}];
   });
-});
+}
 
 /** The paths of all values, of objects as well as of what they contain. */
 function pathsOf(schema: Schema, root = schema, prefix = ''): string[] {
@@ -62,4 +69,10 @@ test('each name in the table is a value of the chart that it stands for', () => 
     ...row.ours.filter(name => !ours.has(name)).map(name => `Nameplate: ${name}`),
   ]);
   expect(unknown).toEqual([]);
+});
+
+test('each file and command that the comparison of releases names is in the README of a release', async () => {
+  const readme = await readFile(join(root, 'tools/release/RELEASE.md'), 'utf8');
+  expect(files.length).toBeGreaterThan(3);
+  expect(files.filter(name => !readme.includes(`\`${name}\``))).toEqual([]);
 });
