@@ -97,7 +97,7 @@ async function run(invocation: Invocation): Promise<number> {
     process.stdout.write(COMPLETION);
     return COMMAND_EXIT.done;
   }
-  if (command === 'review') return await start('review', rest);
+  if (command === 'review') return await start('review', [...selectionOf(invocation), ...rest]);
   const client = createToolClient(USER_AGENT, kubeconfig);
   const context = contextFor(invocation, client);
   try {
@@ -146,6 +146,15 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   const txt = found.find(({type}) => type === 'TXT')?.value;
   const known = [...(target ? ['--target', target] : []), ...(txt ? ['--txt', txt] : [])];
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
+}
+
+/** As the options of nameplate-review, which checks all namespaces by default. */
+function selectionOf({namespace, isEverywhere, kubeconfig, output}: Invocation): string[] {
+  return [
+    ...(namespace !== undefined && !isEverywhere ? ['--namespace', namespace] : []),
+    ...(kubeconfig !== undefined ? ['--kubeconfig', kubeconfig] : []),
+    ...(output === 'json' ? ['--json'] : []),
+  ];
 }
 
 /** The other programs are installed next to this one. */

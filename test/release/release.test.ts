@@ -97,6 +97,9 @@ test('npm installs the commands for people, and the manifest of krew names the s
   for (const command of ['kubectl-nameplate', 'nameplate-check', 'nameplate-review']) {
     expect((await run([join(prefix, 'bin', command), '--help'])).toLowerCase()).toContain('usage: ');
   }
+  // It starts the others, which are next to it.
+  const review = [join(prefix, 'bin/kubectl-nameplate'), 'review', '--', '--help'];
+  expect(await run(review)).toContain('Usage: nameplate review');
   const {spec} = parse(await readFile(join(one, 'krew.yaml'), 'utf8'));
   const [platform] = spec.platforms;
   expect(platform.uri).toBe(`RELEASE_URL/${cli}`);

@@ -61,6 +61,21 @@ describe('finds', () => {
       {...old, properties: {a, list: {...list, items: {type: 'integer'}}}},
       'things.example.com v1.list[]: type changed',
     ],
+    [
+      'another default',
+      {...old, properties: {list, a: {...a, default: 'y'}}},
+      'things.example.com v1.a: default changed',
+    ],
+    [
+      'a new alternative',
+      {...old, properties: {a, list: {...list, oneOf: [{required: ['x']}]}}},
+      'things.example.com v1.list: oneOf changed',
+    ],
+    [
+      'other keys of a list',
+      {...old, properties: {a, list: {...list, 'x-kubernetes-list-map-keys': ['x']}}},
+      'things.example.com v1.list: x-kubernetes-list-map-keys changed',
+    ],
     ['a new rule', {...old, 'x-kubernetes-validations': [{rule: 'false'}]}, 'things.example.com v1: new rule false'],
   ])('%s', (_, schema, problem) => {
     expect(incompatibilities(crd(old), crd(schema))).toEqual([problem]);

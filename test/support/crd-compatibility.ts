@@ -1,4 +1,5 @@
 /** What a new CRD no longer accepts or keeps of objects that were valid before. */
+import {isDeepStrictEqual} from 'node:util';
 
 export interface Crd {
   readonly metadata: {readonly name: string};
@@ -24,8 +25,12 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-/** Any change of these can reject or reorder what was valid. */
-const FIXED = ['type', 'format', 'pattern', 'nullable', 'x-kubernetes-int-or-string', 'x-kubernetes-list-type'];
+/** Any change of these can reject, reorder, or change the meaning of what was valid. */
+const FIXED = [
+  ...['type', 'format', 'pattern', 'nullable', 'uniqueItems', 'multipleOf', 'exclusiveMinimum', 'exclusiveMaximum'],
+  ...['default', 'oneOf', 'anyOf', 'allOf', 'not'],
+  ...['x-kubernetes-int-or-string', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
+];
 const UPPER = ['maxLength', 'maxItems', 'maximum', 'maxProperties'];
 const LOWER = ['minLength', 'minItems', 'minimum', 'minProperties'];
 
@@ -47,7 +52,7 @@ export function incompatibilities(before: Crd, after: Crd | undefined): readonly
 function narrowings(before: Schema, after: Schema, path: string): string[] {
   const problems: string[] = [];
   for (const keyword of FIXED) {
-    if (before[keyword] !== after[keyword]) problems.push(`${path}: ${keyword} changed`);
+    if (!isDeepStrictEqual(before[keyword], after[keyword])) problems.push(`${path}: ${keyword} changed`);
   }
   for (const keyword of UPPER)
     if (limit(after, keyword, Infinity) < limit(before, keyword, Infinity))

@@ -17,6 +17,7 @@ import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
+const KUBECTL = join(import.meta.dirname, '../../../src/bin/kubectl-nameplate.ts');
 const AUDIT = ['--set', 'admission.mode=audit'] as const;
 /** Only programs write these, so the review does not judge them as a tenant's. */
 const OF_PROGRAMS = ['Order', 'Challenge', 'HeldHosts'];
@@ -62,8 +63,12 @@ interface Ended {
 }
 
 function run(...args: readonly string[]): Promise<Ended> {
+  return runProgram(PROGRAM, ...args);
+}
+
+function runProgram(program: string, ...args: readonly string[]): Promise<Ended> {
   const {promise, resolve} = Promise.withResolvers<Ended>();
-  const argv = [PROGRAM, '--kubeconfig', world.api.kubeconfig, ...args];
+  const argv = [program, '--kubeconfig', world.api.kubeconfig, ...args];
   const child = execFile(process.execPath, argv, {maxBuffer: 1 << 26}, (_, stdout, stderr) =>
     resolve({code: child.exitCode ?? -1, stdout, stderr}),
   );
@@ -154,6 +159,12 @@ describe('a namespace alone', () => {
     const {code, findings} = await reviewed('-n', TENANT);
     expect(code).toBe(1);
     expect(new Set(findings.map(({namespace}) => namespace))).toEqual(new Set([TENANT]));
+  });
+
+  test('is what `kubectl nameplate review` checks if it is selected', async () => {
+    const {code, stdout} = await runProgram(KUBECTL, 'review', '-n', TENANT, '-o', 'json');
+    expect(code).toBe(1);
+    expect((JSON.parse(stdout) as Review).findings).toEqual((await reviewed('-n', TENANT)).findings);
   });
 
   test('that does not exist is an error', async () => {
