@@ -14,8 +14,18 @@ import type {Terminal} from './terminal.ts';
 
 const HOST = 'shop.example.com';
 
+/** From added to live. */
+export async function firstDomain(terminal: Terminal): Promise<Lifetimes> {
+  const target = await showRecord(terminal);
+  await wrongValue(terminal, target);
+  await addressInTheWay(terminal);
+  const lifetimes = await recordRight(terminal, target);
+  await https(terminal);
+  return lifetimes;
+}
+
 /** Returns the account's CNAME target. */
-export async function showRecord(terminal: Terminal): Promise<string> {
+async function showRecord(terminal: Terminal): Promise<string> {
   terminal.heading('A domain is added: the record to create');
   await terminal.type(waitForReason('acme', HOST, 'RecordMissing'), {shows: 'RecordMissing'});
   await terminal.type(`kubectl -n acme get domain ${HOST} -o wide`, {
@@ -29,7 +39,7 @@ export async function showRecord(terminal: Terminal): Promise<string> {
   return cnameTarget(text);
 }
 
-export async function wrongValue(terminal: Terminal, target: string): Promise<void> {
+async function wrongValue(terminal: Terminal, target: string): Promise<void> {
   terminal.heading('A wrong value');
   await terminal.type(dns('set', HOST, 'CNAME', 'shops.hosting.example.net'), {
     shows: 'the tenant types another value',
@@ -41,7 +51,7 @@ export async function wrongValue(terminal: Terminal, target: string): Promise<vo
   });
 }
 
-export async function addressInTheWay(terminal: Terminal): Promise<void> {
+async function addressInTheWay(terminal: Terminal): Promise<void> {
   terminal.heading('An A record in the way');
   await terminal.type([dns('remove', HOST, 'CNAME'), dns('set', HOST, 'A', '198.51.100.7')], {
     shows: 'an A record from earlier hosting is where the CNAME must go',
@@ -62,7 +72,7 @@ export interface Lifetimes {
 }
 
 /** Returns seconds since the record was right. */
-export async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
+async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
   terminal.heading('The record is right: verified, certified, live');
   await terminal.type([dns('remove', HOST, 'A'), dns('set', HOST, 'CNAME', target)], {
     shows: 'the record as shown',
@@ -84,7 +94,7 @@ export async function recordRight(terminal: Terminal, target: string): Promise<L
   return {verified, certified, live, answered};
 }
 
-export async function https(terminal: Terminal): Promise<void> {
+async function https(terminal: Terminal): Promise<void> {
   terminal.heading('HTTPS, verified up to the CA’s root');
   await terminal.type(`curl -sSv https://${HOST}/hello 2>&1 | grep -E 'issuer|subjectAltName|verify|HTTP/|^host='`, {
     shows: 'the chain verifies, the project answers',

@@ -96,8 +96,8 @@ export async function freePlan(terminal: Terminal): Promise<void> {
   });
 }
 
-/** Leaves blog.example.com on its way to live: the neighbour of all that follows. */
-export async function notDeployed(terminal: Terminal): Promise<void> {
+/** Leaves blog.example.com on its way to live: the neighbour of all that follows. Returns the account's CNAME target. */
+export async function notDeployed(terminal: Terminal): Promise<string> {
   terminal.heading('Not deployed yet');
   await terminal.type('kubectl -n acme create service clusterip blog --tcp=80:8080', {
     shows: 'a second project has a Service, and no pod behind it',
@@ -123,7 +123,9 @@ export async function notDeployed(terminal: Terminal): Promise<void> {
     shows: 'the record to create',
     matching: [/^CNAME {2}blog {2}\S+\.edge\.nameplate\.test {2}TTL 3600$/],
   });
-  await terminal.type(dns('set', 'blog.example.com', 'CNAME', cnameTarget(text)), {
+  const target = cnameTarget(text);
+  await terminal.type(dns('set', 'blog.example.com', 'CNAME', target), {
     shows: 'created; this host becomes the neighbour of all that follows',
   });
+  return target;
 }

@@ -1,19 +1,20 @@
 /** The main job as a person would do it, step by step; runs inside the cluster. Exits with 1 where an answer is wrong. */
-import {connect} from '../cluster/cluster.ts';
+import {type Cluster, connect} from '../cluster/cluster.ts';
 import {createVisitor} from '../support/http.ts';
 import {apiWrites, writesBetween} from './api-writes.ts';
 import {diagnose} from './diagnose.ts';
 import {apex, description, neighbour, removal, removalFromProject} from './ending.ts';
 import {type Figures, formatFigures} from './figures.ts';
-import {addressInTheWay, https, recordRight, redirectCodes, redirects, showRecord, wrongValue} from './first-domain.ts';
+import {firstDomain, redirectCodes, redirects} from './first-domain.ts';
 import {installMessages, messageProcessed} from './messages.ts';
 import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
 import {print, Terminal} from './terminal.ts';
 import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.ts';
 
+const terminal = new Terminal();
+
 async function main(): Promise<void> {
   const cluster = await connect();
-  const terminal = new Terminal();
   terminal.say(
     'What follows runs in a shell in the cluster’s network (make cluster-shell), whose curl trusts the cluster’s CAs.',
   );
@@ -22,41 +23,67 @@ async function main(): Promise<void> {
   await install(terminal, edge);
   await defaultHost(terminal, edge);
   await freePlan(terminal);
-  await notDeployed(terminal);
-  const target = await showRecord(terminal);
-  await wrongValue(terminal, target);
-  await addressInTheWay(terminal);
-  const lifetimes = await recordRight(terminal, target);
-  await https(terminal);
 
-  await cluster.kubectl('-n', 'acme', 'wait', 'domain/blog.example.com', '--for=condition=Ready', '--timeout=120s');
-  terminal.say('From here on https://blog.example.com/ is requested without a pause.');
-  const watched = (await createVisitor(cluster.info)).observe('https://blog.example.com/');
+  // What takes long is a certificate: cert-manager checks each challenge five times, 2 s apart. So hosts that do not
+  // need each other come to life at the same time.
+  const first = terminal.aside(firstDomain);
+  const target = await notDeployed(terminal);
+  terminal.say('Steps that do not need each other run at the same time from here on. Each is printed at its turn.');
+  terminal.say('Once https://blog.example.com/ is live, it is requested without a pause.');
+  const watched = requestNeighbour(cluster);
+  const redirected = terminal.aside(async aside => {
+    await redirects(aside, target);
+    if (edge === 'gateway') await redirectCodes(aside, target);
+  });
+  const repaired = terminal.aside(async aside => {
+    await forbiddenByCaa(aside, target);
+    await watched;
+    await brokenCertificate(aside);
+  });
+  const moved = terminal.aside(async aside => {
+    await Promise.all([redirected.done, watched]);
+    await movedHost(aside, await heldHost(aside, edge), edge);
+  });
+  const installed = terminal.aside(async aside => {
+    await watched;
+    await installMessages(aside);
+  });
+  const processed = terminal.aside(async aside => {
+    await installed.done;
+    await messageProcessed(aside);
+  });
 
-  await redirects(terminal, target);
-  if (edge === 'gateway') await redirectCodes(terminal, target);
-  await forbiddenByCaa(terminal, target);
-  await brokenCertificate(terminal);
-  await movedHost(terminal, await heldHost(terminal, edge), edge);
+  const lifetimes = await first.show();
+  await redirected.show();
+  await repaired.show();
+  await moved.show();
+  await processed.done; // from here on, only what is typed here makes the operator write
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
   const live = await apiWrites(cluster);
   const removed = await removal(terminal);
   const writes = {toLive: writesBetween(before, live), toRemoved: writesBetween(live, await apiWrites(cluster))};
   await removalFromProject(terminal);
-  await installMessages(terminal);
-  neighbour(terminal, await watched.stop());
+  await installed.show();
+  neighbour(terminal, await (await watched).stop());
   await description(terminal);
-  await messageProcessed(terminal);
+  await processed.show();
 
   const figures: Figures = {lifetimes, removed, writes, story: terminal.seconds};
   terminal.heading('Figures');
   for (const line of formatFigures(figures)) print(line);
 }
 
+/** Requests the neighbor from when it is live. */
+async function requestNeighbour({info, kubectl}: Cluster) {
+  await kubectl('-n', 'acme', 'wait', 'domain/blog.example.com', '--for=condition=Ready', '--timeout=120s');
+  return (await createVisitor(info)).observe('https://blog.example.com/');
+}
+
 try {
   await main();
 } catch (error) {
+  terminal.releaseAll();
   print(`\n✗ ${(error as Error).message}\n`);
   await diagnose();
   process.exitCode = 1;

@@ -22,35 +22,83 @@ export interface Output {
   readonly seconds: number;
 }
 
+/** Steps that run beside others, and are printed at their turn. */
+export interface Aside<T> {
+  readonly done: Promise<T>;
+  /** Prints what they have printed so far, and from then on prints as they go. */
+  show(): Promise<T>;
+}
+
 export class Terminal {
   #step = 0;
   readonly #start = performance.now();
+  readonly #parent: Terminal | undefined;
+  /** What steps have printed whose turn has not come. */
+  #held: (() => void)[] | undefined;
+  readonly #asides: Terminal[] = [];
+
+  constructor(parent?: Terminal) {
+    this.#parent = parent;
+    this.#held = parent && [];
+  }
 
   /** Since the first step. */
   get seconds(): number {
-    return secondsSince(this.#start);
+    return this.#parent?.seconds ?? secondsSince(this.#start);
   }
 
+  /** Starts steps now, and prints them later. */
+  aside<T>(steps: (terminal: Terminal) => Promise<T>): Aside<T> {
+    const terminal = new Terminal(this);
+    this.#asides.push(terminal);
+    const done = steps(terminal);
+    done.catch(() => {}); // whoever waits for it reports it
+    const show = () => {
+      terminal.#release();
+      return done;
+    };
+    return {done, show};
+  }
+
+  /** Prints what is held back: the story ends before its turn. */
+  releaseAll(): void {
+    for (const terminal of this.#asides) terminal.#release();
+  }
+
+  /** Numbers are given in the order in which steps are printed. */
   heading(text: string): void {
-    this.#step += 1;
-    print(`\n${paint('bold', `${this.#step}. ${text}`)}`);
+    this.#print(() => {
+      if (this.#parent) this.#parent.heading(text);
+      else print(`\n${paint('bold', `${++this.#step}. ${text}`)}`);
+    });
   }
 
   say(text: string): void {
-    print(paint('dim', `# ${text}`));
+    this.#print(() => print(paint('dim', `# ${text}`)));
+  }
+
+  #print(now: () => void): void {
+    if (this.#held) this.#held.push(now);
+    else now();
+  }
+
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const printOne of held) printOne();
   }
 
   /** Runs command lines in a shell, in the repository's folder. Throws where one fails or answers something else. */
   async type(commands: string | readonly string[], expected: Expectation): Promise<Output> {
     const {shows, matching = [], lines = SHOWN_LINES} = expected;
     const all = [commands].flat();
-    for (const command of all) print(paint('cyan', `$ ${command}`));
+    for (const command of all) this.#print(() => print(paint('cyan', `$ ${command}`)));
     const start = performance.now();
     const shell = ['bash', '-c', ['set -euo pipefail; exec 2>&1', ...all].join('\n')];
     const signal = AbortSignal.timeout(COMMAND_LIMIT_MS);
     const text = (await run(shell, {cwd: REPOSITORY, signal}).catch(cause => failure(shows, cause))).trim();
     const seconds = secondsSince(start);
-    if (text) print(trimmed(text, lines));
+    if (text) this.#print(() => print(trimmed(text, lines)));
     for (const pattern of matching) {
       if (!pattern.test(text)) throw new Error(`wanted "${shows}", but the answer does not match ${pattern}`);
     }
@@ -66,7 +114,7 @@ export class Terminal {
 
   #pass(shows: string, seconds?: number): void {
     const time = seconds === undefined ? '' : paint('dim', ` (${seconds.toFixed(1)} s)`);
-    print(`${paint('green', '✓')} ${shows}${time}`);
+    this.#print(() => print(`${paint('green', '✓')} ${shows}${time}`));
   }
 }
 
