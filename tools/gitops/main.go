@@ -9,7 +9,8 @@
 //
 // and writes one JSON result per line. -argocd-cm names a file with the ConfigMap argocd-cm, which Argo CD's own code
 // reads. With -prune NAMESPACE/NAME, it syncs an application that no longer contains this Secret, as Argo CD does with
-// pruning, and prints the result.
+// pruning, and prints the result. With -sync, it syncs the objects in the JSON array that it reads, wave after wave, and
+// prints the phase and the message of each step.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync"
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/tracing"
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
@@ -33,6 +35,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/cel-go/cel"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,13 +57,17 @@ type request struct {
 
 func main() {
 	settingsFile := flag.String("argocd-cm", "", "file with the ConfigMap argocd-cm")
-	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file, for -prune")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file, for -prune and -sync")
 	pruned := flag.String("prune", "", "NAMESPACE/NAME of a Secret")
+	synced := flag.Bool("sync", false, "sync what is read")
 	flag.Parse()
 	var err error
-	if *pruned != "" {
+	switch {
+	case *pruned != "":
 		err = prune(*kubeconfig, *pruned)
-	} else {
+	case *synced:
+		err = syncWaves(*kubeconfig, *settingsFile)
+	default:
 		err = answer(*settingsFile)
 	}
 	if err != nil {
@@ -209,4 +216,51 @@ func prune(kubeconfig, key string) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(map[string]string{"status": string(results[0].Status), "message": results[0].Message})
 	}
+}
+
+// As Argo CD, it looks at the live objects again before each step.
+func syncWaves(kubeconfig, settingsFile string) error {
+	overrides, err := overridesIn(settingsFile)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	var targets []*unstructured.Unstructured
+	if err := json.NewDecoder(os.Stdin).Decode(&targets); err != nil {
+		return err
+	}
+	kubectl := &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}
+	started := metav1.Now()
+	var phase common.OperationPhase
+	var message string
+	var results []common.ResourceSyncResult
+	for !phase.Completed() {
+		live := make([]*unstructured.Unstructured, len(targets))
+		for i, target := range targets {
+			found, err := kubectl.GetResource(
+				context.Background(), config, target.GroupVersionKind(), target.GetName(), target.GetNamespace())
+			if err == nil {
+				live[i] = found
+			} else if !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		step, cleanup, err := sync.NewSyncContext(
+			"", sync.ReconciliationResult{Live: live, Target: targets}, config, config, kubectl, namespace,
+			sync.WithOperationSettings(false, false, false, false), sync.WithLogr(logr.Discard()),
+			sync.WithHealthOverride(lua.ResourceHealthOverrides(overrides)),
+			sync.WithInitialState(phase, message, results, started))
+		if err != nil {
+			return err
+		}
+		step.Sync()
+		cleanup()
+		phase, message, results = step.GetState()
+		fmt.Printf("%s: %s\n", phase, message)
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil
 }

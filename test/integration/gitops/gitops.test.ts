@@ -1,14 +1,17 @@
 /** What Argo CD, Flux, and Helm make of every state, according to their own code. */
+import {spawn} from 'node:child_process';
 import {glob, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {createInterface} from 'node:readline';
+import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {parse, stringify} from 'yaml';
-import {ANNOTATION} from '../../../src/api/names.ts';
+import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
+import {until} from '../../cluster/wait.ts';
 import {REASONS, STATES, type State} from './states.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -263,6 +266,38 @@ function projectsIn(value: unknown): ShownProject[] {
   if ('kind' in value && value.kind === 'Project') return [value as ShownProject];
   return Object.values(value).flatMap(projectsIn);
 }
+
+test('a wave of Argo CD waits until the Project before it is published, and not for the DNS of its hosts', async () => {
+  const at = (wave: string) => ({namespace: 'default', annotations: {'argocd.argoproj.io/sync-wave': wave}});
+  const spec = {service: {name: 'shop', port: 80}, domains: {primary: 'waved.example.com'}};
+  const project = {apiVersion: API_VERSION, kind: 'Project', metadata: {name: 'waved', ...at('1')}, spec};
+  const next = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'next', ...at('2')}};
+  const syncing = spawn(program, ['-kubeconfig', api.kubeconfig, '-argocd-cm', join(ARGO, 'argocd-cm.yaml'), '-sync']);
+  onTestFinished(() => void syncing.kill());
+  syncing.stdin.end(JSON.stringify([next, project]));
+  const lines = createInterface(syncing.stdout)[Symbol.asyncIterator]();
+  const report = (ready: object) => {
+    const conditions = [ready, {type: 'DomainsReady', status: 'False', reason: 'WaitingForDomains'}].map(each => {
+      return {...each, message: 'Any.', observedGeneration: 1, lastTransitionTime: '2026-06-01T00:00:00Z'};
+    });
+    const patch = JSON.stringify({status: {observedGeneration: 1, conditions}});
+    return api.kubectl('patch', 'project', 'waved', '--subresource=status', '--type=merge', '--patch', patch);
+  };
+  const found = () => api.kubectl('get', 'configmap', 'next', '--ignore-not-found', '--output', 'name');
+
+  const waiting = 'Running: waiting for healthy state of nameplate.dev/Project/waved';
+  const step = async () => (await lines.next()).value;
+  expect(await step()).toBe(waiting);
+  await report({type: 'Ready', status: 'False', reason: 'RoutePending'});
+  // The first of these may have begun before the report.
+  expect([await step(), await step()]).toEqual([waiting, waiting]);
+  expect(await found()).toBe('');
+  await report({type: 'Ready', status: 'True', reason: 'Published'});
+  expect(await until('the next step', async () => [await step()].find(said => said !== waiting))).toMatch(
+    /^Succeeded: /,
+  );
+  expect(await found()).toBe('configmap/next\n');
+});
 
 describe('Argo CD with pruning, once the chart no longer renders the platform key', () => {
   const secret = 'nameplate-platform-key';
