@@ -3,6 +3,7 @@ import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {PROJECT} from '../../../src/operator/model/kinds.ts';
+import {TARGET_DOMAIN} from '../../cluster/state.ts';
 import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -61,6 +62,18 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const everywhere = await run('status', '--kubeconfig', asPlatform, '--all-namespaces', '-o', 'json');
     const {domains} = JSON.parse(everywhere.stdout) as {domains: {spec: {host: string}}[]};
     expect(domains.map(({spec}) => spec.host)).toEqual(expect.arrayContaining([host, mine]));
+  });
+
+  test('check queries the name servers from here, for the record that the Domain requires', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'checked');
+    const selected = ['--kubeconfig', world().api.kubeconfig, '-n', tenant.namespace, '-o', 'json'];
+    const resolvers = world().dns.addresses.flatMap(address => ['--resolver', address]);
+    const check = () => run('check', host, ...selected, '--', '--mode', 'recursive', ...resolvers);
+    expect(JSON.parse((await check()).stdout)).toMatchObject({host, verified: true});
+    await world().dns.set(host, 'CNAME', [`elsewhere.${TARGET_DOMAIN}.`]);
+    const {code, stdout} = await check();
+    expect(JSON.parse(stdout)).toMatchObject({verified: false, reason: 'RecordMismatch'});
+    expect(code).toBe(1);
   });
 
   test.each([
