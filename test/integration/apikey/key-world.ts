@@ -23,6 +23,7 @@ import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
+import {dumpStates} from '../../support/dump-states.ts';
 import {renderTemplates} from '../../support/helm-template.ts';
 import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
@@ -67,6 +68,7 @@ export async function startKeyWorld(): Promise<KeyWorld> {
   const [client, messagesClient] = [api.kubeconfig, await api.kubeconfigFor(RELEASE.namespace, MESSAGES_ACCOUNT)].map(
     clientOf,
   ) as [KubeClient, KubeClient];
+  const stopDump = dumpStates(client);
   const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, randomBytes(32));
@@ -115,7 +117,7 @@ export async function startKeyWorld(): Promise<KeyWorld> {
     operatorLogs: async () => (await Promise.all(operators.map(({logFile}) => readFile(logFile, 'utf8')))).join(''),
     stop: async () => {
       end.abort();
-      await Promise.all(running);
+      await Promise.all([...running, stopDump()]);
       await Promise.all(operators.map(({kill}) => kill()));
       await Promise.all([client.close(), messagesClient.close(), api.stop()]);
       if (!process.env.KEEP) await rm(folder, {recursive: true, force: true});

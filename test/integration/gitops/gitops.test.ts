@@ -7,12 +7,14 @@ import {createInterface} from 'node:readline';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {parse, stringify} from 'yaml';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
+import type {DomainCondition} from '../../../src/operator/domain/conditions.ts';
+import {readyOf, stateOf as summaryOf} from '../../../src/operator/domain/summary.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
-import {REASONS, STATES, type State} from './states.ts';
+import {CONSTRUCTED, DUMPED, REASONS, STATES, type State, WITHOUT_DUMP} from './states.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const ARGO = join(ROOT, 'integrations/argocd');
@@ -74,7 +76,7 @@ function stateOf(name: string): State {
   return found;
 }
 
-function verdicts(of: 'argo' | 'kstatus', found: readonly {readonly status: string}[]) {
+function verdicts(of: 'argo' | 'kstatus', found: readonly ({readonly status: string} | null)[]) {
   return {
     expected: Object.fromEntries(STATES.map(state => [state.name, state[of]])),
     found: Object.fromEntries(STATES.map(({name}, index) => [name, found[index]?.status])),
@@ -116,16 +118,52 @@ describe('every state', () => {
   });
 
   test('has the expected health in Argo CD', async () => {
-    const results = await ask<{status: string; message: string}>(STATES.map(({object}) => ({op: 'health', object})));
+    const results = await ask<{status: string; message: string} | null>(
+      STATES.map(({object}) => ({op: 'health', object})),
+    );
     const {expected, found} = verdicts('argo', results);
     expect(found).toEqual(expected);
-    for (const {message} of results) expect(message).not.toBe('');
+    for (const result of results) expect(result?.message).not.toBe('');
   });
 
   test('has the expected status in kstatus, which Flux and Helm use', async () => {
     const results = await ask<{status: string}>(STATES.map(({object}) => ({op: 'kstatus', object})));
     const {expected, found} = verdicts('kstatus', results);
     expect(found).toEqual(expected);
+  });
+});
+
+describe('states.jsonl', () => {
+  test('has an object for every state that tests of the operator pass through', () => {
+    expect(WITHOUT_DUMP).toEqual(CONSTRUCTED);
+  });
+
+  test('has an object of every kind', async () => {
+    const kinds: string[] = [];
+    for await (const file of glob('crds/*.yaml', {cwd: ROOT})) {
+      kinds.push(parse(await readFile(join(ROOT, file), 'utf8')).spec.names.kind);
+    }
+    expect(new Set(DUMPED.map(({kind}) => kind))).toEqual(new Set(kinds));
+  });
+
+  test('has only reasons that the operator gives', () => {
+    for (const {kind, status} of DUMPED) {
+      for (const [type, reasons] of Object.entries(REASONS[kind as keyof typeof REASONS] ?? {})) {
+        const {reason} = status?.conditions?.find(condition => condition.type === type) ?? {};
+        if (reason !== undefined) expect(reasons).toContain(reason);
+      }
+    }
+  });
+
+  test('has the summaries that the operator gives now', () => {
+    for (const {kind, status: {state, conditions = []} = {}} of DUMPED) {
+      const ready = conditions.find(({type}) => type === 'Ready');
+      if (kind !== 'Domain' || !ready) continue;
+      const steps = conditions.filter(({type}) => type in REASONS.Domain) as readonly DomainCondition[];
+      const summary = readyOf(steps);
+      expect(ready).toMatchObject(summary);
+      expect([true, false].map(published => summaryOf(steps, summary, published))).toContain(state);
+    }
   });
 });
 
@@ -178,13 +216,14 @@ describe('integrations/argocd', () => {
       }
     });
 
-    test('is offered in every state', async () => {
+    test('is offered in every state, but disabled for what is revoked', async () => {
       const objects = STATES.filter(({object}) => object.kind === kind).map(({object}) => object);
       const offered = await ask<readonly {name: string; disabled?: boolean}[]>(
         objects.map(object => ({op: 'actions', object})),
       );
-      expect(new Set(offered.map(([only]) => `${only?.name} ${only?.disabled ?? false}`))).toEqual(
-        new Set([`${action} false`]),
+      const isRevoked = ({spec = {}}: State['object']) => 'revoked' in spec && spec.revoked === true;
+      expect(offered.map(([only]) => `${only?.name} ${only?.disabled ?? false}`)).toEqual(
+        objects.map(object => `${action} ${isRevoked(object)}`),
       );
     });
   });

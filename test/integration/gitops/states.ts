@@ -1,4 +1,7 @@
-/** An object of every kind in every state, as the operator's own code reports it, and what other tools must make of it. */
+/**
+ * Every kind in every state, and what other tools must make of it. The objects are those of states.jsonl, which the
+ * operator reported in the tests. Only the states of CONSTRUCTED are put together from the operator's code.
+ */
 import {
   type Condition,
   conditionBuilders,
@@ -11,16 +14,26 @@ import type {DomainCondition} from '../../../src/operator/domain/conditions.ts';
 import {progressOf, readyOf, stateOf} from '../../../src/operator/domain/summary.ts';
 import {DOMAIN_REASONS} from '../../../src/operator/model/domain-reasons.ts';
 import {PROJECT_REASONS, progressOfProject} from '../../../src/operator/project/conditions.ts';
+import {type Dumped, readObjects, STATES_FILE} from './dumped.ts';
 
 type Health = 'Healthy' | 'Progressing' | 'Suspended' | 'Degraded';
 type KStatus = 'Current' | 'InProgress' | 'Failed';
 
-export interface State {
-  readonly name: string;
-  readonly object: {readonly kind: string; readonly [field: string]: unknown};
-  /** Argo CD's health. */
-  readonly argo: Health;
+interface Verdicts {
+  /** Argo CD's health; undefined: it has none for the kind. */
+  readonly argo: Health | undefined;
   readonly kstatus: KStatus;
+}
+
+export interface State extends Verdicts {
+  readonly name: string;
+  readonly object: Dumped;
+}
+
+/** A state with an object that was put together. */
+interface Row extends State {
+  /** "Type Status Reason" of the conditions that make up the state; empty: the operator has not reported on the spec. */
+  readonly shows: readonly string[];
 }
 
 export const REASONS = {Domain: DOMAIN_REASONS, Project: PROJECT_REASONS, APIKey: API_KEY_REASONS};
@@ -37,7 +50,7 @@ const spec = {
 };
 const objectName = {Domain: 'shop.example.com', Project: 'shop', APIKey: 'shop'};
 
-function objectOf(kind: Kind, status: object | undefined): State['object'] {
+function objectOf(kind: Kind, status: Dumped['status'] | undefined): Dumped {
   const metadata = {name: objectName[kind], namespace: 'acme-shop', generation: GENERATION};
   return {apiVersion: API_VERSION, kind, metadata, spec: spec[kind], ...(status && {status})};
 }
@@ -47,9 +60,9 @@ function settled(conditions: readonly DecidedCondition[], generation = GENERATIO
 }
 
 /** What the operator has not reported on yet. */
-function unseen(kind: Kind): State[] {
+function unseen(kind: Kind): Row[] {
   const old = settled([{type: 'Ready', status: 'True', reason: 'Old', message: 'Of the last generation.'}], 1);
-  const row = {argo: 'Progressing', kstatus: 'InProgress'} as const;
+  const row = {shows: [], argo: 'Progressing', kstatus: 'InProgress'} as const;
   return [
     {name: `${kind} new`, object: objectOf(kind, {observedGeneration: -1}), ...row},
     {name: `${kind} changed`, object: objectOf(kind, {observedGeneration: 1, conditions: old}), ...row},
@@ -116,18 +129,19 @@ const domainRows: readonly DomainRow[] = [
   ['Probed', 'False', ['NoAnswer', 'WrongCertificate', 'WrongRedirect', 'WrongRoute'], 'Degraded', 'InProgress'],
 ];
 
-function domainStates(): State[] {
+function domainStates(): Row[] {
   return domainRows.flatMap(([type, status, reasons, argo, kstatus, special]) =>
     reasons.map(reason => {
       const name = [`Domain ${type}`, status, reason, special].filter(Boolean).join(' ');
       const step = {type, status, reason, message: `${reason}.`};
-      return {name, object: objectOf('Domain', domainStatus(step, special)), argo, kstatus};
+      const shows = [`${type} ${status} ${reason}`];
+      return {name, shows, object: objectOf('Domain', domainStatus(step, special)), argo, kstatus};
     }),
   );
 }
 
 /** The steps before it are done. Those after it wait, unless it lets them continue. */
-function domainStatus(step: DomainCondition, special: 'served' | 'late' | undefined): object {
+function domainStatus(step: DomainCondition, special: 'served' | 'late' | undefined): Dumped['status'] & object {
   const types = Object.keys(DOMAIN_REASONS) as Step[];
   const at = types.indexOf(step.type as Step);
   const continues = step.status === 'True' || special === 'served';
@@ -168,17 +182,19 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
   ['False', ['CertificateFailed', 'Refused', 'RemovalHeld'], 'Degraded', 'InProgress'],
 ];
 
-function projectStates(): State[] {
+function projectStates(): Row[] {
   const {Ready, Deployed, DomainsReady} = conditionBuilders(PROJECT_REASONS);
   const of = (name: string, ready: DecidedCondition, deployed: DecidedCondition, domains: DecidedCondition) => {
     const conditions = settled([ready, deployed, domains, ...progressOfProject(ready)]);
-    return {name: `Project ${name}`, object: objectOf('Project', {observedGeneration: GENERATION, conditions})};
+    const object = objectOf('Project', {observedGeneration: GENERATION, conditions});
+    return {name: `Project ${name}`, object};
   };
   const [published, deployed] = [Ready('True', 'Published', 'Published.'), Deployed('True', 'Deployed', 'Deployed.')];
   const waiting = DomainsReady('False', 'WaitingForDomains', 'shop.example.com is not live.');
   const states = projectRows.flatMap(([status, reasons, argo, kstatus]) =>
     reasons.map(reason => ({
       ...of(`Ready ${status} ${reason}`, Ready(status, reason, `${reason}.`), deployed, waiting),
+      shows: [`Ready ${status} ${reason}`],
       argo,
       kstatus,
     })),
@@ -186,18 +202,26 @@ function projectStates(): State[] {
   // Neither a tenant's DNS nor a missing deploy changes what the platform has done.
   const done = {argo: 'Healthy', kstatus: 'Current'} as const;
   const noEndpoint = Deployed('False', 'NoReadyEndpoint', 'Deploy it.');
+  const stuck = {argo: 'Degraded', kstatus: 'Failed'} as const;
+  const overLimit = Ready('False', 'PlanLimitReached', 'Delete another Project.');
+  const unchecked = Deployed('Unknown', 'PlanLimitReached', 'Not checked.');
   const bySummary = PROJECT_REASONS.DomainsReady.map(reason => {
     const isGood = reason === 'AllLive' || reason === 'NoDomains';
     const summary = DomainsReady(isGood ? 'True' : 'False', reason, `${reason}.`);
-    return {...of(`DomainsReady ${reason}`, published, deployed, summary), ...done};
+    const shows = [`DomainsReady ${summary.status} ${reason}`];
+    return reason === 'PlanLimitReached'
+      ? {...of(`DomainsReady ${reason}`, overLimit, unchecked, summary), shows, ...stuck}
+      : {...of(`DomainsReady ${reason}`, published, deployed, summary), shows, ...done};
   });
-  const overLimit = Ready('False', 'PlanLimitReached', 'Delete another Project.');
-  const unchecked = Deployed('Unknown', 'PlanLimitReached', 'Not checked.');
   const beyond = of('Deployed PlanLimitReached', overLimit, unchecked, waiting);
   return [
     ...states,
-    {...of('Deployed NoReadyEndpoint', published, noEndpoint, waiting), ...done},
-    {...beyond, argo: 'Degraded', kstatus: 'Failed'},
+    {
+      ...of('Deployed NoReadyEndpoint', published, noEndpoint, waiting),
+      shows: ['Deployed False NoReadyEndpoint'],
+      ...done,
+    },
+    {...beyond, shows: ['Deployed Unknown PlanLimitReached'], ...stuck},
     ...bySummary,
   ];
 }
@@ -217,7 +241,7 @@ const keyRows: readonly KeyRow[] = [
   ['NotIssued', 'False', 'KeyInUse', 'Degraded', 'Failed'],
 ];
 
-function keyStates(): State[] {
+function keyStates(): Row[] {
   const {Active, Ready} = conditionBuilders(API_KEY_REASONS);
   return keyRows.map(([activeReason, status, reason, argo, kstatus]) => {
     const works = activeReason === 'Active' || activeReason === 'Rotating';
@@ -225,13 +249,116 @@ function keyStates(): State[] {
     const active = Active(works ? 'True' : 'False', activeReason, `${activeReason}.`);
     const conditions = settled([active, ready, ...progressOfKey(ready)]);
     const object = objectOf('APIKey', {observedGeneration: GENERATION, conditions});
-    return {name: `APIKey ${activeReason} ${status} ${reason}`, object, argo, kstatus};
+    const shows = [active, ready].map(({type, status, reason}) => `${type} ${status} ${reason}`);
+    return {name: `APIKey ${activeReason} ${status} ${reason}`, shows, object, argo, kstatus};
   });
 }
 
-export const STATES: readonly State[] = [
+const ROWS: readonly Row[] = [
   ...(Object.keys(REASONS) as Kind[]).flatMap(unseen),
   ...domainStates(),
   ...projectStates(),
   ...keyStates(),
 ];
+
+export const DUMPED: readonly Dumped[] = readObjects(STATES_FILE);
+
+/** The states in which the integration tests left no object: most of them need a real edge, or last only a moment. */
+export const CONSTRUCTED: readonly string[] = [
+  'Domain Accepted False RedirectChainTooLong',
+  'Domain DNSVerified False DelegationBroken',
+  'Domain DNSVerified False Bogus',
+  'Domain DNSVerified False RecordMissing late',
+  'Domain Claimed True Refused served',
+  'Domain Claimed Unknown Refused',
+  'Domain Claimed True Paused served',
+  'Domain Claimed Unknown Paused',
+  'Domain Claimed Unknown Retrying',
+  'Domain CAAAllowed True NotChecked',
+  'Domain CAAAllowed False LookupFailed',
+  'Domain CAAAllowed False Forbidden served',
+  'Domain CertificateReady True RenewalFailing served',
+  'Domain CertificateReady True Paused served',
+  'Domain CertificateReady False Paused',
+  'Domain CertificateReady False Retrying',
+  'Domain CertificateReady False IssuerNotAllowed',
+  'Domain CertificateReady False Refused',
+  'Domain Routed False Paused',
+  'Domain Routed False ServiceNotFound',
+  'Domain Routed False PortNotFound',
+  'Domain Routed False GatewayNotFound',
+  'Domain Routed False GatewayUnsuitable',
+  'Domain Routed False NotAccepted',
+  'Domain Probed Unknown Checking',
+  'Domain Probed Unknown EdgeUnreachable',
+  'Domain Probed Unknown Waiting',
+  'Domain Probed False Pending',
+  'Domain Probed False NoAnswer',
+  'Domain Probed False WrongCertificate',
+  'Domain Probed False WrongRedirect',
+  'Domain Probed False WrongRoute',
+  'Project Ready True Refused',
+  'Project Ready False PortNotFound',
+  'Project Ready False GatewayNotFound',
+  'Project Ready False GatewayUnsuitable',
+  'Project Ready False RouteNotAccepted',
+  'Project Ready False Refused',
+];
+
+function conditionsOf({status}: Dumped): string[] {
+  return (status?.conditions ?? []).map(({type, status, reason}) => `${type} ${status} ${reason}`);
+}
+
+function isReported({metadata, status}: Dumped): boolean {
+  return (status?.conditions ?? []).length > 0 && status?.observedGeneration === metadata.generation;
+}
+
+/** The conditions that decide about an object: of a Domain, the step whose message Ready repeats. */
+function deciding({kind, status}: Dumped): string[] {
+  const {conditions = []} = status ?? {};
+  const ready = conditions.find(({type}) => type === 'Ready');
+  const active = conditions.filter(({type}) => type === 'Active');
+  const steps = conditions.filter(({type}) => type in DOMAIN_REASONS);
+  const repeated = steps.filter(
+    ({message, reason}) => message === ready?.message && [reason, 'Live'].includes(ready.reason),
+  );
+  const found = kind === 'Domain' ? repeated.slice(0, 1) : [...active, ...(ready ? [ready] : [])];
+  return found.map(({type, status, reason}) => `${type} ${status} ${reason}`);
+}
+
+/** What the rows say of an object that was dumped. */
+function expected(object: Dumped): Verdicts & {readonly name: string} {
+  const {kind, status} = object;
+  if (!(kind in REASONS)) return {name: kind, argo: undefined, kstatus: 'Current'};
+  if (!isReported(object)) return {name: `${kind} unseen`, argo: 'Progressing', kstatus: 'InProgress'};
+  const shown = deciding(object);
+  const name = [kind, ...shown].join(' ');
+  const isServed = status?.state === 'Degraded' || status?.state === 'Live';
+  const rows = ROWS.filter(
+    row => row.object.kind === kind && row.shows.join() === shown.join() && !row.name.endsWith(' late'),
+  );
+  const row = rows.find(row => row.name.endsWith(' served') === isServed) ?? rows[0];
+  if (!row) throw new Error(`no row says what to make of ${name}: ${JSON.stringify(status)}`);
+  const isLate = row.kstatus === 'InProgress' && status?.conditions?.some(({type}) => type === 'Stalled');
+  if (isLate) return {name, argo: 'Degraded', kstatus: 'Failed'};
+  const isPaused = row.argo === 'Suspended' && name.endsWith(' Paused');
+  const isDegraded = status?.state === 'Degraded' && !isPaused;
+  return {name, argo: isDegraded ? 'Degraded' : row.argo, kstatus: row.kstatus};
+}
+
+const SEEN: readonly State[] = DUMPED.map((object, index) => {
+  const {name, ...verdicts} = expected(object);
+  return {name: `line ${index + 1}: ${name}`, object, ...verdicts};
+});
+
+/** A dumped object in the state of the row. */
+function find({name, shows, argo, kstatus, object: {kind}}: Row): Dumped | undefined {
+  return SEEN.find(({object, ...verdicts}) => {
+    if (object.kind !== kind || verdicts.argo !== argo || verdicts.kstatus !== kstatus) return false;
+    if (isReported(object)) return shows.length > 0 && shows.every(shown => conditionsOf(object).includes(shown));
+    return name === `${kind} ${conditionsOf(object).length > 0 ? 'changed' : 'new'}`;
+  })?.object;
+}
+
+export const WITHOUT_DUMP: readonly string[] = ROWS.filter(row => !find(row)).map(({name}) => name);
+export const STATES: readonly State[] = [...ROWS.map(row => ({...row, object: find(row) ?? row.object})), ...SEEN];

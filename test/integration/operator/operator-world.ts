@@ -17,6 +17,7 @@ import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import type {Child} from '../../cluster/children.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {dumpStates} from '../../support/dump-states.ts';
 import {renderTemplates} from '../../support/helm-template.ts';
 import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {type OperatorProcess, startOperator} from '../../support/operator-process.ts';
@@ -115,6 +116,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
     logger: pino({level: 'silent'}),
     registry: new Registry(),
   });
+  const stopDump = dumpStates(client);
   const history = new History(client, {newestOnly: atScale});
   for (const kind of [
     kinds.PROJECT,
@@ -162,7 +164,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
       return last;
     },
     stop: async () => {
-      await history.stop();
+      await Promise.all([history.stop(), stopDump()]);
       await certManager.stop();
       await Promise.all(operators.map(({kill}) => kill()));
       await Promise.all([dns.stop(), api.stop(), client.close()]);
