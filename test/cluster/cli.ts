@@ -27,6 +27,7 @@ const USAGE = `A real Kubernetes for Nameplate, with DNS, an ACME CA and an ingr
   node test/cluster/cli.ts load-former-edge         make the image of Traefik known, for a move from it to a Gateway
   node test/cluster/cli.ts down                     end it and remove every trace
 
+  --load-operator          of up: load-operator, meanwhile
   --name NAME              which cluster (default: "default"); several may run at once
   --ttl SECONDS            of dns set
   --server ns1|ns2|ca      of dns set and remove: this server alone
@@ -36,6 +37,7 @@ const log = (line: string) => console.error(line);
 
 interface Invocation {
   readonly args: readonly string[];
+  readonly loadOperator: boolean;
   /** What stands behind "--". */
   readonly command: readonly string[];
   readonly state: StateFolder;
@@ -54,6 +56,7 @@ async function main(argv: readonly string[]): Promise<number> {
       name: {type: 'string', default: 'default'},
       ttl: {type: 'string'},
       server: {type: 'string'},
+      'load-operator': {type: 'boolean', default: false},
       help: {type: 'boolean', short: 'h'},
     },
   });
@@ -66,6 +69,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const state = stateFolder(values.name);
   return action({
     args,
+    loadOperator: values['load-operator'],
     command: split < 0 ? [] : argv.slice(split + 1),
     state,
     provider: existsSync(state.info) ? providers[infoOf(state).provider] : await pickProvider(),
@@ -113,31 +117,40 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
     console.log(reference);
     return 0;
   },
-  'load-operator': async ({provider, state}) => {
-    const archive = join(state.root, 'operator.oci.tar');
-    const reference = await buildOperatorImage(archive);
-    await provider.loadImages(state, [archive]);
-    console.log(reference);
-    return 0;
-  },
+  'load-operator': loadOperatorInto,
 };
+
+async function loadOperatorInto({provider, state}: Invocation): Promise<number> {
+  const archive = join(state.root, 'operator.oci.tar');
+  const reference = await buildOperatorImage(archive);
+  await provider.loadImages(state, [archive]);
+  console.log(reference);
+  return 0;
+}
 
 function infoOf(state: StateFolder): ClusterInfo {
   return JSON.parse(readFileSync(state.info, 'utf8')) as ClusterInfo;
 }
 
 async function bringUp(invocation: Invocation): Promise<number> {
-  const {state} = invocation;
+  const {state, loadOperator} = invocation;
   if (await isUp(invocation)) {
     log(`[cluster] ${state.name} runs already`);
-    return 0;
+    return loadOperator ? loadOperatorInto(invocation) : 0;
   }
   const abort = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => abort.abort(new Error(`stopped by ${signal}; nothing is left`)));
   }
   const start = performance.now();
-  await up({state, provider: await pickProvider(), edge: pickEdge(), log, signal: abort.signal});
+  await up({
+    state,
+    provider: await pickProvider(),
+    edge: pickEdge(),
+    operator: loadOperator,
+    log,
+    signal: abort.signal,
+  });
   log(`[cluster] ${state.name} is up after ${Math.round((performance.now() - start) / 1000)} s`);
   log('[cluster] a shell in it: node test/cluster/cli.ts shell; its end: node test/cluster/cli.ts down');
   return 0;

@@ -7,6 +7,7 @@ import {untilEstablished} from './crds.ts';
 import {ensureEnvoy} from './envoy.ts';
 import {ensureImages, imageReference} from './images.ts';
 import {withLock} from './lock.ts';
+import {buildOperatorImage} from './operator-image.ts';
 import {type Edge, ensurePrograms, type Programs} from './programs.ts';
 import type {Parts, Provider} from './provider.ts';
 import {ADDRESSES, BASE_DOMAIN, type StateFolder, TARGET_DOMAIN} from './state.ts';
@@ -25,6 +26,8 @@ export interface UpOptions {
   provider: Provider;
   state: StateFolder;
   edge: Edge;
+  /** Build the operator's image meanwhile, and load it. */
+  operator?: boolean;
   log: (line: string) => void;
   signal: AbortSignal;
 }
@@ -70,16 +73,23 @@ async function build(options: UpOptions): Promise<void> {
   const archives = await step('images', () => ensureImages(programs, envoy, parts.pulled));
   await provider.delete(state); // what an interrupted `up` or a reboot left behind
   await mkdir(state.logs, {recursive: true});
-  await step(`a Kubernetes node (${provider.name})`, () => provider.create({state, parts, programs, log, signal}));
+  const [operator] = await Promise.all([
+    options.operator ? step('the operator’s image', () => operatorArchive(state)) : [],
+    step(`a Kubernetes node (${provider.name})`, () => provider.create({state, parts, programs, log, signal})),
+  ]);
   const context = contextOf(options, parts, programs);
   try {
     const seed = [process.execPath, join(import.meta.dirname, 'seed.ts'), provider.zones(state)];
     await step('zone files', () => context.inside(seed));
-    await step('images into the node', () => provider.loadImages(state, archives));
+    await step('images into the node', () => provider.loadImages(state, [...archives, ...operator]));
     await installVolumes(context);
-    await step('DNS', () => installDns(context));
-    if (edge === 'gateway') await step('Envoy Gateway', () => installEnvoyGateway(context));
-    await step('cert-manager', () => installCertManager(context));
+    await Promise.all([
+      step('DNS', () => installDns(context)),
+      (async () => {
+        if (edge === 'gateway') await step('Envoy Gateway', () => installEnvoyGateway(context));
+        await step('cert-manager', () => installCertManager(context));
+      })(),
+    ]);
     await step('CA, Pebble and the edge', () => installEdge(context));
     const info = await step('ACME issuer', () => installAcmeIssuer(context));
     await writeFile(state.info, JSON.stringify(info, null, 2));
@@ -113,6 +123,12 @@ function stepper({log, signal}: UpOptions): <T>(what: string, work: () => Promis
     log(`[cluster] ${what}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
     return result;
   };
+}
+
+async function operatorArchive({root}: StateFolder): Promise<string[]> {
+  const path = join(root, 'operator.oci.tar');
+  await buildOperatorImage(path);
+  return [path];
 }
 
 async function installVolumes({provider, state, inside}: Context): Promise<void> {
@@ -159,23 +175,27 @@ async function installEdge({edge, kubectl, programs, signal}: Context): Promise<
   await until('the webhook of cert-manager is trusted', issuers, {timeoutMs: 60_000, intervalMs: 500, signal});
   if (edge === 'traefik') await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
   await kubectl('apply', '-f', join(MANIFESTS, `${edge}.yaml`));
-  for (const certificate of ['cert-manager/selfca', 'pebble/pebble', `${edge}/platform`]) {
-    const [namespace = '', name = ''] = certificate.split('/');
+  const issued = async (namespace: string, name: string) => {
     const isReady = async () => {
-      await approveRequests(kubectl, namespace);
+      if (!(await approveRequests(kubectl, namespace))) return false;
       await kubectl('-n', namespace, 'wait', '--for=condition=Ready', '--timeout=1s', `certificate/${name}`);
       return true;
     };
-    await until(`${certificate} is issued`, isReady, {timeoutMs: 60_000, signal});
-  }
-  await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'));
-  await kubectl('-n', 'pebble', 'rollout', 'status', '--timeout=120s', 'deployment/pebble');
+    await until(`${namespace}/${name} is issued`, isReady, {timeoutMs: 60_000, signal});
+  };
+  await issued('cert-manager', 'selfca'); // which issues the others
+  const pebble = async () => {
+    await issued('pebble', 'pebble');
+    await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'));
+    await kubectl('-n', 'pebble', 'rollout', 'status', '--timeout=120s', 'deployment/pebble');
+  };
+  await Promise.all([issued(edge, 'platform'), pebble()]);
   if (edge === 'traefik') await kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
   else await kubectl('-n', 'gateway', 'wait', '--for=condition=Programmed', '--timeout=180s', 'gateway/platform');
 }
 
-/** As an administrator, in the place of an approver: the operator is not there yet. */
-async function approveRequests(kubectl: Context['kubectl'], namespace: string): Promise<void> {
+/** As an administrator, in the place of an approver: the operator is not there yet. Says whether there are requests. */
+async function approveRequests(kubectl: Context['kubectl'], namespace: string): Promise<boolean> {
   const {items} = JSON.parse(await kubectl('-n', namespace, 'get', 'certificaterequests', '-o', 'json')) as {
     items: {metadata: {name: string}; status?: {conditions?: {type: string}[]}}[];
   };
@@ -194,6 +214,7 @@ async function approveRequests(kubectl: Context['kubectl'], namespace: string): 
     const target = ['certificaterequest', metadata.name, '--subresource=status', '--type=merge', '--patch', patch];
     await kubectl('-n', namespace, 'patch', ...target);
   }
+  return items.length > 0;
 }
 
 async function installAcmeIssuer({edge, inside, kubectl, parts, provider, state}: Context): Promise<ClusterInfo> {

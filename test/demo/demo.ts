@@ -18,10 +18,8 @@ function cluster(verb: string, ...rest: readonly string[]): Promise<number> {
 
 async function story(): Promise<number> {
   // `down` first: an earlier demo may have been kept.
-  for (const verb of ['down', 'up', 'load-operator']) {
-    const code = await cluster(verb);
-    if (code !== 0) return code;
-  }
+  const code = (await cluster('down')) || (await cluster('up', '--load-operator'));
+  if (code !== 0) return code;
   return cluster('exec', '--', process.execPath, join(import.meta.dirname, 'story.ts'));
 }
 
