@@ -71,6 +71,12 @@ export function storeMetrics(
       else this.remove();
     },
   });
+  const rows = new Gauge({
+    name: 'nameplate_messages_store_rows',
+    help: "Rows of the table of messages in PostgreSQL, as the server's statistics estimate them: live, and dead ones that it has not removed yet.",
+    labelNames: ['state'],
+    registers,
+  });
   const operations = new Histogram({
     name: 'nameplate_messages_store_batch_operations',
     help: 'Operations per batch.',
@@ -124,6 +130,11 @@ export function storeMetrics(
           depth.set({status: 'queued'}, observation.backlog.queued);
           depth.set({status: 'leased'}, observation.backlog.leased);
           ({oldestAt} = observation.backlog);
+        }
+        if (observation.rows === 'unknown') rows.reset();
+        else if (observation.rows) {
+          rows.set({state: 'live'}, observation.rows.live);
+          rows.set({state: 'dead'}, observation.rows.dead);
         }
         return;
       }

@@ -144,7 +144,20 @@ export type RateUsages = ReadonlyMap<string, RateUsage>;
 /** For metrics. */
 export type StoreObservation =
   | {readonly kind: 'batch'; readonly operations: number; readonly commitMs: number}
-  | {readonly kind: 'sweep'; readonly lapsed: number; readonly deleted: number; readonly backlog?: Backlog | 'unknown'};
+  | {
+      readonly kind: 'sweep';
+      readonly lapsed: number;
+      readonly deleted: number;
+      readonly backlog?: Backlog | 'unknown';
+      readonly rows?: StoredRows | 'unknown';
+    };
+
+/** Of the table of messages in PostgreSQL, as its statistics estimate them. */
+export interface StoredRows {
+  readonly live: number;
+  /** Earlier versions of rows, and deleted ones, that were not removed yet. Each claim may have to skip them. */
+  readonly dead: number;
+}
 
 /** The messages of all accounts that are neither done nor dead. */
 export interface Backlog {

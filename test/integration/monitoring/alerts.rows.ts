@@ -144,4 +144,12 @@ export const alertRows: readonly AlertRow[] = [
     fires: [42, 50],
     rests: [30, 39],
   },
+  {
+    alert: 'NameplateMessagesDeadRows',
+    metric: 'nameplate_messages_store_rows',
+    labels: {state: 'dead'},
+    values: '100000x30 110000x40 0x20',
+    fires: [61, 70],
+    rests: [30, 60, 73],
+  },
 ];

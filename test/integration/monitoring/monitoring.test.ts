@@ -3,7 +3,7 @@
  * from the real programs, in the way that the ServiceMonitors say.
  */
 import {readFileSync} from 'node:fs';
-import {writeFile} from 'node:fs/promises';
+import {mkdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
@@ -15,6 +15,8 @@ import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {startWebhook} from '../approval/webhook.ts';
 import {type Client, createClient} from '../messages/client.ts';
+import {type Postgres, startPostgres} from '../messages/postgres/server.ts';
+import {startReadyPod} from '../messages/postgres/service.ts';
 import {removeFolders, type Service, startService} from '../messages/service.ts';
 import {installCertManagerCrds} from '../operator/cert-manager.ts';
 import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
@@ -48,9 +50,13 @@ interface Dashboard {
   readonly panels: readonly Panel[];
 }
 
+/** `postgres`: two pods of the messages API with PostgreSQL, of which one counts the backlog. */
+type Program = 'operator' | 'messages' | 'postgres';
+
 /** As they are in the chart; that it renders them unchanged is a test of its own. */
-const queries = ['operator', 'messages'].flatMap(program => {
-  const {panels} = JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')) as Dashboard;
+const queries = (['operator', 'messages', 'postgres'] as const).flatMap(program => {
+  const file = program === 'postgres' ? 'messages.json' : `${program}.json`;
+  const {panels} = JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard;
   const targets = panels.flatMap(({title, targets = []}) => targets.map(({expr}) => ({program, title, expr})));
   return targets;
 });
@@ -59,21 +65,31 @@ let world: OperatorWorld;
 let webhook: Child;
 let service: Service;
 let client: Client;
+let server: Postgres;
+let pods: readonly Service[];
+let podClient: Client;
 let prometheus: Prometheus;
+/** Separate, because most queries have no job. */
+let prometheusOfPods: Prometheus;
 let objects: readonly KubeObject[];
 let rules: readonly Rule[];
 /** The Prometheus operator names a job after its Service. */
 const jobs: Readonly<Record<string, string>> = {
   operator: `${RELEASE.name}-metrics`,
   messages: `${RELEASE.name}-messages`,
+  postgres: `${RELEASE.name}-messages`,
 };
 let isOver = false;
-let traffic: Promise<void>;
+let traffic: Promise<unknown>;
 
 beforeAll(async () => {
   objects = await renderChart();
   rules = (named('PrometheusRule').spec as unknown as {groups: {rules: Rule[]}[]}).groups.flatMap(({rules}) => rules);
-  [world, service] = await Promise.all([startOperatorWorld({operatorApproves: true}), startService()]);
+  [world, service, pods] = await Promise.all([
+    startOperatorWorld({operatorApproves: true}),
+    startService(),
+    startPods(),
+  ]);
   await installCertManagerCrds(world.api);
   webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
@@ -83,10 +99,18 @@ beforeAll(async () => {
     global: {scrape_interval: '1s'},
     scrape_configs: [scrapeOf('operator', operator.address), scrapeOf('messages', service.operationsAddress)],
   });
+  const aside = join(world.folder, 'postgres');
+  await mkdir(aside);
+  prometheusOfPods = await startPrometheus(aside, {
+    global: {scrape_interval: '1s'},
+    scrape_configs: [scrapeOf('messages', ...pods.map(pod => pod.operationsAddress))],
+  });
   // What happens before the first scrape is no increase.
-  await until('both programs are scraped', async () => (await prometheus.query('sum(up)'))[0]?.value === 2);
-  client = await createClient(service.url);
-  traffic = useMessages();
+  for (const each of [prometheus, prometheusOfPods]) {
+    await until('two processes are scraped', async () => (await each.query('sum(up)'))[0]?.value === 2);
+  }
+  [client, podClient] = await Promise.all([createClient(service.url), createClient(pods[0]?.url ?? '')]);
+  traffic = Promise.all([client, podClient].map(useMessages));
   await world.certManager.installIssuer();
   await Promise.all([loseRecord(), moveHost(), wait()]);
 });
@@ -94,10 +118,24 @@ afterAll(async () => {
   isOver = true;
   await traffic;
   client?.close();
-  await Promise.all([prometheus?.stop(), service?.stop(), webhook?.kill()]);
+  podClient?.close();
+  const services = [service, ...(pods ?? [])].map(each => each?.stop());
+  await Promise.all([prometheus?.stop(), prometheusOfPods?.stop(), ...services, webhook?.kill()]);
+  await server?.remove();
   await removeFolders();
   await world?.stop();
 });
+
+async function startPods(): Promise<readonly Service[]> {
+  server = await startPostgres();
+  const database = await server.createDatabase();
+  const start = () => startReadyPod(server, {database, postgres: {durability: 'storage'}});
+  return Promise.all([start(), start()]);
+}
+
+function prometheusOf(program: Program): Prometheus {
+  return program === 'postgres' ? prometheusOfPods : prometheus;
+}
 
 async function renderChart(): Promise<readonly KubeObject[]> {
   const {path} = await ensurePrograms([HELM]);
@@ -123,7 +161,7 @@ function named(kind: string, name: string = RELEASE.name): KubeObject {
 }
 
 /** As the Prometheus operator configures it for the ServiceMonitor. */
-function scrapeOf(program: 'operator' | 'messages', address: string) {
+function scrapeOf(program: 'operator' | 'messages', ...addresses: readonly string[]) {
   const monitor = named('ServiceMonitor', program === 'operator' ? RELEASE.name : jobs.messages).spec;
   const {selector, endpoints} = monitor as unknown as Monitor;
   const services = objects.filter(
@@ -134,13 +172,16 @@ function scrapeOf(program: 'operator' | 'messages', address: string) {
   );
   expect(services.map(({metadata}) => metadata.name)).toEqual([jobs[program]]);
   const [{port: endpoint = '', path = '', honorLabels = false} = {}] = endpoints;
-  const pod = `${RELEASE.name}-${program}-0`;
-  const labels = {namespace: RELEASE.namespace, service: jobs[program], container: program, endpoint, pod};
+  const labels = {namespace: RELEASE.namespace, service: jobs[program], container: program, endpoint};
+  const targets = addresses.map((address, index) => ({
+    targets: [new URL(address).host],
+    labels: {...labels, pod: `${RELEASE.name}-${program}-${index}`},
+  }));
   return {
     job_name: jobs[program],
     metrics_path: path,
     honor_labels: honorLabels,
-    static_configs: [{targets: [new URL(address).host], labels}],
+    static_configs: targets,
   };
 }
 
@@ -164,13 +205,13 @@ async function wait(): Promise<void> {
 }
 
 /** Until the test is over. */
-async function useMessages(): Promise<void> {
+async function useMessages(to: Client): Promise<void> {
   const {key, readKey} = service.account();
   while (!isOver) {
-    for (let n = 0; n < 3; n++) await client.submit(key, `message ${n}`);
-    await client.submit(readKey, 'refused');
-    for (const {id, lease} of (await client.post(key, '/messages/claim', {limit: 2})).body.messages) {
-      await client.post(key, `/messages/${id}/ack`, {lease});
+    for (let n = 0; n < 3; n++) await to.submit(key, `message ${n}`);
+    await to.submit(readKey, 'refused');
+    for (const {id, lease} of (await to.post(key, '/messages/claim', {limit: 2})).body.messages) {
+      await to.post(key, `/messages/${id}/ack`, {lease});
     }
     await pause(200); // A few per second are enough.
   }
@@ -181,7 +222,7 @@ describe.concurrent('the dashboards', () => {
     const query = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', jobs[program] ?? '');
     expect(query).not.toContain('$');
     await until(`${query} has a value`, async () => {
-      const found = await prometheus.query(query);
+      const found = await prometheusOf(program).query(query);
       return found.some(({value}) => Number.isFinite(value));
     });
   });
@@ -249,6 +290,13 @@ test('a series of a Domain keeps its namespace, besides that of the pod', async 
   expect(found.map(({labels}) => labels.namespace)).toEqual([expect.stringMatching(/^drifting-/)]);
 });
 
+/** The alerts of the messages API with both stores. */
+const firing = alertRows.flatMap((row): readonly (AlertRow & {readonly program: Program})[] => {
+  if (!row.metric.startsWith('nameplate_messages_')) return [{...row, program: 'operator'}];
+  const isOfBoth = row.metric !== 'nameplate_messages_store_rows';
+  return [...(isOfBoth ? [{...row, program: 'messages'} as const] : []), {...row, program: 'postgres'}];
+});
+
 describe('the alerts', () => {
   test('each has a runbook that says what it means, and no runbook is left over', () => {
     const headings = ['operator', 'messages'].flatMap(page => {
@@ -268,11 +316,11 @@ describe('the alerts', () => {
     expect([...new Set(alertRows.map(({alert}) => alert))]).toEqual(rules.map(({alert}) => alert));
   });
 
-  test.each(alertRows)('$alert fires if $metric is $values', async row => {
+  test.each(firing)('$program: $alert fires if $metric is $values', async ({program, ...row}) => {
     const rule = rules.find(({alert}) => alert === row.alert);
     const metrics = [...new Set(rule?.expr.match(/\b(nameplate|leader)_\w+/g))];
     expect(metrics).toContain(row.metric);
-    const series = (await Promise.all(metrics.map(metric => prometheus.query(metric)))).flat();
+    const series = (await Promise.all(metrics.map(metric => prometheusOf(program).query(metric)))).flat();
     for (const metric of metrics)
       expect(
         series.some(({labels}) => labels.__name__ === metric),

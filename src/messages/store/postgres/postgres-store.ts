@@ -8,7 +8,7 @@ import type {SubmissionLimits} from '../queue/submissions.ts';
 import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
-import {get, list, readBacklog} from './read.ts';
+import {get, list, readBacklog, readStoredRows} from './read.ts';
 import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
 import {writeBatch} from './write.ts';
@@ -127,10 +127,10 @@ export class PostgresStore implements MessageStore {
     if (swept.backlog === 'unknown') return swept;
     const startMs = clock.monotonic();
     if (startMs < this.#countsBacklogAtMs) return swept;
-    const backlog = await readBacklog(session);
+    const [rows, backlog] = await Promise.all([readStoredRows(session), readBacklog(session)]);
     const tookMs = clock.monotonic() - startMs;
     this.#countsBacklogAtMs = startMs + Math.max(BACKLOG_INTERVAL_MS, BACKLOG_REST * tookMs);
-    return {...swept, backlog: backlog ?? 'unknown'};
+    return {...swept, backlog: backlog ?? 'unknown', rows};
   }
 
   async #sweepUntilClosed(): Promise<void> {
@@ -144,7 +144,7 @@ export class PostgresStore implements MessageStore {
         more = isMore;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
-        observe({kind: 'sweep', lapsed: 0, deleted: 0, backlog: 'unknown'});
+        observe({kind: 'sweep', lapsed: 0, deleted: 0, backlog: 'unknown', rows: 'unknown'});
       }
       if (!more) await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => undefined);
     }

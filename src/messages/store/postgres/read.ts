@@ -6,6 +6,7 @@ import {
   type MessageStatus,
   PAGE_BYTES,
   type StoredMessage,
+  type StoredRows,
 } from '../store.ts';
 import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session/session.ts';
@@ -62,6 +63,11 @@ export const BACKLOG = {
       (SELECT min(o.created_at) FROM accounts a CROSS JOIN LATERAL (
         ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o) AS oldest_at`,
 };
+export const ROWS = {
+  name: 'rows',
+  text: `
+    SELECT pg_stat_get_live_tuples('messages'::regclass) AS live, pg_stat_get_dead_tuples('messages'::regclass) AS dead`,
+};
 const BACKLOG_LIMIT = 'SET statement_timeout = 3000';
 // As settings.ts has it: a limit would cancel a COMMIT that waits for its standby.
 const NO_LIMIT = 'SET statement_timeout = 0';
@@ -92,6 +98,11 @@ export async function readBacklog(session: Session): Promise<Backlog | undefined
   const [waiting, hidden, leased] = [Number(row.waiting), Number(row.hidden), Number(row.leased)];
   const oldest = row.oldest_at !== null && {oldestAt: Number(row.oldest_at)};
   return {queued: waiting + hidden - leased, leased, ...oldest};
+}
+
+export async function readStoredRows(session: Session): Promise<StoredRows> {
+  const [row] = await session.query(ROWS, []);
+  return {live: Number(row?.live), dead: Number(row?.dead)};
 }
 
 function rowsOf(session: Session, status: MessageStatus | undefined, values: unknown[]): Promise<readonly Row[]> {

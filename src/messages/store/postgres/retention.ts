@@ -52,7 +52,7 @@ const DELETE_KEYS = {
 };
 
 const NOTHING: SweepOutcome = {lapsed: 0, deleted: 0, more: false};
-const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: 'unknown'};
+const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: 'unknown', rows: 'unknown'};
 
 /**
  * One bounded step: ends leases, and deletes what is past its retention time. Does nothing if another pod does it.

@@ -12,6 +12,7 @@ import type {
   RateUsages,
   SettleOutcome,
   StoredMessage,
+  StoredRows,
   StoreRefusal,
 } from '../store.ts';
 
@@ -56,6 +57,8 @@ export interface SweepOutcome {
   readonly deleted: number;
   /** Absent if it was not counted this time; unknown if another pod counts it, or nobody can. */
   readonly backlog?: Backlog | 'unknown';
+  /** As the backlog; absent with SQLite. */
+  readonly rows?: StoredRows | 'unknown';
   /** There is more to do: sweep again soon. */
   readonly more: boolean;
 }

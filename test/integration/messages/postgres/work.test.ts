@@ -3,7 +3,7 @@ import pg from 'pg';
 import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
 import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
-import {ALL, QUEUED, SOME} from '../../../../src/messages/store/postgres/read.ts';
+import {ALL, QUEUED, readStoredRows, SOME} from '../../../../src/messages/store/postgres/read.ts';
 import {FINISHED, OLD_KEYS, SWEEP_BYTES, SWEEP_ROWS, sweep} from '../../../../src/messages/store/postgres/retention.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
@@ -123,6 +123,28 @@ test('transactions over the same accounts in different orders wait for each othe
   await holder.query('COMMIT');
   await holder.end();
   await expect(Promise.all([one, two])).resolves.toHaveLength(2);
+});
+
+test('dead rows are counted while an old snapshot keeps them', async () => {
+  const database = await server().createDatabase();
+  using session = await Session.open(
+    await connectionTo(server(), database),
+    new AbortController().signal,
+    () => undefined,
+  );
+  await server().query(ONE, database);
+  const old = new pg.Client({connectionString: server().uri(database)});
+  await old.connect();
+  await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+  await server().query('UPDATE nameplate.messages SET attempts = 1', database);
+  const vacuum = () => server().query('VACUUM nameplate.messages', database);
+  await vacuum();
+  await expect(readStoredRows(session)).resolves.toEqual({live: 1, dead: 1});
+  await old.end();
+  await until('the snapshot is gone', async () => {
+    await vacuum();
+    return (await readStoredRows(session)).dead === 0;
+  });
 });
 
 /** Messages that are past their retention, and as many keys. */
