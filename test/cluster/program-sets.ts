@@ -111,6 +111,11 @@ export const sets = {
   certmanagerfiles: {folder: 'certmanager', programs: {}, assets: CERT_MANAGER_FILES, minutes: 0},
   traefikfiles: {folder: 'traefik', programs: {}, assets: TRAEFIK_FILES, minutes: 0},
   envoygatewayfiles: {folder: 'envoygateway', programs: {}, assets: ENVOY_GATEWAY_FILES, minutes: 0},
+  cloudnativepg: {
+    programs: {},
+    assets: {'cloudnativepg-crds': {module: 'github.com/cloudnative-pg/cloudnative-pg', path: 'config/crd/bases'}},
+    minutes: 0,
+  },
   gitops: {programs: {gitops: '.'}, minutes: 3},
   /** The CRDs of what docs/gitops.md shows. */
   argocdcrds: {

@@ -36,6 +36,7 @@ const notEverywhere: readonly string[] = [
   'argocdcrds',
   'gitopscrds',
   'gatewayapinext',
+  'cloudnativepg',
   ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
 ];
 

@@ -2,5 +2,12 @@
 import {ensurePrograms, programSets} from '../cluster/programs.ts';
 
 export async function setup(): Promise<void> {
-  await ensurePrograms([...programSets('traefik'), 'gitops', 'argocdcrds', 'gitopscrds', 'gatewayapinext']);
+  await ensurePrograms([
+    ...programSets('traefik'),
+    'gitops',
+    'argocdcrds',
+    'gitopscrds',
+    'gatewayapinext',
+    'cloudnativepg',
+  ]);
 }

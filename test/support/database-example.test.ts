@@ -2,7 +2,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {parse} from 'yaml';
+import {parse, parseAllDocuments} from 'yaml';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
 import {CONNECTIONS_BESIDE_WRITERS} from '../../src/messages/store/postgres/postgres-store.ts';
@@ -10,7 +10,7 @@ import {parseConfig} from '../../src/process/load-config.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
 const example = read('examples/cloudnativepg.yaml');
-const {spec} = parse(example);
+const [{spec}, scheduled] = parseAllDocuments(example).map(document => document.toJS());
 const {writers} = parseConfig<MessagesConfig>('{}', 'the defaults', messagesConfigDefinition).store.postgres;
 
 test('an acknowledged message survives a failover', () => {
@@ -21,6 +21,11 @@ test('an acknowledged message survives a failover', () => {
     dataDurability: 'required',
     failoverQuorum: true,
   });
+});
+
+test('its backups are complete without an archive of the WAL', () => {
+  expect(scheduled.spec).toMatchObject({cluster: {name: 'messages-db'}, method: 'volumeSnapshot'});
+  expect(spec.backup.volumeSnapshot.online).toBe(false);
 });
 
 test('all pods of an autoscaled Deployment, during an update, have their connections', () => {

@@ -545,6 +545,37 @@ describe('the messages API in PostgreSQL', () => {
     await server.kubectl('delete', kind, `nameplate-messages${suffix}`, '-n', namespace);
   });
 
+  describe('the example of a database', () => {
+    const inNamespace = (text: string) => text.replaceAll('namespace: nameplate', `namespace: ${namespace}`);
+    const accept = async (text: string) => {
+      const file = join(folder, 'database.yaml');
+      await writeFile(file, inNamespace(text));
+      return server.kubectl('apply', '--dry-run=server', '--validate=strict', '-f', file);
+    };
+    let example: string;
+
+    beforeAll(async () => {
+      example = await readFile(join(root, 'examples/cloudnativepg.yaml'), 'utf8');
+      const crds = (await ensurePrograms(['cloudnativepg'])).asset('cloudnativepg-crds');
+      const files = ['clusters', 'scheduledbackups'].map(kind => ['-f', join(crds, `postgresql.cnpg.io_${kind}.yaml`)]);
+      await server.kubectl('apply', '--server-side', ...files.flat());
+      await untilEstablished(server.kubectl, 'clusters.postgresql.cnpg.io', 'scheduledbackups.postgresql.cnpg.io');
+    });
+
+    test('is valid for CloudNativePG, and an unknown field would not be', async () => {
+      await expect(accept(example)).resolves.toMatch(/messages-db created.*\n.*messages-db created/);
+      await expect(accept(example.replace('failoverQuorum', 'quorum'))).rejects.toThrow('unknown field');
+    });
+
+    test('is valid as docs/operations.md restores it', async () => {
+      const page = await readFile(join(root, 'docs/operations.md'), 'utf8');
+      const [restored = ''] = /bootstrap:\n +recovery: .*$/m.exec(page.replaceAll(/^ {4}/gm, '')) ?? [];
+      const changed = example.replace(/bootstrap:\n +initdb: .*$/m, restored.replaceAll('\n', '\n  '));
+      expect(changed).toContain('  bootstrap:\n    recovery: {');
+      await expect(accept(changed)).resolves.toContain('messages-db created');
+    });
+  });
+
   test('an autoscaler decides how many pods there are', async () => {
     const only = ['--show-only', 'templates/messages-deployment.yaml'];
     expect(await template(...postgres, ...only)).toMatch(/^ {2}replicas: 2$/m);

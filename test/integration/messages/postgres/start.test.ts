@@ -1,13 +1,14 @@
-/** Starting: many pods at once, TLS, and what makes a pod unready, with the reason. */
-import {writeFile} from 'node:fs/promises';
+/** Starting: many pods at once, TLS, a restored backup, and what makes a pod unready, with the reason. */
+import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {MIGRATIONS, migrate} from '../../../../src/messages/store/postgres/session/schema.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
-import {createClient} from '../client.ts';
+import {type Client, createClient} from '../client.ts';
 import {accountOf, logLines, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
+import {ensurePostgres} from './programs.ts';
 import {type Postgres, startPostgres, uriFile} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
@@ -89,6 +90,47 @@ test('by default, the certificate is verified', async () => {
   await until('it says why', async () =>
     (await doubting.operations('/readyz')).body.includes('self-signed certificate'),
   );
+});
+
+test('a dump that is restored, as docs/operations.md has it, serves what the database had', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/operations.md'), 'utf8');
+  const commands = ['pg_dump', 'pg_restore'].map(name => new RegExp(`^ {4}(${name} --.*)$`, 'm').exec(page)?.[1] ?? '');
+  const {bin, env} = await ensurePostgres();
+  const cwd = await temporaryFolder();
+  const execute = async (command: string | undefined, of: string) => {
+    const [program = '', ...args] = command?.replace('URI', server.uri(of)).split(' ') ?? [];
+    await run([join(bin, program), ...args], {env, cwd});
+  };
+  const open = async (database: string) => {
+    const pod = await startReadyPod(server, {database, postgres: {durability: 'accepted-loss'}});
+    running.push(pod);
+    return createClient(pod.url);
+  };
+  const lists = (client: Client) =>
+    Promise.all(
+      ['', '?status=done', '?status=leased'].map(async query => (await client.get(key, `/messages${query}`)).body),
+    );
+
+  const [before, after] = [await server.createDatabase(), await server.createDatabase()];
+  const client = await open(before);
+  const first = await client.submit(key, 'first', {'idempotency-key': 'a'});
+  await client.submit(key, 'second \u0000\ud800');
+  await client.submit(key, 'third');
+  const {messages} = (await client.post(key, '/messages/claim', {limit: 2, leaseSeconds: 3600})).body;
+  const ack = (to: Client, {id, lease}: {id: string; lease: string}) => to.post(key, `/messages/${id}/ack`, {lease});
+  await ack(client, messages[0]);
+  const had = await lists(client);
+  await execute(commands[0], before);
+  await client.submit(key, 'later');
+  client.close();
+
+  await execute(commands[1], after);
+  const restored = await open(after);
+  expect(await lists(restored)).toEqual(had);
+  const repeated = await restored.submit(key, 'first', {'idempotency-key': 'a'});
+  expect(repeated).toMatchObject({headers: {'idempotency-replayed': 'true'}, body: {id: first.body.id}});
+  await expect(ack(restored, messages[1])).resolves.toMatchObject({status: 200, body: {status: 'done'}});
+  restored.close();
 });
 
 interface Row {
