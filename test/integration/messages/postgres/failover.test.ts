@@ -1,6 +1,7 @@
 /**
  * Three servers under a promoter, three pods, and clients that retry: whatever is killed, no acknowledged message is
- * lost, twice, or changed, no answered ack is lost, and what anybody saw stays. SOAK=1: 100 rounds.
+ * lost, twice, or changed, no answered ack is lost, and what anybody saw stays. SOAK=1: 100 rounds. As root, each server
+ * and each pod has a network namespace.
  */
 import {randomInt} from 'node:crypto';
 import {writeFile} from 'node:fs/promises';
@@ -11,20 +12,27 @@ import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
 import {accountOf, removeFolders, type Service, temporaryFolder} from '../service.ts';
 import {Clients, Promises} from './clients.ts';
+import {createNetwork, type Machine, type Network} from './network.ts';
 import {failOver} from './promoter.ts';
 import {type Postgres, startPostgres} from './server.ts';
-import {startReadyPod} from './service.ts';
+import {startPod} from './service.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 3;
 const NUMBERS = {writers: 6, readers: 3, workers: 2};
 const SERVES_WITHIN_MS = 10_000;
+const SERVERS = ['first', 'second', 'third'] as const;
+const PODS = ['one', 'two', 'three'] as const;
 const {key} = accountOf(0);
 
 interface Pod {
+  readonly name: (typeof PODS)[number];
   readonly service: Service;
   readonly client: Client;
 }
 
+let network: Network<(typeof SERVERS | typeof PODS)[number]> | undefined;
+/** Of each server. */
+const machines = new Map<Postgres, Machine | undefined>();
 let root: Postgres;
 let primary: Postgres;
 let standbys: Postgres[];
@@ -36,14 +44,17 @@ const pods: Pod[] = [];
 const promises = new Promises();
 
 beforeAll(async () => {
-  root = await startPostgres({wal_receiver_timeout: '3s', wal_sender_timeout: '3s'});
+  if (process.getuid?.() === 0) network = await createNetwork([...SERVERS, ...PODS]);
+  const machineOf = (name: (typeof SERVERS)[number]) => network?.machines[name];
+  root = await startPostgres({wal_receiver_timeout: '3s', wal_sender_timeout: '3s'}, machineOf('first'));
+  machines.set(root, machineOf('first'));
   primary = root;
-  standbys = [await root.standby('second'), await root.standby('third')];
+  standbys = [await newStandby('second', machineOf('second')), await newStandby('third', machineOf('third'))];
   for (const each of [root, ...standbys]) await each.configure({synchronous_standby_names: `'ANY 1 (*)'`});
   database = await root.createDatabase();
   address = join(await temporaryFolder(), 'uri');
   await writeFile(address, root.uri(database));
-  for (let n = 0; n < 3; n++) pods.push(await startOne());
+  for (const name of PODS) pods.push(await startOne(name));
 });
 afterAll(async () => {
   for (const {service, client} of pods) {
@@ -52,12 +63,22 @@ afterAll(async () => {
   }
   await Promise.all([primary, ...standbys].map(each => each.stop()));
   await root.remove();
+  await network?.remove();
   await removeFolders();
 });
 
-async function startOne(): Promise<Pod> {
-  const service = await startReadyPod(root, {database, postgres: {uriFile: address, writers: 2}});
-  return {service, client: await createClient(service.url)};
+async function newStandby(name: string, machine: Machine | undefined): Promise<Postgres> {
+  const standby = await primary.standby(name, machine);
+  machines.set(standby, machine);
+  return standby;
+}
+
+async function startOne(name: (typeof PODS)[number]): Promise<Pod> {
+  const {wrapper = [], fromTest = '127.0.0.1'} = network?.machines[name] ?? {};
+  const service = await startPod(root, {database, postgres: {uriFile: address, writers: 2}, wrapper});
+  const client = await createClient(`http://${fromTest}:${service.port}`);
+  await until('it serves', async () => (await client.get(key, '/messages?limit=1')).status === 200, {intervalMs: 20});
+  return {name, service, client};
 }
 
 const any = <T>(all: readonly T[]): T => all[randomInt(all.length)] as T;
@@ -77,7 +98,7 @@ async function killPrimary(round: number): Promise<number> {
   const took = performance.now() - began;
   // The former primary may have more WAL than the new one, so it starts from a copy.
   await dead.discard();
-  standbys = [...standbys.filter(each => each !== primary), await primary.standby(`again-${round}`)];
+  standbys = [...standbys.filter(each => each !== primary), await newStandby(`again-${round}`, machines.get(dead))];
   return took;
 }
 
@@ -91,11 +112,11 @@ async function killStandby(): Promise<void> {
 
 async function killPod(): Promise<void> {
   const index = randomInt(pods.length);
-  const pod = pods[index];
-  await pod?.service.kill();
-  pod?.client.close();
+  const {name, service, client} = pods[index] as Pod;
+  await service.kill();
+  client.close();
   await load.more(20);
-  pods[index] = await startOne();
+  pods[index] = await startOne(name);
 }
 
 test(
