@@ -69,7 +69,7 @@ export const ROWS = {
     SELECT pg_stat_get_live_tuples('messages'::regclass) AS live, pg_stat_get_dead_tuples('messages'::regclass) AS dead`,
 };
 const BACKLOG_LIMIT = 'SET statement_timeout = 3000';
-// As settings.ts has it: a limit would cancel a COMMIT that waits for its standby.
+// As settings.ts has it.
 const NO_LIMIT = 'SET statement_timeout = 0';
 
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';

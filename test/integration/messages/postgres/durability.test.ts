@@ -28,6 +28,7 @@ beforeAll(async () => {
   standby = await primary.standby('standby');
   await primary.configure({synchronous_standby_names: NAMES});
   await primary.query('ALTER ROLE app SET client_min_messages = error');
+  await primary.query('ALTER ROLE app SET synchronous_commit = local');
   database = await primary.createDatabase();
   pod = await started(startReadyPod(primary, {database, postgres: {writers: 1}}));
   const second = await started(startReadyPod(primary, {database, postgres: {writers: 1}}));

@@ -7,6 +7,7 @@ import {accountOf, removeFolders, type Service, type ServiceOptions} from '../se
 import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
 
+const YEAR_MS = 365 * 86_400_000;
 const {key} = accountOf(0);
 let server: Postgres;
 const stops: (() => unknown)[] = [];
@@ -27,14 +28,15 @@ afterAll(async () => {
   await removeFolders();
 });
 
+async function startOne(database: string, options: Pick<ServiceOptions, 'config' | 'wrapper'>): Promise<Pod> {
+  const service = await startReadyPod(server, {...options, database, postgres: {durability: 'storage'}});
+  const client = await createClient(service.url);
+  stops.push(() => client.close(), service.stop);
+  return {service, client};
+}
+
 async function twoPods(database: string, config: NonNullable<ServiceOptions['config']> = {}): Promise<[Pod, Pod]> {
-  const start = async (): Promise<Pod> => {
-    const service = await startReadyPod(server, {database, config, postgres: {durability: 'storage'}});
-    const client = await createClient(service.url);
-    stops.push(() => client.close(), service.stop);
-    return {service, client};
-  };
-  return Promise.all([start(), start()]);
+  return Promise.all([startOne(database, {config}), startOne(database, {config})]);
 }
 
 test('a cursor misses no message, whichever pod commits it', async () => {
@@ -130,6 +132,32 @@ test('pods share the limits of an account, and the rate is that of one', async (
     expect(count / one).toBeGreaterThan(0.85);
     expect(count / one).toBeLessThan(1.15); // Without sharing: 2.
   }
+});
+
+test('a pod whose clock is a year ahead: times are those of the database', async () => {
+  const database = await server.createDatabase();
+  const preloaded = encodeURIComponent(`const {now} = Date; Date.now = () => now() + ${YEAR_MS};`);
+  const wrapper = ['env', `NODE_OPTIONS=--import=data:text/javascript,${preloaded}`];
+  const [right, wrong] = await Promise.all([startOne(database, {}), startOne(database, {wrapper})]);
+  const submit = ({client}: Pod) => client.submit(key, 'one', {'idempotency-key': 'one'});
+  const {body} = await submit(right);
+  await expect(submit(wrong), 'the key is new').resolves.toMatchObject({headers: {'idempotency-replayed': 'true'}});
+  const claim = ({client}: Pod) => client.post(key, '/messages/claim', {leaseSeconds: 3600});
+  const [{lease}] = (await claim(right)).body.messages;
+  await expect(claim(wrong), 'it is leased').resolves.toMatchObject({body: {messages: []}});
+  const returned = await wrong.client.post(key, `/messages/${body.id}/nack`, {lease});
+  expect(returned.status).toBe(200);
+  const [again] = (await claim(wrong)).body.messages;
+  await expect(claim(right), 'the lease of the other').resolves.toMatchObject({body: {messages: []}});
+  await right.client.post(key, `/messages/${body.id}/ack`, {lease: again.lease});
+  const ids = [
+    body.id,
+    (await wrong.client.submit(key, 'two')).body.id,
+    (await right.client.submit(key, 'three')).body.id,
+  ];
+  const {messages} = (await wrong.client.get(key, '/messages')).body;
+  expect(messages.map(({id}: {id: string}) => id)).toEqual(ids);
+  for (const {createdAt} of messages) expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
 });
 
 test('one pod counts the backlog and sweeps; another does both once that one is gone', async () => {

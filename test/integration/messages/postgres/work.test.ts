@@ -96,6 +96,20 @@ test('a sweep ends a limited number of leases in one step, however many have exp
   expect(rows).toEqual([{count: `${LAPSE_ROWS}`}]);
 });
 
+test('a claim makes a limited number of messages available, however many delays have ended', async () => {
+  const database = await server().createDatabase();
+  await withStore(server(), database, async store => {
+    const due = `
+      INSERT INTO nameplate.messages (account, id, created_at, available_at, bytes, status)
+      SELECT 'mine', gen_random_uuid(), 1, 1, 10, 'delayed' FROM generate_series(1, 1000);
+      INSERT INTO nameplate.bodies SELECT account, id, '""' FROM nameplate.messages`;
+    await server().query(due, database);
+    await expect(store.claim({account: 'mine', limit: 10, leaseMs: 60_000})).resolves.toHaveLength(10);
+    const left = `SELECT count(*)::int AS count FROM nameplate.messages WHERE status = 'delayed'`;
+    await expect(server().query(left, database)).resolves.toEqual([{count: 980}]);
+  });
+});
+
 test('transactions over the same accounts in different orders wait for each other, and none fails', async () => {
   const database = await server().createDatabase();
   const connection = await connectionTo(server(), database);

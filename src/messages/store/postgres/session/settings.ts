@@ -62,7 +62,7 @@ export function shortfall(durability: Durability, {standby, names, commit, fsync
 
 /**
  * What a role or a database may set differently. Only index scans in fixed plans: the cost of a statement must not
- * depend on statistics, which are always old in a queue. A statement_timeout would cancel the wait for the standby.
+ * depend on statistics, which are always old in a queue. The pod itself limits how long it waits for an answer.
  */
 const SESSION: Readonly<Record<string, string>> = {
   search_path: 'nameplate',
