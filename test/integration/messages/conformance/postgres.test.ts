@@ -6,8 +6,15 @@ import {conformanceSuite} from './conformance.suite.ts';
 let server: Promise<Postgres> | undefined;
 
 conformanceSuite('PostgreSQL', async ({config = {}} = {}) => {
-  server ??= startPostgres();
+  server ??= startWithStandby();
   const database = await (await server).createDatabase();
-  return startReadyPod(await server, {config, database, postgres: {durability: 'storage'}});
+  return startReadyPod(await server, {config, database});
 });
 afterAll(async () => (await server)?.remove());
+
+async function startWithStandby(): Promise<Postgres> {
+  const primary = await startPostgres();
+  await primary.standby('standby');
+  await primary.configure({synchronous_standby_names: `'ANY 1 (standby)'`});
+  return primary;
+}
