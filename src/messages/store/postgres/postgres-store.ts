@@ -127,7 +127,7 @@ export class PostgresStore implements MessageStore {
     if (swept.backlog === 'unknown') return swept;
     const startMs = clock.monotonic();
     if (startMs < this.#countsBacklogAtMs) return swept;
-    const [rows, backlog] = await Promise.all([readStoredRows(session), readBacklog(session)]);
+    const [rows, backlog] = await Promise.all([readStoredRows(session), readBacklog(session, clock.now())]);
     const tookMs = clock.monotonic() - startMs;
     this.#countsBacklogAtMs = startMs + Math.max(BACKLOG_INTERVAL_MS, BACKLOG_REST * tookMs);
     return {...swept, backlog: backlog ?? 'unknown', rows};

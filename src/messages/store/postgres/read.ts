@@ -10,6 +10,7 @@ import {
 } from '../store.ts';
 import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session/session.ts';
+import {NOW} from './session/settings.ts';
 
 const SHOWN = 'id, status, created_at, attempts, reason, bytes';
 const LITERAL = '(SELECT literal FROM bodies b WHERE b.account = $1 AND b.id = m.id) AS literal';
@@ -60,8 +61,8 @@ export const BACKLOG = {
     SELECT (SELECT count(*) FROM accounts a CROSS JOIN LATERAL (SELECT ${openOf('waiting')}) AS w) AS waiting,
       (SELECT count(*) FROM messages WHERE available_at IS NOT NULL) AS hidden,
       (SELECT count(*) FROM messages WHERE lease_until IS NOT NULL) AS leased,
-      (SELECT min(o.created_at) FROM accounts a CROSS JOIN LATERAL (
-        ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o) AS oldest_at`,
+      ${NOW} - (SELECT min(o.created_at) FROM accounts a CROSS JOIN LATERAL (
+        ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o) AS oldest_ms`,
 };
 export const ROWS = {
   name: 'rows',
@@ -86,8 +87,11 @@ export async function list(session: Session, {account, limit, after, status}: Li
   return {messages: rows.map(toMessage), more: Number(rows[0]?.found ?? 0) > rows.length};
 }
 
-/** Undefined if the server does not answer in time: the connection stays usable. */
-export async function readBacklog(session: Session): Promise<Backlog | undefined> {
+/**
+ * Undefined if the server does not answer in time: the connection stays usable. `now` as this pod has it: the age of the
+ * oldest message is by the server's clock, whatever the pod's says.
+ */
+export async function readBacklog(session: Session, now: number): Promise<Backlog | undefined> {
   const [, counted] = await Promise.allSettled([
     session.query(BACKLOG_LIMIT),
     session.query(BACKLOG, []),
@@ -96,7 +100,7 @@ export async function readBacklog(session: Session): Promise<Backlog | undefined
   const [row] = counted.status === 'fulfilled' ? counted.value : [];
   if (row === undefined) return undefined;
   const [waiting, hidden, leased] = [Number(row.waiting), Number(row.hidden), Number(row.leased)];
-  const oldest = row.oldest_at !== null && {oldestAt: Number(row.oldest_at)};
+  const oldest = row.oldest_ms !== null && {oldestAt: now - Number(row.oldest_ms)};
   return {queued: waiting + hidden - leased, leased, ...oldest};
 }
 

@@ -3,7 +3,7 @@ import pg from 'pg';
 import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
 import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
-import {ALL, QUEUED, readStoredRows, SOME} from '../../../../src/messages/store/postgres/read.ts';
+import {ALL, QUEUED, readBacklog, readStoredRows, SOME} from '../../../../src/messages/store/postgres/read.ts';
 import {FINISHED, OLD_KEYS, SWEEP_BYTES, SWEEP_ROWS, sweep} from '../../../../src/messages/store/postgres/retention.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
@@ -159,6 +159,21 @@ test('dead rows are counted while an old snapshot keeps them', async () => {
     await vacuum();
     return (await readStoredRows(session)).dead === 0;
   });
+});
+
+test('the age of the oldest message does not depend on the clock of the pod', async () => {
+  const database = await server().createDatabase();
+  using session = await Session.open(
+    await connectionTo(server(), database),
+    new AbortController().signal,
+    () => undefined,
+  );
+  await expect(readBacklog(session, 0)).resolves.toEqual({queued: 0, leased: 0});
+  await server().query(`INSERT INTO nameplate.accounts VALUES ('mine', 1)`, database);
+  await server().query(ONE.replace('1, 10)', 'extract(epoch FROM now()) * 1000 - 60000, 10)'), database);
+  const {oldestAt = 0} = (await readBacklog(session, 0)) ?? {};
+  expect(oldestAt).toBeLessThanOrEqual(-60_000);
+  expect(oldestAt).toBeGreaterThan(-120_000);
 });
 
 /** Messages that are past their retention, and as many keys. */
