@@ -41,3 +41,27 @@ test('a message has one id, which no other message has, and is seen by nobody be
     'n and m have the same id',
   ]);
 });
+
+test('a status never goes back, a message has one lease, and only an ack makes it done', () => {
+  const history = new History();
+  history.submitted('m', 0);
+  history.shown('m', 'id', span(0, 1), 'queued');
+  history.leased('m', 'id', span(2, 4), 'lease');
+  history.shown('m', 'id', span(3, 6), 'queued'); // It began before the claim was answered.
+  history.shown('m', 'id', span(5, 6), 'leased');
+  history.acknowledged('m', 7);
+  history.shown('m', 'id', span(7, 9), 'done');
+  history.shown('m', 'id', span(8, 9), 'leased');
+  history.shown('m', 'id', span(20, 21)); // A repeated submission, whose answer says nothing about it.
+  expect(history.violations()).toEqual([]);
+  history.shown('m', 'id', span(5, 6), 'queued');
+  history.leased('m', 'id', span(10, 11), 'other');
+  history.shown('m', 'id', span(6, 6), 'done');
+  expect(history.violations()).toEqual([
+    'm was leased, and then queued',
+    'm was done, and then leased',
+    'm was done, and then leased',
+    'm was done before it was acknowledged',
+    'm was leased to 2 workers',
+  ]);
+});

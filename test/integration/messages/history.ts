@@ -5,6 +5,11 @@
  * exactly if nobody saw the message before it was submitted, nobody missed it in an operation that began after another
  * one that proved it had ended, and all agree on the id. A history of many objects is linearizable if that of each one
  * is (Herlihy and Wing, 1990, theorem 1). So no search is necessary.
+ *
+ * Its status is a second register, which only grows, because these workers return nothing and keep their leases for an
+ * hour: queued, leased by one worker, done. So nobody may see an earlier status in an operation that began after another
+ * one that proved a later status had ended, only one claim may be answered with it, and nobody may see it done before
+ * its ack began.
  */
 export interface Span {
   readonly began: number;
@@ -18,8 +23,16 @@ interface Page extends Span {
   readonly ids: ReadonlySet<string>;
 }
 
+/** In this order. A message that is not there has none. */
+const STATUSES = ['queued', 'leased', 'done'] as const;
+export type Status = (typeof STATUSES)[number];
+
 interface Register {
   submitted: number;
+  /** When the first ack of it began. */
+  acknowledged: number;
+  readonly leases: Set<string>;
+  readonly statuses: (Span & {readonly status: Status})[];
   /** Operations that showed it: acknowledgments and reads. */
   readonly shown: (Span & {readonly id: string})[];
   readonly missed: Span[];
@@ -34,8 +47,22 @@ export class History {
     register.submitted = Math.min(register.submitted, began);
   }
 
-  shown(message: string, id: string, span: Span): void {
-    this.#of(message).shown.push({...span, id});
+  /** `status`: as shown, or as the answer proves; undefined if it proves none. */
+  shown(message: string, id: string, span: Span, status?: Status): void {
+    const {shown, statuses} = this.#of(message);
+    shown.push({...span, id});
+    if (status) statuses.push({...span, status});
+  }
+
+  /** A claim was answered with it. */
+  leased(message: string, id: string, span: Span, lease: string): void {
+    this.shown(message, id, span, 'leased');
+    this.#of(message).leases.add(lease);
+  }
+
+  acknowledged(message: string, began: number): void {
+    const register = this.#of(message);
+    register.acknowledged = Math.min(register.acknowledged, began);
   }
 
   missed(message: string, span: Span): void {
@@ -49,7 +76,8 @@ export class History {
   /** What no such store could have shown. */
   violations(): readonly string[] {
     const owners = new Map<string, string>();
-    return [...this.#registers].flatMap(([message, {submitted, shown, missed}]) => {
+    return [...this.#registers].flatMap(([message, register]) => {
+      const {submitted, shown, missed} = register;
       const [first] = shown;
       if (first === undefined) return [];
       const {id} = first;
@@ -62,6 +90,7 @@ export class History {
         ...shown.filter(({ended}) => ended < submitted).map(() => `${message} was seen before it was submitted`),
         ...absent.filter(({began}) => began > provedAt).map(() => `${message} was there, and then it was not`),
         ...(owner === message ? [] : [`${message} and ${owner} have the same id`]),
+        ...statusViolations(message, register),
       ];
     });
   }
@@ -69,11 +98,27 @@ export class History {
   #of(message: string): Register {
     let register = this.#registers.get(message);
     if (register === undefined) {
-      register = {submitted: Number.POSITIVE_INFINITY, shown: [], missed: []};
+      const never = Number.POSITIVE_INFINITY;
+      register = {submitted: never, acknowledged: never, leases: new Set(), statuses: [], shown: [], missed: []};
       this.#registers.set(message, register);
     }
     return register;
   }
+}
+
+function statusViolations(message: string, {statuses, leases, acknowledged}: Register): readonly string[] {
+  const back = STATUSES.slice(1).flatMap(status => {
+    const isEarlier = (each: Status) => STATUSES.indexOf(each) < STATUSES.indexOf(status);
+    const provedAt = Math.min(...statuses.filter(each => !isEarlier(each.status)).map(({ended}) => ended));
+    const stale = statuses.filter(each => isEarlier(each.status) && each.began > provedAt);
+    return stale.map(each => `${message} was ${status}, and then ${each.status}`);
+  });
+  const early = statuses.filter(({status, ended}) => status === 'done' && ended < acknowledged);
+  return [
+    ...back,
+    ...early.map(() => `${message} was done before it was acknowledged`),
+    ...(leases.size > 1 ? [`${message} was leased to ${leases.size} workers`] : []),
+  ];
 }
 
 function isIn({after, upTo}: Page, id: string): boolean {

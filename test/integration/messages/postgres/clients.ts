@@ -4,7 +4,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {expect} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import type {Client, MessagesAnswer} from '../client.ts';
-import {History} from '../history.ts';
+import {History, type Status} from '../history.ts';
 
 /** What was promised to all clients of an account. */
 export class Promises {
@@ -117,7 +117,7 @@ export class Clients {
     const span = {began, ended: performance.now()};
     this.counts.read += 1;
     if (status === 404) promises.history.missed(message, span);
-    else promises.history.shown(answer.body.message, answer.body.id, span);
+    else promises.history.shown(answer.body.message, answer.body.id, span, answer.body.status);
   }
 
   async #list(after: string | undefined): Promise<void> {
@@ -129,10 +129,10 @@ export class Clients {
     const span = {began, ended: performance.now()};
     this.counts.read += 1;
     const {messages, nextCursor} = answer.body as {
-      messages: {id: string; message: string}[];
+      messages: {id: string; message: string; status: Status}[];
       nextCursor: string | null;
     };
-    for (const each of messages) promises.history.shown(each.message, each.id, span);
+    for (const each of messages) promises.history.shown(each.message, each.id, span, each.status);
     const ids = new Set(messages.map(each => each.id));
     promises.history.page({...span, after: after ?? BEFORE_ALL, upTo: nextCursor ?? undefined, ids});
   }
@@ -142,16 +142,27 @@ export class Clients {
     const {key, promises} = this.#options;
     while (this.#running) {
       const claim = {limit: 2, leaseSeconds: 3600};
+      const began = performance.now();
       const claimed = await this.#answered(200, pod => pod.post(key, '/messages/claim', claim));
-      for (const {id, lease} of claimed?.body.messages ?? []) {
-        for (let isDone = false; !isDone && this.#running; ) {
-          isDone = undefined !== (await this.#answered(200, pod => pod.post(key, `/messages/${id}/ack`, {lease})));
-          if (!isDone) continue;
-          promises.done.add(id);
-          this.counts.done += 1;
-        }
+      const span = {began, ended: performance.now()};
+      for (const {id, lease, message} of claimed?.body.messages ?? []) {
+        promises.history.leased(message, id, span, lease);
+        await this.#ack(message, id, lease);
       }
       if (claimed?.body.messages.length === 0) await delay(RETRY_MS);
+    }
+  }
+
+  async #ack(message: string, id: string, lease: string): Promise<void> {
+    const {key, promises} = this.#options;
+    for (let isDone = false; !isDone && this.#running; ) {
+      const began = performance.now();
+      promises.history.acknowledged(message, began);
+      isDone = undefined !== (await this.#answered(200, pod => pod.post(key, `/messages/${id}/ack`, {lease})));
+      if (!isDone) continue;
+      promises.history.shown(message, id, {began, ended: performance.now()}, 'done');
+      promises.done.add(id);
+      this.counts.done += 1;
     }
   }
 }

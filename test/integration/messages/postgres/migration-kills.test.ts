@@ -156,6 +156,7 @@ test.concurrent.each(BACK)('back to SQLite, killed $when: one store serves, and 
     promises.ids.set(message, id);
     promises.history.submitted(message, 0);
     promises.history.shown(message, id, {began: 0, ended: 0});
+    promises.history.acknowledged(message, 0);
   }
   const pod = await started(startReadyPod(server, {...stores, postgres: STORAGE}));
   const serving = [pod.client];
