@@ -96,6 +96,9 @@ export const DnsVerified = {
   no: (reason: DnsReason, message: string) => dnsVerified('False', reason, message),
   drifted: (since: string, message: string) =>
     dnsVerified('False', 'Drifted', `DNS has not pointed here since ${since}; the host is still served. ${message}`),
+  /** What `drifted` was given, if that is what the condition says. */
+  driftedSince: (last: {reason: string; message: string} | undefined) =>
+    last?.reason === 'Drifted' ? /since (\S+);/.exec(last.message)?.[1] : undefined,
 } as const;
 
 export const Claimed = {

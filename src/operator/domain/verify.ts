@@ -74,7 +74,8 @@ function judgeHeld({config, clock}: Operator, view: DomainView): Pick<Proof, 'co
   const leftMs =
     agreedSince === undefined ? undefined : agreedSince + config.dns.driftAfterSeconds * 1000 - clock.monotonic();
   if (verdict.agreed && leftMs !== undefined && leftMs <= 0) {
-    return {condition: DnsVerified.drifted(timestamp(agreedSinceEpochMs), verdict.message)};
+    const since = DnsVerified.driftedSince(last) ?? timestamp(agreedSinceEpochMs); // checks begin anew with a process
+    return {condition: DnsVerified.drifted(since, verdict.message)};
   }
   const condition =
     last && last.status !== 'Unknown' ? {...last, type: 'DNSVerified' as const} : DnsVerified.held(host);

@@ -1,0 +1,49 @@
+import {expect, test} from 'vitest';
+import type {DnsCheck} from '../../dns/dns.ts';
+import type {Operator} from '../state/context.ts';
+import {DnsVerified} from './conditions.ts';
+import {verifyDns} from './verify.ts';
+import type {DomainView} from './view.ts';
+
+const NOW = Date.parse('2026-11-24T12:00:00Z');
+const DRIFT_AFTER_SECONDS = 30;
+const accepted = {type: 'Accepted', status: 'True', reason: 'Accepted', message: ''} as const;
+
+/** A host that is served, and whose servers have agreed for some seconds that it does not point here. */
+function driftingFor(seconds: number, last: object) {
+  const operator = {
+    config: {dns: {driftAfterSeconds: DRIFT_AFTER_SECONDS}},
+    clock: {monotonic: () => NOW},
+    scheduler: {watch: () => undefined},
+  } as unknown as Operator;
+  const since = NOW - seconds * 1000;
+  const check = {
+    verdict: {verified: false, agreed: true, reason: 'RecordMissing', message: 'There is no record.'},
+    agreedSince: since,
+    agreedSinceEpochMs: since,
+  } as DnsCheck;
+  const view = {
+    key: 'a/shop.test',
+    host: 'shop.test',
+    account: {id: 'a', plan: {}},
+    domain: {metadata: {uid: 'uid'}, status: {conditions: [last]}},
+    holder: 'us',
+    published: {kind: 'serve'},
+    check,
+    nowMs: NOW,
+  } as unknown as DomainView;
+  return verifyDns(operator, view, accepted).condition;
+}
+
+test('a live host keeps its state until its servers have agreed for driftAfterSeconds', () => {
+  const verified = DnsVerified.yes('as it was');
+  expect(driftingFor(DRIFT_AFTER_SECONDS - 1, verified)).toMatchObject(verified);
+  const since = '2026-11-24T11:59:30Z';
+  expect(driftingFor(DRIFT_AFTER_SECONDS, verified)).toEqual(DnsVerified.drifted(since, 'There is no record.'));
+});
+
+test('to a new process, a host that drifted has drifted since the same time', () => {
+  const drifted = DnsVerified.drifted('2026-11-20T08:00:00Z', 'There is no record.');
+  expect(driftingFor(1, drifted)).toMatchObject(drifted);
+  expect(driftingFor(DRIFT_AFTER_SECONDS, drifted)).toEqual(drifted);
+});
