@@ -510,6 +510,7 @@ describe('the messages API in PostgreSQL', () => {
       await expectAdmitted(name, job.template);
       expect(claimsOf(job.template)).toEqual(claims);
       expect(job).toMatchObject({
+        activeDeadlineSeconds: 240, // less than Helm waits by default
         podFailurePolicy: {rules: [{action: 'FailJob', onExitCodes: {operator: 'In', values: [1, 2]}}]},
         template: {
           spec: {restartPolicy: 'Never', containers: [{args: expect.arrayContaining(['migrate', `--${flag}`])}]},

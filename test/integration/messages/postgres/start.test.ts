@@ -98,7 +98,7 @@ test('a dump that is restored, as docs/operations.md has it, serves what the dat
   const {bin, env} = await ensurePostgres();
   const cwd = await temporaryFolder();
   const execute = async (command: string | undefined, of: string) => {
-    const [program = '', ...args] = command?.replace('URI', server.uri(of)).split(' ') ?? [];
+    const [program = '', ...args] = command?.replace(/[A-Z]+_URI/, server.uri(of)).split(' ') ?? [];
     await run([join(bin, program), ...args], {env, cwd});
   };
   const open = async (database: string) => {
