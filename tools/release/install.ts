@@ -8,9 +8,13 @@ const SETTINGS = {
   'config.certificates.issuerRef.name': 'letsencrypt',
 };
 
-/** `chart`: a folder or a package. Without the Pod of `helm test`, which would run, and fail, before the operator is ready. */
-export async function renderChart(chart: string): Promise<string> {
+/**
+ * `chart`: a folder or a package. `digest`: of a published image, because its tag can move. Without the Pod of `helm test`,
+ * which would run, and fail, before the operator is ready.
+ */
+export async function renderChart(chart: string, digest?: string): Promise<string> {
   const helm = (await ensurePrograms(['helm'])).path('helm');
-  const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+  const all = {...SETTINGS, ...(digest && {'image.digest': digest})};
+  const settings = Object.entries(all).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
   return run([helm, 'template', 'nameplate', chart, '--skip-tests', '--namespace', 'nameplate', ...settings]);
 }

@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   const values = {VERSION: version, DIGEST: digest, CLI_SHA256: cli};
   const filled = async (path: string) =>
     fill(await readFile(join(import.meta.dirname, path), 'utf8'), values, publication);
-  const rendered = await renderChart(join(output, `nameplate-${version}.tgz`));
+  const rendered = await renderChart(join(output, `nameplate-${version}.tgz`), publication && digest);
   put('install.yaml', (await filled('install.head.yaml')) + rendered);
   put('krew.yaml', await filled('krew.yaml'));
   put('README.md', await filled('RELEASE.md'));

@@ -12,7 +12,7 @@ function filled(name: string, publication?: typeof published): string {
 }
 
 describe.each([
-  ['install.head.yaml', 'nameplate:1.2.3, which is in no registry', 'ghcr.io/acme/nameplate:1.2.3'],
+  ['install.head.yaml', 'nameplate:1.2.3, which is in no registry', 'ghcr.io/acme/nameplate@sha256:12.'],
   ['NOTES.md', 'is not signed, and it is in no registry', 'are signed with cosign'],
   ['RELEASE.md', '**2. Push the image to your registry**', `cosign verify-blob`],
   ['krew.yaml', 'uri: RELEASE_URL/nameplate-cli-1.2.3.tgz', `uri: ${URL}/nameplate-cli-1.2.3.tgz`],
@@ -28,6 +28,17 @@ describe.each([
     expect(filled(name, published)).not.toContain(onlyBuilt);
     expect(filled(name, published)).not.toMatch(/\{\{|VERSION|DIGEST|IMAGE|_URL/);
   });
+});
+
+test('the README of a published release installs the image by the digest whose signature it checks', () => {
+  const readme = filled('RELEASE.md', published).replace(/\\\n +/g, '');
+  const identity = 'https://github.com/acme/nameplate/.github/workflows/release.yaml@refs/tags/v1.2.3';
+  expect(readme).toContain(`    cosign verify ghcr.io/acme/nameplate@sha256:12 --certificate-identity ${identity} `);
+  expect(readme).toMatch(/^ {4}helm install nameplate nameplate-1\.2\.3\.tgz .* --set image\.digest=sha256:12 /m);
+  expect(readme).not.toMatch(/^ {4}helm install .*image\.repository/m);
+  expect(filled('RELEASE.md')).toMatch(
+    /--set image\.repository=REGISTRY\/nameplate \\\n +--set image\.digest=sha256:12/,
+  );
 });
 
 test('a release is published with an address for both the image and the files, or for none', () => {
