@@ -28,6 +28,11 @@ test('its backups are complete without an archive of the WAL', () => {
   expect(spec.backup.volumeSnapshot.online).toBe(false);
 });
 
+test('a snapshot is deleted with its Backup, and a Backup with nothing else', () => {
+  expect(spec.backup.volumeSnapshot.snapshotOwnerReference).toBe('backup');
+  expect(scheduled.spec.backupOwnerReference).toBe('none');
+});
+
 test('all pods of an autoscaled Deployment, during an update, have their connections', () => {
   const {maxReplicas} = parse(read('charts/nameplate/values.yaml')).messages.postgres.autoscaling;
   const perPod = writers + CONNECTIONS_BESIDE_WRITERS;

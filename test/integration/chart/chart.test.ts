@@ -1,7 +1,7 @@
 /** The chart, installed by Helm into a real API server. No pod runs here; that is for the full cluster. */
 import {cp, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse, parseAllDocuments} from 'yaml';
 import type {MessagesConfig} from '../../../src/messages/config.ts';
@@ -558,9 +558,10 @@ describe('the messages API in PostgreSQL', () => {
     beforeAll(async () => {
       example = await readFile(join(root, 'examples/cloudnativepg.yaml'), 'utf8');
       const crds = (await ensurePrograms(['cloudnativepg'])).asset('cloudnativepg-crds');
-      const files = ['clusters', 'scheduledbackups'].map(kind => ['-f', join(crds, `postgresql.cnpg.io_${kind}.yaml`)]);
+      const kinds = ['backups', 'clusters', 'scheduledbackups'];
+      const files = kinds.map(kind => ['-f', join(crds, `postgresql.cnpg.io_${kind}.yaml`)]);
       await server.kubectl('apply', '--server-side', ...files.flat());
-      await untilEstablished(server.kubectl, 'clusters.postgresql.cnpg.io', 'scheduledbackups.postgresql.cnpg.io');
+      await untilEstablished(server.kubectl, ...kinds.map(kind => `${kind}.postgresql.cnpg.io`));
     });
 
     test('is valid for CloudNativePG, and an unknown field would not be', async () => {
@@ -574,6 +575,53 @@ describe('the messages API in PostgreSQL', () => {
       const changed = example.replace(/bootstrap:\n +initdb: .*$/m, restored.replaceAll('\n', '\n  '));
       expect(changed).toContain('  bootstrap:\n    recovery: {');
       await expect(accept(changed)).resolves.toContain('messages-db created');
+    });
+
+    test('the command in docs/operations.md keeps its last backups that succeeded, and all others', async () => {
+      const page = await readFile(join(root, 'docs/operations.md'), 'utf8');
+      const [documented = ''] = /^ {4}kubectl get backups\.postgresql\.cnpg\.io(?:.*\\\n)+.*$/m.exec(page) ?? [];
+      const command = documented.replace('head -n -14 ', 'head -n -2 ').replaceAll('-n nameplate', `-n ${namespace}`);
+      expect(command).toContain('head -n -2 ');
+      // The older, the later by name.
+      const rows = [
+        ['a', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-04T02:03:04Z'}],
+        ['b', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-03T02:03:04Z'}],
+        ['c', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-02T02:03:04Z'}],
+        ['d', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-01T02:03:04Z'}],
+        ['failed', 'messages-db', {phase: 'failed', stoppedAt: '2026-01-01T02:03:04Z'}],
+        ['new', 'messages-db', undefined],
+        ['other', 'other-db', {phase: 'completed', stoppedAt: '2026-01-01T02:03:04Z'}],
+        ['running', 'messages-db', {phase: 'running'}],
+      ] as const;
+      const items = rows.map(([name, schedule]) => ({
+        apiVersion: 'postgresql.cnpg.io/v1',
+        kind: 'Backup',
+        metadata: {name, namespace, labels: {'cnpg.io/scheduled-backup': schedule}},
+        spec: {cluster: {name: schedule}, method: 'volumeSnapshot'},
+      }));
+      await server.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items}));
+      for (const [name, , status] of rows) {
+        const patch = JSON.stringify({status});
+        if (status)
+          await server.kubectl(
+            'patch',
+            'backup',
+            name,
+            '-n',
+            namespace,
+            '--subresource=status',
+            '--type=merge',
+            '-p',
+            patch,
+          );
+      }
+      const programs = dirname((await ensurePrograms(['kube'])).path('kubectl'));
+      const env = {...process.env, KUBECONFIG: server.kubeconfig, PATH: `${programs}:${process.env.PATH}`};
+      for (const _ of ['first', 'again']) {
+        await run(['bash', '-e', '-o', 'pipefail', '-c', command], {env});
+        const left = await get<{items: KubeObject[]}>('backups.postgresql.cnpg.io');
+        expect(left.items.map(({metadata}) => metadata.name)).toEqual(['a', 'b', 'failed', 'new', 'other', 'running']);
+      }
     });
   });
 
