@@ -1,4 +1,4 @@
-import {mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
+import {copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
@@ -29,4 +29,22 @@ test('a failed copy deletes no earlier one', async () => {
   writeFileSync(join(folder, 'messages-20260101T000000Z.db'), '');
   await expect(backupInto(join(root, 'missing.db'), folder, 1, START)).rejects.toThrow('unable to open');
   expect(readdirSync(folder)).toEqual(['messages-20260101T000000Z.db']);
+});
+
+test.each([
+  ['with the log of the old database, as it was after a crash,', 'old', ['-wal']],
+  ['without that log, as docs/operations.md says,', 'copied', []],
+])('a copy that is put in place %s has what was %s', async (_, want, left) => {
+  const [folder, restored] = [mkdtempSync(join(root, 'copies-')), mkdtempSync(join(root, 'restored-'))];
+  const source = join(folder, 'messages.db');
+  const db = new DatabaseSync(source);
+  db.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES ('copied')");
+  await backupInto(source, folder, 1, START);
+  db.exec("UPDATE t SET x = 'old'");
+  copyFileSync(join(folder, 'messages-20261121T235958Z.db'), join(restored, 'messages.db'));
+  for (const end of left) copyFileSync(`${source}${end}`, join(restored, `messages.db${end}`));
+  db.close();
+  const found = new DatabaseSync(join(restored, 'messages.db'));
+  expect(found.prepare('SELECT x FROM t').get()).toEqual({x: want});
+  found.close();
 });
