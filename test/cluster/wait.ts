@@ -6,9 +6,12 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** What a probe throws if waiting longer cannot help. */
+export class Hopeless extends Error {}
+
 /**
- * Polls `probe` until it answers something truthy and returns that. A probe that throws counts as "not yet"; its last
- * error becomes the cause of the error thrown at the deadline.
+ * Polls `probe` until it answers something truthy and returns that. A probe that throws counts as "not yet", unless it
+ * throws Hopeless; its last error becomes the cause of the error thrown at the deadline.
  */
 export async function until<T>(
   what: string,
@@ -24,6 +27,7 @@ export async function until<T>(
       const answer = await probe();
       if (answer) return answer;
     } catch (error) {
+      if (error instanceof Hopeless) throw error;
       cause = error;
     }
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs / 1000} s: ${what}`, {cause});

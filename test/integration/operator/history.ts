@@ -4,7 +4,7 @@
  */
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {type KubeObject, keyOf, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';
-import {until} from '../../cluster/wait.ts';
+import {Hopeless, until} from '../../cluster/wait.ts';
 
 export interface Version<T extends KubeObject = KubeObject> {
   readonly resource: ResourceType;
@@ -30,7 +30,7 @@ export class History {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>[] = [];
   readonly #newestOnly: boolean;
-  #failure: Error | undefined;
+  #failure: Hopeless | undefined;
 
   /** `newestOnly`: no memory of what stood before, for those who follow thousands of objects. */
   constructor(client: KubeClient, {newestOnly = false}: {newestOnly?: boolean} = {}) {
@@ -46,7 +46,7 @@ export class History {
     await new Promise<void>((resolve, reject) => {
       const running = this.#watch(resource, kind, options, resolve).catch((error: unknown) => {
         if (this.#stop.signal.aborted) return;
-        this.#failure ??= new Error(`the history of ${resource.plural} has a gap`, {cause: error});
+        this.#failure ??= new Hopeless(`the history of ${resource.plural} has a gap`, {cause: error});
         reject(this.#failure);
       });
       this.#running.push(running);
@@ -129,20 +129,27 @@ export class History {
   ): Promise<void> {
     const {signal} = this.#stop;
     const limits = {timeoutMs: 3_600_000, idleTimeoutMs: 3_600_000}; // in a bench nothing happens for minutes
-    for await (const event of this.#client.watch(resource, {...options, ...limits, signal})) {
-      if (event.type === 'BOOKMARK') {
-        if (event.initialEventsEnd) caughtUp();
-        continue;
+    // The API server ends watches whenever it likes, for example of a reader that is slow for a moment.
+    for (let last: string | undefined; !signal.aborted; ) {
+      const from = last === undefined ? {} : {resourceVersion: last};
+      for await (const event of this.#client.watch(resource, {...options, ...limits, ...from, signal})) {
+        if (event.type === 'BOOKMARK') {
+          last = event.resourceVersion;
+          if (event.initialEventsEnd) caughtUp();
+          continue;
+        }
+        const {type, object} = event;
+        const key = keyOf(object);
+        const version = {resource, key, type, object, at: Number(object.metadata.resourceVersion)};
+        // The initial events are in no order, so that only their bookmark says where to continue.
+        if (last !== undefined) last = object.metadata.resourceVersion;
+        if (!this.#newestOnly) versions.push(version);
+        newest.set(key, version.at);
+        if (type === 'DELETED') current.delete(key);
+        else current.set(key, object);
+        for (const handler of handlers) handler(version);
       }
-      const {type, object} = event;
-      const key = keyOf(object);
-      const version = {resource, key, type, object, at: Number(object.metadata.resourceVersion)};
-      if (!this.#newestOnly) versions.push(version);
-      newest.set(key, version.at);
-      if (type === 'DELETED') current.delete(key);
-      else current.set(key, object);
-      for (const handler of handlers) handler(version);
+      if (last === undefined) throw new Error('the watch ended before all that existed had arrived');
     }
-    if (!signal.aborted) throw new Error('the watch ended');
   }
 }
