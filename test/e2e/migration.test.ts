@@ -110,7 +110,7 @@ async function expectAll(): Promise<void> {
 async function killMigration(): Promise<void> {
   const table = 'nameplate.migrated';
   const holding = server.query(`LOCK TABLE ${table} IN SHARE MODE; SELECT pg_sleep(120)`, database).catch(() => {});
-  const stopped = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ '^(UPDATE|INSERT INTO) migrated'`;
+  const stopped = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO migrated%'`;
   await until('the migration is about to end', async () => (await server.query(stopped)).length > 0, WAIT);
   const pods = await listAll(admin, POD, {namespace, labelSelector: MIGRATION});
   for (const pod of pods.filter(({status}) => status?.phase === 'Running')) await killProcesses(pod);

@@ -1,6 +1,7 @@
 {{/*
 What runs before an upgrade: `check`, whether PostgreSQL can take the messages of SQLite, which still serves; `undo`,
 which takes them back to SQLite. If it fails, nothing is upgraded. Values of earlier releases have no undoMigration.
+Once the Deployment has replaced the StatefulSet, the messages have been moved or are on their way: nothing to check.
 */}}
 {{- define "nameplate.messages.migrationHook" -}}
 {{- if .Values.messages.enabled }}
@@ -9,7 +10,10 @@ which takes them back to SQLite. If it fails, nothing is upgraded. Values of ear
 {{- if and $isPostgres $undoes }}
 {{- fail "messages.postgres.undoMigration moves the messages back to SQLite: set messages.config.store.kind=sqlite, too" }}
 {{- end }}
-{{- if $undoes }}undo{{ else if and $isPostgres .Values.messages.postgres.migrate }}check{{ end }}
+{{- $name := include "nameplate.messages.fullname" . }}
+{{- $isReplaced := lookup "apps/v1" "Deployment" .Release.Namespace $name }}
+{{- $isMoved := and $isReplaced (not (lookup "apps/v1" "StatefulSet" .Release.Namespace $name)) }}
+{{- if $undoes }}undo{{ else if and $isPostgres .Values.messages.postgres.migrate (not $isMoved) }}check{{ end }}
 {{- end }}
 {{- end }}
 

@@ -546,6 +546,29 @@ describe('the messages API in PostgreSQL', () => {
     await server.kubectl('delete', kind, `nameplate-messages${suffix}`, '-n', namespace);
   });
 
+  test('PostgreSQL is checked for a migration until the Deployment has replaced the StatefulSet', async () => {
+    const isChecked = async () => {
+      const values = ['--set', 'messages.postgres.migrate=true', '--set', 'messages.ingress.enabled=false'];
+      return (await install(...postgres, ...values, '--dry-run=server')).includes('--check');
+    };
+    const create = (kind: string) => {
+      const labels = {'app.kubernetes.io/managed-by': 'Helm'};
+      const template = {metadata: {labels}, spec: {containers: [{name: 'old', image: 'old'}]}};
+      const annotations = {'meta.helm.sh/release-name': 'nameplate', 'meta.helm.sh/release-namespace': namespace};
+      const metadata = {name: 'nameplate-messages', namespace, labels, annotations};
+      const spec = {selector: {matchLabels: labels}, template};
+      return server.apply(JSON.stringify({apiVersion: 'apps/v1', kind, metadata, spec}));
+    };
+    expect(await isChecked()).toBe(true);
+    await create('StatefulSet');
+    expect(await isChecked()).toBe(true);
+    await create('Deployment');
+    expect(await isChecked(), 'an upgrade was interrupted').toBe(true);
+    await server.kubectl('delete', 'statefulset', 'nameplate-messages', '-n', namespace);
+    expect(await isChecked()).toBe(false);
+    await server.kubectl('delete', 'deployment', 'nameplate-messages', '-n', namespace);
+  });
+
   describe('the example of a database', () => {
     const inNamespace = (text: string) => text.replaceAll('namespace: nameplate', `namespace: ${namespace}`);
     const accept = async (text: string) => {

@@ -1,6 +1,7 @@
 /** Moves all messages from SQLite to PostgreSQL, or back. Can be killed at any time and repeated. */
-import {createHash} from 'node:crypto';
+import {createHash, randomUUID} from 'node:crypto';
 import type {Clock} from '../../../base/clock.ts';
+import {APPLICATION_NAME} from '../postgres/session/connection.ts';
 import {Session, type SessionOptions} from '../postgres/session/session.ts';
 import {StoreError} from '../store.ts';
 import {isServed, openSource, type Source} from './source.ts';
@@ -15,10 +16,20 @@ const NO_LIMIT = 'SET LOCAL idle_in_transaction_session_timeout = 0';
 const RETRY_MS = 1000;
 /** How long a check may wait for PostgreSQL, less than Helm waits for it. */
 const CHECK_MS = 60_000;
-const STATE = 'SELECT state FROM migrated FOR UPDATE';
+const MIGRATED = 'SELECT id, state FROM migrated FOR UPDATE';
+const NOTE_DONE = {
+  name: 'migrate-done',
+  text: `
+    WITH reused AS (UPDATE migrated SET id = $1, state = 'done' RETURNING id)
+    INSERT INTO migrated SELECT $1, 'done' WHERE NOT EXISTS (SELECT FROM reused)`,
+};
+/** SQLSTATE insufficient_privilege. */
+const INSUFFICIENT_PRIVILEGE = '42501';
 const CHANGED =
   ': it has changed since the migration, and an undo would lose that. Keep PostgreSQL, which still serves';
 const IN_USE = 'the PostgreSQL database is in use: it has accounts that were not migrated';
+const MIGRATED_BEFORE =
+  'messages were migrated to this database before. If they were those of this platform, set messages.postgres.migrate to false; otherwise, use a new, empty database';
 
 /** What was done, for people. */
 export type Report = string;
@@ -54,8 +65,8 @@ export async function checkTarget(connection: SessionOptions): Promise<Report> {
     using session = await Session.open({...connection, migration: 'own'}, deadline, note => {
       waiting = note;
     });
-    const isUsed = (await accountsOf(session)).length > 0;
-    if (isUsed && (await session.query(STATE))[0]?.state !== 'done') throw new StoreError('down', IN_USE);
+    if ((await migrationOf(session))?.state === 'done') throw new StoreError('down', MIGRATED_BEFORE);
+    if ((await accountsOf(session)).length > 0) throw new StoreError('down', IN_USE);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const problem = deadline.aborted ? `no answer within ${CHECK_MS / 1000} s (${waiting})` : error.message;
@@ -86,21 +97,17 @@ async function migrateToPostgres(source: Source, session: Session): Promise<Repo
     async () => {
       await session.query(NO_LIMIT);
       await session.query(LOCK_TABLES);
-      return {state: await stateOf(session), accounts: await accountsOf(session)};
+      return {last: await migrationOf(session), accounts: await accountsOf(session)};
     },
-    async ({state, accounts}) => {
-      if (state === 'done' && !source.isFenced) {
-        throw new StoreError('down', 'the messages of another SQLite database were migrated');
-      }
-      refuseOther(source, state);
-      if (state === 'done') return {value: 'The messages were migrated before. Nothing to do.', promises: true};
+    async ({last, accounts}) => {
+      refuseOther(source, last);
+      if (last?.state === 'done') return {value: 'The messages were migrated before. Nothing to do.', promises: true};
       if (accounts.length > 0) throw new StoreError('down', IN_USE);
-      source.fence();
+      const id = source.migrationId ?? randomUUID();
+      if (source.migrationId === undefined) source.fence(id);
       for (const account of source.accounts) await copyAccount(session, source, account);
       const count = await compare(source, session);
-      await session.query(
-        state === undefined ? `INSERT INTO migrated VALUES ('done')` : `UPDATE migrated SET state = 'done'`,
-      );
+      await session.query(NOTE_DONE, [id]);
       return {value: `Migrated ${count} messages of ${source.accounts.length} accounts.`, promises: true};
     },
     ANSWER_MS,
@@ -115,17 +122,15 @@ async function migrateBack(source: Source, session: Session): Promise<Report> {
     async () => {
       await session.query(NO_LIMIT);
       await session.query(LOCK_TABLES);
-      return stateOf(session);
+      return migrationOf(session);
     },
-    async state => {
-      refuseOther(source, state);
-      if (state === 'done') {
+    async last => {
+      refuseOther(source, last);
+      if (last?.state === 'done') {
         await compare(source, session, CHANGED);
         // New sessions wait for this row; those that have read it before are ended.
         await session.query(`UPDATE migrated SET state = 'undone'`);
-        await session.query(`
-          SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()`);
+        await endSessions(session);
         await session.query('TRUNCATE accounts, messages, bodies, idempotency');
       } else if ((await accountsOf(session)).length > 0) {
         throw new StoreError('down', 'the PostgreSQL database has messages that were not migrated');
@@ -138,20 +143,50 @@ async function migrateBack(source: Source, session: Session): Promise<Report> {
   return 'Undone. SQLite may be served again.';
 }
 
-type State = 'done' | 'undone' | undefined;
-
-async function stateOf(session: Session): Promise<State> {
-  const [row] = await session.query(STATE);
-  return row?.state as State;
+interface Migration {
+  readonly id: string;
+  readonly state: 'done' | 'undone';
 }
 
-/** A changed URI must not lift the fence while another database serves. */
-function refuseOther(source: Source, state: State): void {
-  if (state !== undefined || !source.isMigrated) return;
-  throw new StoreError(
-    'down',
-    'the messages were migrated to another PostgreSQL database. Correct the URI in the Secret',
-  );
+/** The last one to this database. */
+async function migrationOf(session: Session): Promise<Migration | undefined> {
+  const [row] = await session.query(MIGRATED);
+  return row as Migration | undefined;
+}
+
+/**
+ * With a changed URI, an undo would lift the fence while another database serves, and pods would serve the messages of
+ * another platform.
+ */
+function refuseOther(source: Source, last: Migration | undefined): void {
+  if (last !== undefined && last.id === source.migrationId) return;
+  const correct = 'Correct the URI in the Secret';
+  if (source.isMigrated) {
+    throw new StoreError('down', `the messages were migrated to another PostgreSQL database. ${correct}`);
+  }
+  if (last?.state === 'done') {
+    const problem = 'the messages of another SQLite database were migrated to this PostgreSQL database';
+    throw new StoreError('down', `${problem}. ${correct}, or use a new, empty database`);
+  }
+}
+
+/**
+ * Of the pods, and whatever else this role has opened. A role that the server sets for sessions (ALTER ROLE … SET role)
+ * need not have the right to.
+ */
+async function endSessions(session: Session): Promise<void> {
+  await session.query('SET LOCAL ROLE NONE');
+  try {
+    await session.query(`
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND (usename = session_user OR application_name = '${APPLICATION_NAME}')`);
+  } catch (error) {
+    if ((error as {code?: string}).code !== INSUFFICIENT_PRIVILEGE) throw error;
+    const advice = 'Scale the Deployment to 0, or use the role of the pods';
+    throw new StoreError('down', `this role must not end the sessions of the pods. ${advice}`, {cause: error});
+  }
+  await session.query('RESET ROLE');
 }
 
 /** Compares a hash of each account's rows, in order; returns the number of messages. `why` they differ, if known. */

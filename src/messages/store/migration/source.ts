@@ -15,11 +15,12 @@ export interface Source extends Disposable {
   keys(account: string): Iterable<KeyRow>;
   /** The greatest id of all messages. */
   readonly lastId: string | undefined;
-  readonly isFenced: boolean;
-  /** A migration has seen its commit. */
+  /** Of the migration that has fenced the database. */
+  readonly migrationId: string | undefined;
+  /** That migration has seen its commit. */
   readonly isMigrated: boolean;
   /** From now on, no program serves this database. */
-  fence(): void;
+  fence(migrationId: string): void;
   noteMigrated(): void;
   unfence(): void;
 }
@@ -90,16 +91,22 @@ class OpenSource implements Source {
     }
   }
 
-  get isFenced(): boolean {
-    return versionOf(this.#db) >= FENCE;
+  get migrationId(): string | undefined {
+    if (versionOf(this.#db) < FENCE) return undefined;
+    return String(this.#db.prepare('SELECT id FROM migration').get()?.id);
   }
 
   get isMigrated(): boolean {
     return versionOf(this.#db) >= 2 * FENCE;
   }
 
-  fence(): void {
-    this.#db.exec(`PRAGMA user_version = ${FENCE + SCHEMA_VERSION}`);
+  fence(migrationId: string): void {
+    this.#db.exec(`
+      BEGIN;
+      CREATE TABLE migration (id TEXT NOT NULL) STRICT;
+      INSERT INTO migration VALUES ('${migrationId}');
+      PRAGMA user_version = ${FENCE + SCHEMA_VERSION};
+      COMMIT`);
   }
 
   noteMigrated(): void {
@@ -107,7 +114,11 @@ class OpenSource implements Source {
   }
 
   unfence(): void {
-    this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    this.#db.exec(`
+      BEGIN;
+      DROP TABLE IF EXISTS migration;
+      PRAGMA user_version = ${SCHEMA_VERSION};
+      COMMIT`);
   }
 
   [Symbol.dispose](): void {

@@ -89,14 +89,14 @@ async function expectAll({client}: Pod, {ids, done, history}: Promises): Promise
 
 const FORTH: readonly (Stop & {readonly when: string; readonly isFenced: boolean})[] = [
   {when: 'before it locks the tables', statements: ['LOCK TABLE'], isFenced: false},
-  {when: 'before it fences SQLite', statements: ['SELECT state'], isExecuted: true, isFenced: false},
+  {when: 'before it fences SQLite', statements: ['SELECT id, state'], isExecuted: true, isFenced: false},
   {when: 'before it copies messages', statements: ['migrate-messages'], isFenced: true},
   {when: 'before it copies the account', statements: ['migrate-account'], isFenced: true},
   {when: 'before it compares', statements: ['migrated-messages'], isFenced: true},
-  {when: 'before it notes that it is done', statements: ['INSERT INTO migrated'], isFenced: true},
-  {when: 'before its COMMIT', statements: ['INSERT INTO migrated', 'COMMIT'], isFenced: true},
+  {when: 'before it notes that it is done', statements: ['migrate-done'], isFenced: true},
+  {when: 'before its COMMIT', statements: ['migrate-done', 'COMMIT'], isFenced: true},
 ];
-const COMMITTED: Stop = {statements: ['INSERT INTO migrated', 'COMMIT'], isExecuted: true};
+const COMMITTED: Stop = {statements: ['migrate-done', 'COMMIT'], isExecuted: true};
 
 test('to PostgreSQL, killed at each step and taken back: each store serves only alone, and has all', async () => {
   const stores = {folder: await temporaryFolder(), database: await server.createDatabase()};

@@ -183,6 +183,60 @@ test('after a migration, another database neither gets the messages nor lets SQL
   await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
 });
 
+test('a database to which an earlier migration was undone does not let SQLite serve after a later one', async () => {
+  const {folder} = await filledFolder();
+  const [first, second] = [await server.createDatabase(), await server.createDatabase()];
+  await expect(run(folder, first)).resolves.toMatchObject({code: 0});
+  await expect(run(folder, first, '--undo')).resolves.toMatchObject({code: 0});
+  await expect(run(folder, second)).resolves.toMatchObject({code: 0});
+  const refused = {code: 1, out: expect.stringContaining('migrated to another PostgreSQL database')};
+  await expect(run(folder, first, '--undo')).resolves.toMatchObject(refused);
+  await expect(run(folder, first)).resolves.toMatchObject(refused);
+  await expect(startService({folder})).rejects.toThrow('were migrated to PostgreSQL');
+  const {folder: next} = await filledFolder();
+  await expect(run(next, first), 'another SQLite database').resolves.toMatchObject({code: 0});
+});
+
+test('a database that has the messages of another SQLite database is left alone, and so is SQLite', async () => {
+  const [{folder}, {folder: other}] = [await filledFolder(), await filledFolder()];
+  const database = await server.createDatabase();
+  await expect(run(other, database)).resolves.toMatchObject({code: 0});
+  const refused = {code: 1, out: expect.stringContaining('the messages of another SQLite database were migrated')};
+  await expect(run(folder, database)).resolves.toMatchObject(refused);
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject(refused);
+  const service = await startService({folder});
+  await service.stop();
+});
+
+test('an undo ends the sessions of pods, whatever role they act as, or changes nothing', async () => {
+  const {folder} = await filledFolder();
+  const database = await server.createDatabase();
+  await server.query(`
+    CREATE ROLE mapped LOGIN PASSWORD 'mapped' IN ROLE app;
+    ALTER ROLE mapped SET role = 'app';
+    CREATE ROLE stranger LOGIN PASSWORD 'stranger' IN ROLE app`);
+  const uriOf = (role: string) => server.uri(database).replace(/\/\/[^@]+@/, `//${role}:${role}@`);
+  const migrateAs = async (role: string, ...args: readonly string[]) =>
+    (await migrate(uriOf(role), folder, ...args)).done;
+  const waitsFor = (pod: Service) =>
+    until('it says why', async () => (await pod.operations('/readyz')).body.includes('was undone'));
+
+  await expect(migrateAs('mapped')).resolves.toMatchObject({code: 0});
+  const mapped = await startReadyPod(server, {database, uri: uriOf('mapped'), postgres: STORAGE});
+  await expect(migrateAs('mapped', '--undo')).resolves.toMatchObject({code: 0});
+  await waitsFor(mapped);
+  await mapped.stop();
+
+  await expect(migrateAs('mapped')).resolves.toMatchObject({code: 0});
+  const pod = await startReadyPod(server, {database, uri: uriOf('stranger'), postgres: STORAGE});
+  const refused = {code: 1, out: expect.stringContaining('Scale the Deployment to 0')};
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject(refused);
+  expect((await pod.operations('/readyz')).status).toBe(200);
+  await expect(migrateAs('stranger', '--undo'), 'with the role of the pods').resolves.toMatchObject({code: 0});
+  await waitsFor(pod);
+  await pod.stop();
+});
+
 test('a database that has served other messages is left alone, and so is SQLite', async () => {
   const {folder} = await filledFolder();
   const database = await server.createDatabase();
@@ -197,12 +251,15 @@ test('a database that has served other messages is left alone, and so is SQLite'
 test('a check finds what would stop a migration, without the database of SQLite', async () => {
   const nowhere = await temporaryFolder();
   const [fresh, used] = [await server.createDatabase(), await server.createDatabase()];
+  const taken = await server.createDatabase();
+  await expect(run((await filledFolder()).folder, taken)).resolves.toMatchObject({code: 0});
   await withPod(used, client => client.submit(mine.key, 'x'));
   await expect(run(nowhere, fresh, '--check')).resolves.toMatchObject({code: 0});
   const check = async (uri: string) => (await migrate(uri, nowhere, '--check')).done;
   const wrong = server.uri(fresh).replace(/:[^:@]+@/, ':wrong@');
   for (const [uri, problem] of [
     [wrong, 'password authentication failed'],
+    [server.uri(taken), 'messages were migrated to this database before'],
     [server.uri(used), 'the PostgreSQL database is in use'],
     [server.uri('absent'), 'database "absent" does not exist'],
   ] as const) {

@@ -4,14 +4,16 @@ import {type Postgres, uriFile} from './server.ts';
 
 export interface PostgresServiceOptions extends Pick<ServiceOptions, 'config' | 'wrapper'> {
   readonly database: string;
+  /** Instead of the URI that all tests use. */
+  readonly uri?: string;
   /** For store.postgres. */
   readonly postgres?: Readonly<Record<string, unknown>>;
 }
 
 /** Starts a pod of the messages API over a database, without waiting for its readiness. */
 export async function startPod(server: Postgres, options: PostgresServiceOptions): Promise<Service> {
-  const {config = {}, database, postgres = {}, wrapper = []} = options;
-  const file = await uriFile(await temporaryFolder(), server.uri(database));
+  const {config = {}, database, uri = server.uri(database), postgres = {}, wrapper = []} = options;
+  const file = await uriFile(await temporaryFolder(), uri);
   const store = {kind: 'postgres', ...(config.store as object), postgres: {uriFile: file, tls: 'disable', ...postgres}};
   return startService({config: {...config, store}, wrapper});
 }

@@ -17,6 +17,9 @@ export interface ConnectionOptions {
 export const TLS_MODES = ['verify-full', 'disable'] as const;
 export type TlsMode = (typeof TLS_MODES)[number];
 
+/** Of all sessions of pods: what an undo ends. */
+export const APPLICATION_NAME = 'nameplate-messages';
+
 const CONNECT_MS = 10_000;
 /** An idle or waiting connection counts as dead 10 s after this: Node probes ten times, once per second. */
 const KEEP_ALIVE_MS = 10_000;
@@ -32,7 +35,7 @@ export async function connectionConfig({uriFile, tls, caFile}: ConnectionOptions
     password: decodeURIComponent(uri.password),
     database: decodeURIComponent(uri.pathname.slice(1)),
     ssl: tls === 'verify-full' && {rejectUnauthorized: true, ...(ca !== undefined && {ca})},
-    application_name: 'nameplate-messages',
+    application_name: APPLICATION_NAME,
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,

@@ -60,8 +60,8 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
-  -- At most one row: done, or undone. See ../../migration/migrate.ts.
-  CREATE TABLE migrated (state text NOT NULL);
+  -- At most one row: the last migration, done or undone. SQLite has its id, too. See ../../migration/migrate.ts.
+  CREATE TABLE migrated (id uuid NOT NULL, state text NOT NULL);
 
   -- When each bucket of an account's rate limits will be full again, in milliseconds since the epoch.
   CREATE UNLOGGED TABLE usage (
