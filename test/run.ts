@@ -1,7 +1,7 @@
 /**
  * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|adopt|release ...]`, the first four by default. It
  * brings a cluster up for e2e, gateway, upgrade, and adopt, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
- * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts in its tier and nothing else.
+ * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts, or else name.test.ts, in its tier and nothing else.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync, globSync} from 'node:fs';
@@ -33,7 +33,7 @@ const RELEASE = join(import.meta.dirname, '../tools/release/release.ts');
 const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const DIAGNOSE = join(import.meta.dirname, 'e2e/diagnose.ts');
 const keep = Boolean(process.env.KEEP);
-const only = process.env.ONLY ? [`/${process.env.ONLY}.soak.ts`] : [];
+const only = process.env.ONLY ? filesNamed(process.env.ONLY) : [];
 
 let running: ChildProcess | undefined;
 let stopped = false;
@@ -99,15 +99,16 @@ async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<T
   }
 }
 
-/** The tiers of the files that ONLY names: their folders. */
-function tiersOfOnly(name: string): string[] {
-  const files = globSync(`*/**/${name}.soak.ts`, {cwd: import.meta.dirname});
-  if (files.length === 0) throw new Error(`there is no ${name}.soak.ts`);
-  return files.map(file => file.replace(/\/.*/, ''));
+/** Their folders are tiers. */
+function filesNamed(name: string): readonly string[] {
+  const find = (kind: string) => globSync(`*/**/${name}.${kind}.ts`, {cwd: import.meta.dirname});
+  const loops = find('soak');
+  return loops.length > 0 ? loops : find('test');
 }
 
 async function main(given: readonly string[]): Promise<number> {
-  const wanted = process.env.ONLY ? tiersOfOnly(process.env.ONLY) : given;
+  if (process.env.ONLY && only.length === 0) throw new Error(`there is no ${process.env.ONLY}.soak.ts, nor .test.ts`);
+  const wanted = process.env.ONLY ? only.map(file => file.replace(/\/.*/, '')) : given;
   const unknown = wanted.find(name => !TIERS.some(tier => tier === name));
   if (unknown !== undefined) throw new Error(`there is no tier "${unknown}"; there are ${TIERS.join(', ')}`);
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-test-'));
