@@ -1,8 +1,10 @@
 /** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
 import {type Cluster, connect} from '../cluster/cluster.ts';
 import {ADDRESSES} from '../cluster/state.ts';
+import {dumpStates} from '../support/dump-states.ts';
 import {installOperator, MESSAGES_HOST} from '../support/install.ts';
 import {ISSUER_NAME, TENANTS_ISSUER} from '../support/issuers.ts';
+import {createTestClient} from '../support/kube.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
 
 /**
@@ -66,8 +68,10 @@ async function listedServers({info, kubectl}: Cluster): Promise<string[]> {
   ];
 }
 
-export async function setup(): Promise<void> {
+/** Returns the teardown. */
+export async function setup(): Promise<() => Promise<void>> {
   const cluster = await connect();
   await cluster.kubectl('delete', 'namespaces', '-l', TENANT_LABEL, '--wait=false');
   await installOperator(cluster, await settings(cluster));
+  return dumpStates(createTestClient(cluster.info.kubeconfig));
 }
