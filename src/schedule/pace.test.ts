@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {ManualClock} from '../../test/support/manual-clock.ts';
-import {firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
+import {firstSteadyDelay, longestDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
 
 const checks = {soonSeconds: 5, pendingMaxSeconds: 300, steadySeconds: 3600, inFlight: 8};
 const HOUR = 3_600_000;
@@ -34,6 +34,7 @@ test('pauses grow from soon to the longest, and jitter by a tenth', () => {
   const delays = [0, 1, 2, 3, 50].map(count => pendingDelay(count, checks, 0.5));
   expect(delays).toEqual([5000, 5000, 7500, 11_250, 300_000]);
   expect([pendingDelay(1, checks, 0), pendingDelay(1, checks, 1)]).toEqual([4500, 5500]);
+  expect([0, 1].map(random => longestDelay(checks, random))).toEqual([270_000, 330_000]);
 });
 
 describe('the rate limit', () => {

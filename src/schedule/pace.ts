@@ -5,7 +5,7 @@ import type {Clock} from '../base/clock.ts';
 export interface CheckSettings {
   /** When the first check after a change or a request begins, and the shortest pause between two checks of a host. */
   readonly soonSeconds: number;
-  /** The longest pause of a host that is not verified yet. Its pauses grow. */
+  /** The longest pause of a host that is not verified or not live yet. The pauses of one that is not verified grow. */
   readonly pendingMaxSeconds: number;
   /** The pause between checks of a verified host. */
   readonly steadySeconds: number;
@@ -42,7 +42,18 @@ export function firstSteadyDelay(uid: string, checks: CheckSettings, now: number
 
 /** Milliseconds to the next check after `count` checks that did not verify. `random` is from 0 to 1. */
 export function pendingDelay(count: number, checks: CheckSettings, random: number): number {
-  const seconds = Math.min(checks.soonSeconds * GROWTH ** Math.max(count - 1, 0), checks.pendingMaxSeconds);
+  return Math.min(
+    jittered(checks.soonSeconds * GROWTH ** Math.max(count - 1, 0), random),
+    longestDelay(checks, random),
+  );
+}
+
+/** The longest pause of a host that is not live yet, in milliseconds. `random` is from 0 to 1. */
+export function longestDelay({pendingMaxSeconds}: CheckSettings, random: number): number {
+  return jittered(pendingMaxSeconds, random);
+}
+
+function jittered(seconds: number, random: number): number {
   return seconds * 1000 * (1 + JITTER * (2 * random - 1));
 }
 

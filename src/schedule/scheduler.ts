@@ -5,7 +5,15 @@ import type {Clock} from '../base/clock.ts';
 import {DeadlineError} from '../base/deadline.ts';
 import {DueHeap} from '../base/due-heap.ts';
 import {AccountQueue} from './account-queue.ts';
-import {type CheckSettings, firstSteadyDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
+import {
+  type CheckSettings,
+  firstSteadyDelay,
+  longestDelay,
+  pendingDelay,
+  phaseOf,
+  RateLimit,
+  steadyDelay,
+} from './pace.ts';
 
 /** What the scheduler must know of a verdict. */
 interface Judgement {
@@ -21,8 +29,11 @@ export interface Watched<Question> {
   /** Sets the phase of the steady checks, so a restart causes no burst. */
   readonly uid: string;
   readonly question: Question;
-  /** `pending`: soon, then with growing pauses. `steady`: every `checks.steadySeconds` while the host is verified. */
-  readonly urgency: 'pending' | 'steady';
+  /**
+   * `pending`: soon, then with growing pauses. While the host is verified, a check can hasten nothing: then `waiting`
+   * means every `checks.pendingMaxSeconds`, and `steady` every `checks.steadySeconds`.
+   */
+  readonly urgency: 'pending' | 'waiting' | 'steady';
 }
 
 export interface CheckResult<Verdict extends Judgement> {
@@ -270,8 +281,9 @@ export function createScheduler<Question, Verdict extends Judgement>(
   function nextDelay(entry: Host): number {
     if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
-    const settled = entry.watched.urgency === 'steady' && entry.result?.verdict.verified;
-    return settled ? steadyDelay(entry.watched.uid, checks, clock.now()) : pendingDelay(entry.count, checks, random());
+    const {urgency, uid} = entry.watched;
+    if (urgency === 'pending' || !entry.result?.verdict.verified) return pendingDelay(entry.count, checks, random());
+    return urgency === 'steady' ? steadyDelay(uid, checks, clock.now()) : longestDelay(checks, random());
   }
 
   async function start(signal: AbortSignal): Promise<void> {

@@ -47,3 +47,29 @@ test('to a new process, a host that drifted has drifted since the same time', ()
   expect(driftingFor(1, drifted)).toMatchObject(drifted);
   expect(driftingFor(DRIFT_AFTER_SECONDS, drifted)).toEqual(drifted);
 });
+
+const cname = {reason: 'Verified', verified: true, agreed: true, caa: {outcome: 'allowed'}};
+const forbidden = {...cname, caa: {outcome: 'forbidden'}};
+const served = {published: {kind: 'serve'}};
+
+test.each([
+  {when: 'it was not checked yet', found: {}, want: 'pending'},
+  {when: 'its record is missing', found: {verdict: {...cname, verified: false}}, want: 'pending'},
+  {when: 'CAA forbids a certificate', found: {verdict: forbidden}, want: 'pending'},
+  {when: 'it is verified and not live', found: {verdict: cname}, want: 'waiting'},
+  {when: 'it is verified and held, but not live', found: {verdict: cname, holder: 'us'}, want: 'waiting'},
+  {when: 'it is verified and live', found: {verdict: cname, holder: 'us', ...served}, want: 'steady'},
+  {when: 'its record is lost', found: {verdict: {...cname, verified: false}, holder: 'us', ...served}, want: 'pending'},
+  {when: 'another holds it, whose claim a check may move', found: {verdict: cname, holder: 'another'}, want: 'pending'},
+])('a host is $want when $when', ({found: {verdict, ...found}, want}) => {
+  const watched: string[] = [];
+  const scheduler = {watch: (_: string, {urgency}: {urgency: string}) => void watched.push(urgency), request() {}};
+  const operator = {config: {dns: {}}, knownSince: {of: () => 0}, clock: {monotonic: () => NOW}, scheduler};
+  const view = {
+    ...{key: 'a/shop.test', host: 'shop.test', account: {id: 'a', plan: {}}, domain: {metadata: {}}, nowMs: NOW},
+    ...(verdict && {check: {verdict, startedAt: NOW}}),
+    ...found,
+  };
+  verifyDns(operator as unknown as Operator, view as unknown as DomainView, accepted);
+  expect(watched).toEqual([want]);
+});

@@ -22,7 +22,7 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
     account: account.id,
     uid: domain.metadata.uid ?? key,
     question,
-    urgency: isSteady(view) ? 'steady' : 'pending',
+    urgency: urgencyOf(view),
   });
   const request = requestOf(operator, view);
   if (request) scheduler.request(key, request);
@@ -34,14 +34,19 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
   return {mayStart: false, ...judgeHeld(operator, view)};
 }
 
-/** Live and healthy, as far as is known: checked at the steady pace. After a restart, the last status counts. */
-function isSteady(view: DomainView): boolean {
+/**
+ * Steady: live and healthy, as far as is known. After a restart, the last status counts. Waiting: a new check would find
+ * nothing to do before the certificate and the route are in place, and with many new hosts it would delay these.
+ */
+function urgencyOf(view: DomainView): 'pending' | 'waiting' | 'steady' {
   const {published, holder, check} = view;
-  if (!published || holder !== 'us') return false;
-  if (!check) return (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
-  return (
-    check.verdict.verified && (check.verdict.caa.outcome === 'allowed' || check.verdict.caa.outcome === 'unchecked')
-  );
+  if (holder === 'another') return 'pending';
+  const isLive = published !== undefined && holder === 'us';
+  const allows = check
+    ? check.verdict.verified && ['allowed', 'unchecked'].includes(check.verdict.caa.outcome)
+    : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
+  if (!allows) return 'pending';
+  return isLive ? 'steady' : 'waiting';
 }
 
 /** The tenant's request, or our own after a check that is too old to decide who may hold the host. */

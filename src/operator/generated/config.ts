@@ -373,7 +373,7 @@ export interface OperatorConfig {
        */
       readonly soonSeconds: number;
       /**
-       * Longest pause between checks of a name that is not verified yet. In seconds.
+       * Longest pause between checks of a name that is not verified or not live yet. In seconds.
        */
       readonly pendingMaxSeconds: number;
       /**
