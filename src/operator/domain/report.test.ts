@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
+import type {ObjectKey} from '../../runtime/kube/object.ts';
 import type {Context} from '../state/context.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
 import {type Decided, Reporter} from './report.ts';
@@ -13,6 +14,7 @@ interface Found {
   readonly proof?: Decided['proof']['condition'];
   /** All that comes after the proof is in place. */
   readonly isServed?: boolean;
+  readonly key?: string;
 }
 
 const missing = (value: string) => DnsVerified.no('RecordMissing', `The servers answer ${value}.`);
@@ -21,12 +23,16 @@ function newReport() {
   const reporter = new Reporter();
   const clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
   const metadata = {name: 'a.test', namespace: 'a', generation: 1};
-  const domain = {metadata, status: undefined as DomainStatus | undefined};
+  const domains = new Map<string, {metadata: typeof metadata; status?: DomainStatus}>();
   let writes = 0;
   const events: string[] = [];
-  const patch = async (_: unknown, __: unknown, {status}: {status: DomainStatus}) => {
+  const patch = async (_: unknown, {namespace, name}: ObjectKey, {status}: {status: DomainStatus}) => {
     writes += 1;
-    domain.status = {...domain.status, ...status, dns: {required: [], ...domain.status?.dns, ...status.dns}};
+    const key = `${namespace}/${name}`;
+    const before = domains.get(key)?.status;
+    const dns = {required: [], ...before?.dns, ...status.dns};
+    const domain = {metadata: {...metadata, name, namespace}, status: {...before, ...status, dns}};
+    domains.set(key, domain as never);
     return domain;
   };
   const context = {
@@ -35,7 +41,7 @@ function newReport() {
     config: {dns: {propagationSeconds: 3600}},
     events: {event: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`)},
   } as unknown as Context;
-  const report = async ({value, proof = missing(value), isServed = false}: Found) => {
+  const report = async ({value, proof = missing(value), isServed = false, key = 'a/a.test'}: Found) => {
     const served: Partial<Decided> = {
       claim: {condition: Claimed.yes('2026-11-21T12:00:00Z')},
       certificate: {condition: CertificateReady.issued(undefined), usable: true},
@@ -52,11 +58,12 @@ function newReport() {
       probed: {condition: Probed.pending()},
       ...(isServed && served),
     };
+    const [namespace = '', host = ''] = key.split('/');
     const observed = [{type: 'TXT', name: 'a.test', value, server: 'ns1.test'}];
     const view = {
-      key: 'a/a.test',
-      host: 'a.test',
-      domain: {...domain},
+      key,
+      host,
+      domain: domains.get(key) ?? {metadata: {...metadata, name: host, namespace}},
       nowMs: clock.now(),
       question: {target: 'acct.edge.test', apexProof: 'txt', txtName: '_nameplate.a.test', txtValue: 'token'},
       check: {verdict: {observed, addressesOnly: false}},
@@ -117,4 +124,29 @@ test('each Warning is followed by an Event once the host is live', async () => {
   await report(proved);
   await report({...proved, isServed: true});
   expect(events).toEqual(['Warning RecordMissing', 'Normal Live']);
+});
+
+test('of many hosts that wait in one namespace, few statuses only name the next step', async () => {
+  const {clock, report, events} = newReport();
+  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  for (const key of crowd) await report({...proved, key});
+  await report({...proved, key: 'b/alone.test'});
+  await clock.advance(5000);
+  expect(await report({...proved, key: 'b/alone.test'})).toMatchObject({writes: 1});
+  for (const key of crowd) expect(await report({...proved, key})).toMatchObject({writes: 1});
+  for (const [index, key] of crowd.slice(0, 150).entries()) {
+    expect(await report({...proved, key, isServed: true})).toMatchObject({writes: index + 2});
+  }
+  expect(await report({...proved, key: 'a/host-150.test'})).toMatchObject({writes: 152});
+  expect(events).toEqual([]);
+});
+
+test('however many wait, no status is held back for more than a minute', async () => {
+  const {clock, report} = newReport();
+  const crowd = Array.from({length: 1000}, (_, index) => `a/host-${index}.test`);
+  for (const key of crowd) await report({...proved, key});
+  await clock.advance(59_000);
+  expect(await report({...proved, key: 'a/host-0.test'})).toMatchObject({writes: 0});
+  await clock.advance(1_000);
+  expect(await report({...proved, key: 'a/host-0.test'})).toMatchObject({writes: 1});
 });

@@ -14,8 +14,15 @@ import {type DomainView, requiredRecords} from './view.ts';
 /** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
-/** A status that only names the next step is written only if the step takes longer than this. */
+/** A status that only names the next step is written only if the step takes longer than this... */
 const PROGRESS_PAUSE_MS = 5_000;
+/**
+ * ...and of many Domains in one namespace, at most one in this time: such a write costs the API server more than the
+ * step, so writing all would delay what they wait for...
+ */
+const PROGRESS_SHARE_MS = 100;
+/** ...but none waits longer than this. */
+const MAX_PROGRESS_PAUSE_MS = 60_000;
 
 /** Reasons of a Domain whose next step follows automatically, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
@@ -37,14 +44,14 @@ export interface Decided {
 export class Reporter {
   /** When a status was last written, by key, on the monotonic clock; forgotten with the Domain. */
   readonly #writtenAtMs = new Map<string, number>();
-  /** Since when a status has been held back, by key, on the monotonic clock. */
-  readonly #heldSinceMs = new Map<string, number>();
+  /** Since when a status has been held back, by namespace and key, on the monotonic clock. */
+  readonly #heldSinceMs = new Map<string, Map<string, number>>();
   /** Keys of which a Warning was the last Event. */
   readonly #warned = new Set<string>();
 
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
-    this.#heldSinceMs.delete(key);
+    this.#release(key);
     this.#warned.delete(key);
   }
 
@@ -56,13 +63,14 @@ export class Reporter {
     const writtenAtMs = this.#writtenAtMs.get(key) ?? Number.NEGATIVE_INFINITY;
     const restMs = writtenAtMs + EVIDENCE_PAUSE_MS - clock.monotonic();
     if (restMs > 0 && isDeepStrictEqual(withoutEvidence(status), withoutEvidence(domain.status ?? {}))) {
+      this.#release(key);
       const waits = !isDeepStrictEqual(status, domain.status);
       return waits ? [...wakeAtMs, nowMs + restMs] : wakeAtMs;
     }
     const holdMs = onlyNamesNextStep(domain.status, status) ? this.#holdMs(context, key) : 0;
     if (holdMs > 0) return [...wakeAtMs, nowMs + holdMs];
     const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
-    this.#heldSinceMs.delete(key);
+    this.#release(key);
     if (changed) {
       this.#writtenAtMs.set(key, clock.monotonic());
       this.#announce(context, key, domain, status);
@@ -89,10 +97,24 @@ export class Reporter {
   }
 
   #holdMs({clock}: Operator, key: string): number {
-    const sinceMs = this.#heldSinceMs.get(key) ?? clock.monotonic();
-    this.#heldSinceMs.set(key, sinceMs);
-    return sinceMs + PROGRESS_PAUSE_MS - clock.monotonic();
+    const namespace = namespaceIn(key);
+    const held = this.#heldSinceMs.get(namespace) ?? new Map<string, number>();
+    const sinceMs = held.get(key) ?? clock.monotonic();
+    this.#heldSinceMs.set(namespace, held.set(key, sinceMs));
+    const pauseMs = Math.min(Math.max(held.size * PROGRESS_SHARE_MS, PROGRESS_PAUSE_MS), MAX_PROGRESS_PAUSE_MS);
+    return sinceMs + pauseMs - clock.monotonic();
   }
+
+  #release(key: string): void {
+    const namespace = namespaceIn(key);
+    const held = this.#heldSinceMs.get(namespace);
+    held?.delete(key);
+    if (held?.size === 0) this.#heldSinceMs.delete(namespace);
+  }
+}
+
+function namespaceIn(key: string): string {
+  return key.slice(0, key.indexOf('/'));
 }
 
 /** Whether the status only says that the Domain is not Ready yet, because its next step will follow. */
