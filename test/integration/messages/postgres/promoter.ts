@@ -24,17 +24,23 @@ export async function failOver(standbys: readonly Postgres[]): Promise<Postgres>
   return best.standby;
 }
 
-/** Cuts it off its primary; resolves with how much WAL it has, once it has replayed all of it. */
+/**
+ * Cuts it off its primary; resolves with how much WAL it has. That may end within a record, which it cannot replay, if
+ * the primary was killed while it wrote the record. Until it has received something since its start, only its wait for
+ * more says that it has replayed everything.
+ */
 async function seal(standby: Postgres): Promise<bigint> {
   await standby.follow(undefined);
   return until(
-    'the standby has replayed what it received',
+    'the standby knows how much WAL it has',
     async () => {
       const [row] = await standby.query(`
         SELECT (SELECT count(*) FROM pg_stat_wal_receiver) AS receivers,
-          (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::text AS replayed,
-          coalesce(pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn(), true) AS done`);
-      return row?.receivers === '0' && row.done === true ? BigInt(String(row.replayed)) : undefined;
+          (greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0'::pg_lsn)::text AS wal,
+          pg_last_wal_receive_lsn() IS NOT NULL OR EXISTS (
+            SELECT FROM pg_stat_activity
+            WHERE backend_type = 'startup' AND wait_event = 'RecoveryRetrieveRetryInterval') AS known`);
+      return row?.receivers === '0' && row.known === true ? BigInt(String(row.wal)) : undefined;
     },
     FAST,
   );
