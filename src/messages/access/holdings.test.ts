@@ -10,9 +10,15 @@ function enter(holdings: Holdings, account: string): Hold {
   return hold;
 }
 
-/** Says in `order` when the room was there. */
-function waitFor(hold: Hold, bytes: number, name: string, order: string[]): void {
-  void hold.room(bytes).then(() => order.push(name));
+/** Says in `order` when the room was there, or which limit prevented it until the signal was aborted. */
+function waitFor(
+  hold: Hold,
+  bytes: number,
+  name: string,
+  order: string[],
+  signal = new AbortController().signal,
+): void {
+  void hold.room(bytes, () => signal).then(bound => order.push(bound === undefined ? name : `${name}: ${bound}`));
 }
 
 test('an account has a limit of concurrent requests; releasing one makes room', () => {
@@ -94,6 +100,28 @@ test('an account at its own limit keeps nobody else waiting', async () => {
   blocker.release();
   await turn();
   expect(order).toEqual(['b']);
+});
+
+test('one that gives up waiting takes no room, and keeps nobody else waiting', async () => {
+  const holdings = new Holdings(limits);
+  enter(holdings, 'a').grow(400);
+  const other = enter(holdings, 'b');
+  other.grow(300);
+  const left = new AbortController();
+  const order: string[] = [];
+  waitFor(enter(holdings, 'a'), 100, 'a', order, left.signal);
+  waitFor(enter(holdings, 'c'), 200, 'c', order, left.signal);
+  waitFor(enter(holdings, 'd'), 160, 'd', order);
+  other.keep(270);
+  await turn();
+  expect(order, 'd has room, but c was first').toEqual([]);
+  left.abort();
+  await turn();
+  expect(order.sort()).toEqual(['a: account', 'c: total', 'd']);
+  waitFor(enter(holdings, 'e'), 200, 'e', order, left.signal);
+  await turn();
+  expect(order.at(-1)).toBe('e: total');
+  expect(holdings.bytes).toBe(400 + 270 + 160);
 });
 
 test('nothing is left when all is released', () => {

@@ -30,9 +30,10 @@ export interface Hold {
   grow(bytes: number): Bound | undefined;
   /**
    * Takes this many bytes as soon as there is room. Accounts are served in turn. The hold must be empty, and the
-   * bytes at most what an account may hold; otherwise, waiting holds could deadlock.
+   * bytes at most what an account may hold; otherwise, waiting holds could deadlock. If the signal is aborted first,
+   * takes nothing and returns the limit that prevented it.
    */
-  room(bytes: number): Promise<void>;
+  room(bytes: number, patience: () => AbortSignal): Promise<Bound | undefined>;
   /** Changes the hold to this many bytes. */
   keep(bytes: number): void;
   release(): void;
@@ -99,6 +100,17 @@ export class Holdings {
     this.#queue.add(account);
   }
 
+  /** Ends a wait. Returns the limit that prevented it, if it was in vain. */
+  giveUp(account: Account, waiter: Waiter): Bound | undefined {
+    const place = account.waiting.indexOf(waiter);
+    if (place === -1) return undefined;
+    account.waiting.splice(place, 1);
+    const bound = this.boundOf(account, waiter.bytes) ?? 'account';
+    if (account.waiting.length === 0) this.#queue.delete(account);
+    this.#grant(); // It may have kept others waiting that need less.
+    return bound;
+  }
+
   giveBack(account: Account, bytes: number): void {
     this.take(account, -bytes);
     if (this.#queue.size > 0) this.#grant();
@@ -150,14 +162,19 @@ class Held implements Hold {
     return bound;
   }
 
-  room(bytes: number): Promise<void> {
-    if (this.#account.waiting.length === 0 && this.grow(bytes) === undefined) return Promise.resolve();
+  room(bytes: number, patience: () => AbortSignal): Promise<Bound | undefined> {
+    if (this.#account.waiting.length === 0 && this.grow(bytes) === undefined) return Promise.resolve(undefined);
     return new Promise(resolve => {
       const grant = () => {
         this.#take(bytes);
-        resolve();
+        resolve(undefined);
       };
-      this.#holdings.wait(this.#account, {bytes, grant});
+      const waiter = {bytes, grant};
+      const giveUp = () => resolve(this.#holdings.giveUp(this.#account, waiter));
+      this.#holdings.wait(this.#account, waiter);
+      const signal = patience();
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp);
     });
   }
 

@@ -8,6 +8,8 @@ export interface Answer {
   readonly body: object;
   /** The body as JSON, if it is the same for every client. */
   readonly text?: string;
+  /** Serializing and sending it keeps the event loop busy, so it needs its account's turn; see Pacer. */
+  readonly isLong?: boolean;
 }
 
 /** Every `code` of a problem. Clients distinguish errors by it. Part of the contract; see openapi.ts. */

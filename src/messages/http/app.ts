@@ -4,11 +4,12 @@ import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
 import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
+import {Pacer} from '../access/pacer.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
 import {discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
-import {admission, type Limits, overBound, overLimit} from './limits.ts';
+import {admission, type Limits, overBound, overLimit, WaitError, Waits} from './limits.ts';
 import {type ApiOperation, type KeyedOperation, OPERATIONS} from './operations.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
 import {UnreadAnswers} from './unread-answers.ts';
@@ -32,6 +33,13 @@ interface AppOptions extends Limits {
   readonly logger: Logger;
 }
 
+/** What all requests have in common. */
+interface Shared extends AppOptions {
+  readonly described: Answer;
+  readonly unreadAnswers: UnreadAnswers;
+  readonly pacer: Pacer;
+}
+
 /**
  * One request, from its headers until its response was sent or its connection was closed. A class, because V8 may
  * decide to create the objects of a literal in the old generation, where each would keep its request until a full
@@ -47,6 +55,7 @@ class Exchange {
   principal: Principal | undefined;
   /** The memory that the request holds, from the check of its key until its response was sent. */
   hold: Hold | undefined;
+  waits: Waits | undefined;
   isDone = false;
   hasLeft = false;
 
@@ -68,53 +77,52 @@ const NONE = {value: undefined, raw: Buffer.alloc(0)};
 export function createApp(options: AppOptions): App {
   const {description} = options;
   const described: Answer = {...json(200, description), text: JSON.stringify(description)};
-  const unreadAnswers = new UnreadAnswers();
+  const shared: Shared = {
+    ...options,
+    described,
+    unreadAnswers: new UnreadAnswers(),
+    pacer: new Pacer(options.clock),
+  };
   return (request, response, sendContinue) => {
     const exchange = new Exchange(request, sendContinue, options.clock.monotonic());
-    void respond(exchange, response, described, unreadAnswers, options);
+    void respond(exchange, response, shared);
     // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
     // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in
     // the old generation, V8 promotes all later ones, and with them every request, until the next full collection.
     return () => {
       exchange.hasLeft = true;
+      exchange.waits?.leave();
       if (exchange.isDone) exchange.hold?.release();
     };
   };
 }
 
 /** Never rejects. */
-async function respond(
-  exchange: Exchange,
-  response: ServerResponse,
-  described: Answer,
-  unreadAnswers: UnreadAnswers,
-  options: AppOptions,
-): Promise<void> {
+async function respond(exchange: Exchange, response: ServerResponse, shared: Shared): Promise<void> {
+  const {clock, limiter, unreadAnswers} = shared;
   let answer: Answer | undefined;
   try {
-    answer = await answerTo(exchange, described, options);
+    answer = await answerTo(exchange, shared);
+    if (answer?.isLong) await exchange.waits?.turn();
   } catch (error) {
-    answer = failed(error, exchange, options);
+    answer = failed(error, exchange, shared);
   }
-  const now = options.clock.monotonic();
+  const now = clock.monotonic();
   if (answer !== undefined) {
     const bytes = send(response, answer, exchange.requestId);
     exchange.hold?.keep(bytes);
-    if (exchange.principal) options.limiter.answered(exchange.principal.account, bytes, now);
+    if (exchange.principal) limiter.answered(exchange.principal.account, bytes, now);
     // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
     if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
     discardBody(exchange.request);
   }
-  record(answer, now, exchange, options);
+  exchange.waits?.end(answer?.isLong ? clock.monotonic() - now : 0);
+  record(answer, now, exchange, shared);
   exchange.isDone = true;
   if (exchange.hasLeft) exchange.hold?.release();
 }
 
-function answerTo(
-  exchange: Exchange,
-  described: Answer,
-  options: AppOptions,
-): Answer | undefined | Promise<Answer | undefined> {
+function answerTo(exchange: Exchange, shared: Shared): Answer | undefined | Promise<Answer | undefined> {
   const {request} = exchange;
   const [path, query] = split(request.url ?? '');
   const match = matchPath(path);
@@ -126,21 +134,23 @@ function answerTo(
     });
   }
   exchange.operation = operation;
-  if (operation.scope === undefined) return described;
-  const principal = authorize(request, operation.scope, options.authenticator);
+  if (operation.scope === undefined) return shared.described;
+  const principal = authorize(request, operation.scope, shared.authenticator);
   if (!('account' in principal)) return principal;
   exchange.principal = principal;
-  const hold = options.holdings.enter(principal.account);
+  const hold = shared.holdings.enter(principal.account);
   if (typeof hold === 'string') return overBound(hold);
   exchange.hold = hold;
-  return perform(exchange, operation, {account: principal.account, hold, id: match.id}, query, options);
+  const waits = new Waits(principal.account, hold, shared.pacer, shared.clock);
+  exchange.waits = waits;
+  return perform(exchange, operation, {account: principal.account, hold, waits, id: match.id}, query, shared);
 }
 
 /** From a valid key to the response. Undefined: the client is gone. */
 async function perform(
   {request, sendContinue}: Exchange,
   operation: KeyedOperation,
-  {account, hold, id}: Omit<Subject, 'raw'>,
+  {account, hold, waits, id}: Omit<Subject, 'raw'> & {readonly hold: Hold},
   query: string,
   options: AppOptions,
 ): Promise<Answer | undefined> {
@@ -151,7 +161,7 @@ async function perform(
   const input = {query: operation.query && decodeQuery(query), body: body.value, headers: request.headers};
   const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
   // Inputs says what the schemas let through.
-  return refused ?? (await options.handlers[operation.name]({account, hold, id, raw: body.raw}, input as never));
+  return refused ?? (await options.handlers[operation.name]({account, waits, id, raw: body.raw}, input as never));
 }
 
 /** RFC 6750, section 3. */
@@ -180,7 +190,8 @@ function outOfScope(scope: Scope): Answer {
   });
 }
 
-function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppOptions): Answer {
+function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppOptions): Answer | undefined {
+  if (error instanceof WaitError) return error.answer;
   if (error instanceof StoreError) {
     const [code, detail, retryAfter] = STORE_PROBLEMS[error.refusal];
     return problem(503, code, detail, {headers: {'retry-after': retryAfter}});

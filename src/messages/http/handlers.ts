@@ -1,7 +1,6 @@
 /** The operations of the API, each from valid input to its response. */
 import {hash} from 'node:crypto';
 import {cutText} from '../../base/cut-text.ts';
-import type {Hold} from '../access/holdings.ts';
 import {
   type Idempotency,
   type MessageStore,
@@ -10,8 +9,12 @@ import {
   type StoredMessage,
 } from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
+import type {Waits} from './limits.ts';
 import type {Inputs} from './operations.ts';
 import {REASON_BYTES} from './schemas.ts';
+
+/** The most characters of messages in a response that needs no turn: it takes a fraction of a millisecond. */
+const SHORT = 64 * 1024;
 
 interface HandlerOptions {
   readonly store: MessageStore;
@@ -23,15 +26,14 @@ interface HandlerOptions {
 /** Whose request it is, and what it is about. */
 export interface Subject {
   readonly account: string;
-  /** The memory that the request holds. The caller releases it. */
-  readonly hold: Hold;
+  readonly waits: Waits;
   /** The message id in the path; empty if it cannot be an id. */
   readonly id: string;
   /** The bytes of the body. */
   readonly raw: Buffer;
 }
 
-/** Rejects with a StoreError if the store fails. */
+/** Rejects with a StoreError if the store fails, and with a WaitError if the request waits in vain. */
 type Handler<Input> = (subject: Subject, input: Input) => Promise<Answer>;
 
 export type Handlers = {readonly [Name in keyof Inputs]: Handler<Inputs[Name]>};
@@ -66,22 +68,23 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
           );
       }
     },
-    list: async ({account, hold}, {query: {limit, cursor, status}}) => {
-      await hold.room(answerBytes(limit, bodyBytes));
+    list: async ({account, waits}, {query: {limit, cursor, status}}) => {
+      await waits.room(answerBytes(limit, bodyBytes));
+      await waits.turn(); // Before the page is read: reading many at a time would delay others, too.
       const filter = {...(cursor !== undefined && {after: cursor}), ...(status && {status})};
       const {messages, more} = await store.list({account, limit, ...filter});
-      return json(200, {messages: messages.map(represent), nextCursor: (more && messages.at(-1)?.id) || null});
+      const page = {messages: messages.map(represent), nextCursor: (more && messages.at(-1)?.id) || null};
+      return shown(messages, page);
     },
-    get: async ({account, id, hold}) => {
-      await hold.room(answerBytes(1, bodyBytes));
+    get: async ({account, id, waits}) => {
+      await waits.room(answerBytes(1, bodyBytes));
       const message = id === '' ? undefined : await store.get(account, id);
-      return message ? json(200, represent(message)) : unknownMessage();
+      return message ? shown([message], represent(message)) : unknownMessage();
     },
-    claim: async ({account, hold}, {body: {limit, leaseSeconds}}) => {
-      hold.keep(0); // The body has been read.
-      await hold.room(answerBytes(limit, bodyBytes));
+    claim: async ({account, waits}, {body: {limit, leaseSeconds}}) => {
+      await waits.room(answerBytes(limit, bodyBytes));
       const messages = await store.claim({account, limit, leaseMs: leaseSeconds * 1000});
-      return json(200, {
+      return shown(messages, {
         messages: messages.map(message => ({
           ...represent(message),
           lease: message.lease,
@@ -101,6 +104,12 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
 export function answerBytes(messages: number, bodyBytes: number): number {
   const around = 2048 * messages;
   return Math.min(messages * bodyBytes, Math.max(PAGE_BYTES, bodyBytes)) + around;
+}
+
+/** A response that shows these messages. */
+function shown(messages: readonly StoredMessage[], body: object): Answer {
+  const length = messages.reduce((sum, {message}) => sum + message.length, 0);
+  return {...json(200, body), isLong: length > SHORT};
 }
 
 /** The fingerprint is of the body's bytes. */

@@ -2,6 +2,7 @@
 import type {Clock} from '../../base/clock.ts';
 import type {Bound, Hold} from '../access/holdings.ts';
 import type {AccountLimiter, Allowance} from '../access/limiter.ts';
+import type {Pacer} from '../access/pacer.ts';
 import {type Answer, problem} from './answer.ts';
 import type {Admission} from './body.ts';
 
@@ -69,4 +70,75 @@ export function overBound(bound: Bound | undefined): Answer | undefined {
         },
       );
   }
+}
+
+/** Longer than the default time limits for bodies to arrive and for responses to be read, which make room in the end. */
+const WAIT_MS = 60_000;
+
+/** Why a wait is over; Node would create an exception for each. */
+const OVER = 'over';
+
+/** A request has waited for too long. `answer` is undefined if its client has left. */
+export class WaitError extends Error {
+  override readonly name = 'WaitError';
+  readonly answer: Answer | undefined;
+
+  constructor(answer: Answer | undefined) {
+    super('The request has waited for too long, or its client has left.');
+    this.answer = answer;
+  }
+}
+
+/** How a request waits for others. Each wait rejects with a WaitError if it ends in vain. */
+export class Waits {
+  readonly #account: string;
+  readonly #hold: Hold;
+  readonly #pacer: Pacer;
+  readonly #clock: Clock;
+  #patience: AbortController | undefined;
+  #hasTurn = false;
+  #hasLeft = false;
+
+  constructor(account: string, hold: Hold, pacer: Pacer, clock: Clock) {
+    this.#account = account;
+    this.#hold = hold;
+    this.#pacer = pacer;
+    this.#clock = clock;
+  }
+
+  /** For room for a response of at most so many bytes. The body has been read, so the request no longer holds it. */
+  async room(bytes: number): Promise<void> {
+    this.#hold.keep(0);
+    const bound = await this.#hold.room(bytes, this.#patienceOf);
+    if (bound !== undefined) throw new WaitError(this.#hasLeft ? undefined : overBound(bound));
+  }
+
+  /** For the account's turn at a long response, see Pacer. It ends with `end`. */
+  async turn(): Promise<void> {
+    this.#hasTurn ||= await this.#pacer.begin(this.#account, this.#patienceOf);
+    if (!this.#hasTurn) throw new WaitError(this.#hasLeft ? undefined : overBound('account'));
+  }
+
+  /** The client has left. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#patience?.abort(OVER);
+  }
+
+  /** The response was sent. `busyMs`: see Pacer. */
+  end(busyMs: number): void {
+    this.#patience?.abort(OVER);
+    if (this.#hasTurn) void this.#pacer.end(this.#account, busyMs);
+  }
+
+  readonly #patienceOf = (): AbortSignal => {
+    if (this.#patience === undefined) {
+      const patience = new AbortController();
+      this.#patience = patience;
+      if (this.#hasLeft) patience.abort(OVER);
+      const tooLong = this.#clock.sleep(WAIT_MS, patience.signal);
+      tooLong.then(() => patience.abort(OVER)).catch(() => undefined);
+    }
+    return this.#patience.signal;
+  };
 }

@@ -93,7 +93,7 @@ export type SettleOutcome =
   | {readonly kind: 'lease-lost'};
 
 /** The maximum bytes of messages in one page or claim, unless a single message is longer. */
-export const PAGE_BYTES = 1 << 20;
+export const PAGE_BYTES = 1 << 18;
 
 export interface MessageStore {
   append(message: NewMessage): Promise<AppendOutcome>;

@@ -43,5 +43,6 @@ test('long messages end a transaction too', () => {
       0,
     ),
   ];
-  expect(Math.max(...read.map(({results}) => results.length))).toBeLessThanOrEqual(4);
+  // 4 MiB: each page shows one of these messages, and has looked at the next one.
+  expect(Math.max(...read.map(({results}) => results.length))).toBeLessThanOrEqual(8);
 });

@@ -1,0 +1,48 @@
+import type {Clock} from '../../base/clock.ts';
+
+/** How many times as long as its last turn kept the event loop busy an account pauses. */
+const PAUSE_FACTOR = 4;
+
+/**
+ * Turns at work that keeps the event loop busy. An account has one turn at a time, and pauses after it if it has more
+ * work waiting, so that it never takes more than a part of the loop. An account without more work does not pause: its
+ * next turn comes only after it has received a response.
+ */
+export class Pacer {
+  readonly #clock: Pick<Clock, 'sleep'>;
+  /** What starts the turns that wait, of each account that has a turn or pauses. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  constructor(clock: Pick<Clock, 'sleep'>) {
+    this.#clock = clock;
+  }
+
+  /** True: it is the account's turn; call `end` after it. False: the signal was aborted first. */
+  begin(account: string, patience: () => AbortSignal): Promise<boolean> {
+    const waiting = this.#waiting.get(account);
+    if (waiting === undefined) {
+      this.#waiting.set(account, []);
+      return Promise.resolve(true);
+    }
+    const signal = patience();
+    if (signal.aborted) return Promise.resolve(false);
+    return new Promise(resolve => {
+      const start = () => resolve(true);
+      waiting.push(start);
+      signal.addEventListener('abort', () => {
+        const place = waiting.indexOf(start);
+        if (place !== -1) waiting.splice(place, 1);
+        resolve(false); // Without effect on a turn that has begun.
+      });
+    });
+  }
+
+  /** `busyMs`: for how long the turn has kept the event loop busy. */
+  async end(account: string, busyMs: number): Promise<void> {
+    const waiting = this.#waiting.get(account);
+    if (waiting && waiting.length > 0 && busyMs > 0) await this.#clock.sleep(PAUSE_FACTOR * busyMs);
+    const next = waiting?.shift();
+    if (next) next();
+    else this.#waiting.delete(account);
+  }
+}
