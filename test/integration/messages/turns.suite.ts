@@ -1,0 +1,133 @@
+/**
+ * Many long responses of one account, in the order of events: the test decides when a pause ends. The service runs in
+ * the test's process. For each store.
+ */
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {pino} from 'pino';
+import {Registry} from 'prom-client';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {type Clock, systemClock} from '../../../src/base/clock.ts';
+import {createKeyTable, keyHash} from '../../../src/messages/access/key-table.ts';
+import type {MessagesConfig} from '../../../src/messages/config.ts';
+import {messagesConfigDefinition} from '../../../src/messages/config-schema.ts';
+import {startMessagesService} from '../../../src/messages/service.ts';
+import {loadConfig} from '../../../src/process/load-config.ts';
+import {until} from '../../cluster/wait.ts';
+import {type Client, createClient} from './client.ts';
+import {head, type Raw, RawClient} from './raw.ts';
+import {accountOf, temporaryFolder} from './service.ts';
+
+const LISTS = 300;
+const HELD = 'nameplate_messages_held_bytes';
+const DURATIONS = 'nameplate_messages_request_duration_seconds';
+const SCOPES = ['messages:write', 'messages:read'] as const;
+
+/** Real time, except that pauses last until `resume` while they are held. Nothing else sleeps without a signal. */
+class PauseHolder implements Clock {
+  readonly now = systemClock.now;
+  readonly monotonic = systemClock.monotonic;
+  #held: PromiseWithResolvers<void> | undefined;
+  #pauses = 0;
+
+  /** Since `hold`. */
+  get pauses(): number {
+    return this.#pauses;
+  }
+
+  hold(): void {
+    this.#held = Promise.withResolvers();
+    this.#pauses = 0;
+  }
+
+  resume(): void {
+    this.#held?.resolve();
+    this.#held = undefined;
+  }
+
+  readonly sleep: Clock['sleep'] = (ms, signal) => {
+    if (signal !== undefined || this.#held === undefined) return systemClock.sleep(ms, signal);
+    this.#pauses += 1;
+    return this.#held.promise;
+  };
+}
+
+const hasAnswer = ({received}: Raw) => received.startsWith('HTTP/1.1 200 ') && received.endsWith('}');
+
+/** `storeConfig`: the section `store` of the configuration. */
+export function turnsSuite(storeConfig: () => Promise<object>): void {
+  const [mine, theirs] = [accountOf(0), accountOf(1)];
+  const clock = new PauseHolder();
+  const registry = new Registry();
+  let service: Awaited<ReturnType<typeof startMessagesService>>;
+  let client: Client;
+  let raw: RawClient;
+
+  beforeAll(async () => {
+    const file = join(await temporaryFolder(), 'config.json');
+    const config = {keys: {file}, server: {port: 0}, operations: {port: 0}, store: await storeConfig()};
+    await writeFile(file, JSON.stringify(config));
+    const keys = [mine, theirs].map(({name, key}) => ({
+      account: name,
+      keyId: name,
+      sha256: keyHash(key),
+      scopes: SCOPES,
+    }));
+    service = await startMessagesService({
+      config: await loadConfig<MessagesConfig>(file, messagesConfigDefinition),
+      authenticator: createKeyTable({keys}),
+      storeWorker: new URL('../../../src/messages/store/sqlite/worker.ts', import.meta.url),
+      clock,
+      logger: pino({level: 'silent'}),
+      registry,
+      onFailed: error => {
+        throw error;
+      },
+    });
+    await until('it is ready', () => service.readiness.every(({problem}) => problem() === undefined));
+    client = await createClient(`http://127.0.0.1:${service.port}`);
+    raw = new RawClient(service);
+    for (let n = 0; n < 2; n++) await client.submit(mine.key, 'x'.repeat(250_000));
+  });
+  afterEach(() => {
+    clock.resume();
+    raw.closeAll();
+  });
+  afterAll(async () => {
+    client.close();
+    await service.close(1000);
+  });
+
+  /** How many lists the service has answered. */
+  async function answered(): Promise<number> {
+    const metrics = await registry.getSingleMetricAsString(DURATIONS);
+    return Number(/_count{route="list",status="200"} (\d+)/.exec(metrics)?.[1] ?? 0);
+  }
+
+  /** Sends the lists; resolves when the account pauses. */
+  async function attack(): Promise<readonly Raw[]> {
+    clock.hold();
+    const lists = raw.many(LISTS, `${head(mine.key, 'GET /messages')}\r\n`);
+    await until('the account pauses', () => clock.pauses === 1);
+    return lists;
+  }
+
+  test(`${LISTS} lists of one account: others are served while the rest waits, and then each is answered`, async () => {
+    const before = await answered();
+    const lists = await attack();
+    const sent = await answered();
+    for (let n = 0; n < 5; n++) await expect(client.submit(theirs.key, 'x')).resolves.toMatchObject({status: 202});
+    expect(await answered()).toBe(sent);
+    expect(sent - before).toBeLessThan(LISTS);
+    clock.resume();
+    await until('all are answered', () => lists.every(hasAnswer));
+  });
+
+  test('lists whose clients have left wait no longer and hold nothing', async () => {
+    await attack();
+    raw.closeAll();
+    await until('nothing is held', async () => / 0$/m.test(await registry.getSingleMetricAsString(HELD)));
+    clock.resume();
+    await expect(client.get(mine.key, '/messages')).resolves.toMatchObject({status: 200});
+  });
+}
