@@ -126,27 +126,39 @@ test('each Warning is followed by an Event once the host is live', async () => {
   expect(events).toEqual(['Warning RecordMissing', 'Normal Live']);
 });
 
-test('of many hosts that wait in one namespace, few statuses only name the next step', async () => {
+test('of many hosts that wait in one namespace, each waits 200 ms longer to name the next step', async () => {
   const {clock, report, events} = newReport();
+  const start = clock.now();
   const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
-  for (const key of crowd) await report({...proved, key});
+  for (const [index, key] of crowd.entries()) {
+    const untilMs = start + Math.max(5000, index * 200);
+    expect(await report({...proved, key})).toMatchObject({writes: 0, wakeAtMs: expect.arrayContaining([untilMs])});
+  }
   await report({...proved, key: 'b/alone.test'});
   await clock.advance(5000);
   expect(await report({...proved, key: 'b/alone.test'})).toMatchObject({writes: 1});
-  for (const key of crowd) expect(await report({...proved, key})).toMatchObject({writes: 1});
-  for (const [index, key] of crowd.slice(0, 150).entries()) {
-    expect(await report({...proved, key, isServed: true})).toMatchObject({writes: index + 2});
-  }
-  expect(await report({...proved, key: 'a/host-150.test'})).toMatchObject({writes: 152});
+  expect(await report({...proved, key: 'a/host-25.test'})).toMatchObject({writes: 2});
+  for (const key of crowd.slice(26)) expect(await report({...proved, key})).toMatchObject({writes: 2});
+  expect(await report({...proved, key: 'a/host-199.test', isServed: true})).toMatchObject({writes: 3});
   expect(events).toEqual([]);
 });
 
-test('however many wait, no status is held back for more than a minute', async () => {
+test('once a crowd is served, the next host waits as briefly as if it were alone', async () => {
+  const {clock, report} = newReport();
+  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  for (const key of crowd) await report({...proved, key});
+  for (const key of crowd) await report({...proved, key, isServed: true});
+  await report({...proved, key: 'a/later.test'});
+  await clock.advance(5000);
+  expect(await report({...proved, key: 'a/later.test'})).toMatchObject({writes: 201});
+});
+
+test('however many wait, no status is held back for more than two minutes', async () => {
   const {clock, report} = newReport();
   const crowd = Array.from({length: 1000}, (_, index) => `a/host-${index}.test`);
   for (const key of crowd) await report({...proved, key});
-  await clock.advance(59_000);
-  expect(await report({...proved, key: 'a/host-0.test'})).toMatchObject({writes: 0});
+  await clock.advance(119_000);
+  expect(await report({...proved, key: 'a/host-999.test'})).toMatchObject({writes: 0});
   await clock.advance(1_000);
-  expect(await report({...proved, key: 'a/host-0.test'})).toMatchObject({writes: 1});
+  expect(await report({...proved, key: 'a/host-999.test'})).toMatchObject({writes: 1});
 });

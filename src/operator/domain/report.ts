@@ -17,12 +17,12 @@ const EVIDENCE_PAUSE_MS = 30_000;
 /** A status that only names the next step is written only if the step takes longer than this... */
 const PROGRESS_PAUSE_MS = 5_000;
 /**
- * ...and of many Domains in one namespace, at most one in this time: such a write costs the API server more than the
- * step, so writing all would delay what they wait for...
+ * ...or than this for each Domain of the namespace that is waiting already: such a write costs the API server more than
+ * the step, so with many new Domains it would delay what they wait for...
  */
-const PROGRESS_SHARE_MS = 100;
-/** ...but none waits longer than this. */
-const MAX_PROGRESS_PAUSE_MS = 60_000;
+const PROGRESS_SHARE_MS = 200;
+/** ...but never longer than this. */
+const MAX_PROGRESS_PAUSE_MS = 120_000;
 
 /** Reasons of a Domain whose next step follows automatically, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
@@ -44,8 +44,8 @@ export interface Decided {
 export class Reporter {
   /** When a status was last written, by key, on the monotonic clock; forgotten with the Domain. */
   readonly #writtenAtMs = new Map<string, number>();
-  /** Since when a status has been held back, by namespace and key, on the monotonic clock. */
-  readonly #heldSinceMs = new Map<string, Map<string, number>>();
+  /** Until when a status is held back, by namespace and key, on the monotonic clock. */
+  readonly #heldUntilMs = new Map<string, Map<string, number>>();
   /** Keys of which a Warning was the last Event. */
   readonly #warned = new Set<string>();
 
@@ -98,18 +98,18 @@ export class Reporter {
 
   #holdMs({clock}: Operator, key: string): number {
     const namespace = namespaceIn(key);
-    const held = this.#heldSinceMs.get(namespace) ?? new Map<string, number>();
-    const sinceMs = held.get(key) ?? clock.monotonic();
-    this.#heldSinceMs.set(namespace, held.set(key, sinceMs));
+    const held = this.#heldUntilMs.get(namespace) ?? new Map<string, number>();
     const pauseMs = Math.min(Math.max(held.size * PROGRESS_SHARE_MS, PROGRESS_PAUSE_MS), MAX_PROGRESS_PAUSE_MS);
-    return sinceMs + pauseMs - clock.monotonic();
+    const untilMs = held.get(key) ?? clock.monotonic() + pauseMs;
+    this.#heldUntilMs.set(namespace, held.set(key, untilMs));
+    return untilMs - clock.monotonic();
   }
 
   #release(key: string): void {
     const namespace = namespaceIn(key);
-    const held = this.#heldSinceMs.get(namespace);
+    const held = this.#heldUntilMs.get(namespace);
     held?.delete(key);
-    if (held?.size === 0) this.#heldSinceMs.delete(namespace);
+    if (held?.size === 0) this.#heldUntilMs.delete(namespace);
   }
 }
 
