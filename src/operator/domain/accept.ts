@@ -58,17 +58,19 @@ function refuseNewHost(
         : `${planName} (its label names the plan '${unknownPlan}', which does not exist)`;
     return Accepted.planRequired(shown, plansWithDomains(operator.config));
   }
-  if (usedBefore(operator, view) >= plan.maxDomains) return Accepted.planLimitReached(planName, plan.maxDomains);
+  if (isBeyondPlan(operator, view)) return Accepted.planLimitReached(planName, plan.maxDomains);
   if (!project.metadata.annotations?.[ANNOTATION.firstDeployedAt]) {
     return Accepted.noSuccessfulDeploy(project.metadata.name, project.spec.service.name);
   }
   return undefined;
 }
 
-/** How many Domains of the account take precedence: older ones, and those that hold their host. */
-function usedBefore({stores}: Operator, {account, domain, key}: DomainView): number {
+/** Whether Domains of the account that take precedence fill the plan: older ones, and those that hold their host. */
+function isBeyondPlan({stores}: Operator, {account, domain, key}: DomainView): boolean {
   const {namespaces, domainAges, claims, domains} = stores;
+  const {maxDomains} = account.plan;
   const own = new Set(namespaces.byIndex(INDEX.account, account.id).map(({metadata}) => metadata.name));
+  if (domainAges.count([...own]) <= maxDomains) return false; // every Domain has a place, so nothing needs counting
   let used = 0;
   for (const namespace of own) used += domainAges.countOlder(namespace, domain);
   for (const {metadata, spec} of claims.byIndex(INDEX.account, account.id)) {
@@ -76,7 +78,7 @@ function usedBefore({stores}: Operator, {account, domain, key}: DomainView): num
     const other = spec.releasedAt === undefined && own.has(spec.namespace) ? domains.get(held) : undefined;
     if (other && held !== key && !isOlder(other, domain)) used++;
   }
-  return used;
+  return used >= maxDomains;
 }
 
 function refuseRedirect(

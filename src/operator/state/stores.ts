@@ -44,7 +44,7 @@ export interface Stores {
   readonly projectAges: Pick<AgeRanks, 'count' | 'oldest'>;
   readonly domains: ReadonlyStore<kinds.Domain>;
   /** The Domains of each namespace by age. */
-  readonly domainAges: Pick<AgeRanks, 'countOlder'>;
+  readonly domainAges: Pick<AgeRanks, 'count' | 'countOlder'>;
   /** Keyed by host. */
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
   /** One per namespace, for the admission policy on challenges. */
