@@ -162,3 +162,12 @@ test('however many wait, no status is held back for more than two minutes', asyn
   await clock.advance(1_000);
   expect(await report({...proved, key: 'a/host-999.test'})).toMatchObject({writes: 1});
 });
+
+test('a status of progress that was taken back waits anew', async () => {
+  const {clock, report} = newReport();
+  await report({value: '0'});
+  await report(proved);
+  await report({value: '0'});
+  await clock.advance(6000);
+  expect(await report(proved)).toMatchObject({writes: 1});
+});
