@@ -107,7 +107,7 @@ function filesNamed(name: string): readonly string[] {
 }
 
 async function main(given: readonly string[]): Promise<number> {
-  if (process.env.ONLY && only.length === 0) throw new Error(`there is no ${process.env.ONLY}.soak.ts, nor .test.ts`);
+  if (process.env.ONLY && only.length === 0) throw new Error(`there is no ${process.env.ONLY}.soak.ts or .test.ts`);
   const wanted = process.env.ONLY ? only.map(file => file.replace(/\/.*/, '')) : given;
   const unknown = wanted.find(name => !TIERS.some(tier => tier === name));
   if (unknown !== undefined) throw new Error(`there is no tier "${unknown}"; there are ${TIERS.join(', ')}`);

@@ -7,7 +7,7 @@ export interface CheckSettings {
   readonly soonSeconds: number;
   /** The longest pause of a host that is not verified or not live yet. The pauses of one that is not verified grow. */
   readonly pendingMaxSeconds: number;
-  /** The pause between checks of a verified host. */
+  /** The pause between checks of a live host. */
   readonly steadySeconds: number;
   /** The most checks in flight at the same time, not counting those that wait for slow servers. */
   readonly inFlight: number;

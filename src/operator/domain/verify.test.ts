@@ -51,6 +51,9 @@ test('to a new process, a host that drifted has drifted since the same time', ()
 const cname = {reason: 'Verified', verified: true, agreed: true, caa: {outcome: 'allowed'}};
 const forbidden = {...cname, caa: {outcome: 'forbidden'}};
 const served = {published: {kind: 'serve'}};
+const reported = (...conditions: readonly object[]) => ({domain: {metadata: {}, status: {conditions}}});
+const dns = {type: 'DNSVerified', status: 'True'};
+const caa = {type: 'CAAAllowed', status: 'True'};
 
 test.each([
   {when: 'it was not checked yet', found: {}, want: 'pending'},
@@ -60,6 +63,8 @@ test.each([
   {when: 'it is verified and held, but not live', found: {verdict: cname, holder: 'us'}, want: 'waiting'},
   {when: 'it is verified and live', found: {verdict: cname, holder: 'us', ...served}, want: 'steady'},
   {when: 'its record is lost', found: {verdict: {...cname, verified: false}, holder: 'us', ...served}, want: 'pending'},
+  {when: 'a new process finds it live', found: {holder: 'us', ...served, ...reported(dns, caa)}, want: 'steady'},
+  {when: 'a new process finds it unverified', found: {holder: 'us', ...served, ...reported(caa)}, want: 'pending'},
   {when: 'another holds it, whose claim a check may move', found: {verdict: cname, holder: 'another'}, want: 'pending'},
 ])('a host is $want when $when', ({found: {verdict, ...found}, want}) => {
   const watched: string[] = [];

@@ -377,7 +377,7 @@ export interface OperatorConfig {
        */
       readonly pendingMaxSeconds: number;
       /**
-       * Pause between checks of a verified name. In seconds.
+       * Pause between checks of a live name. In seconds.
        */
       readonly steadySeconds: number;
       /**

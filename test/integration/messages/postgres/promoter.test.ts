@@ -15,6 +15,7 @@ test('a primary that dies while it writes a record: a standby is promoted, and t
   });
   await primary.kill();
   await writing;
+  expect(await one?.query(ahead), 'the record is still incomplete').toEqual([{is: true}]);
   const promoted = await failOver(standbys);
   await promoted.query('CREATE TABLE later ()');
   const other = standbys.find(each => each !== promoted);
