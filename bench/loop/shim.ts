@@ -32,7 +32,7 @@ const ROUNDS = Number(process.argv[3] ?? 3);
 const HEAP_MIB = 256;
 /** Concurrent requests of those who apply. */
 const WRITERS = 16;
-/** At rest, the API server takes less of one core than this, over this time. */
+/** At rest, the API server uses less than this share of one core, over this time. */
 const IDLE_PERCENT = 15;
 const REST_MS = 3_000;
 const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};

@@ -30,8 +30,9 @@ export interface Watched<Question> {
   readonly uid: string;
   readonly question: Question;
   /**
-   * `pending`: soon, then with growing pauses. While the host is verified, a check can hasten nothing: then `waiting`
-   * means every `checks.pendingMaxSeconds`, and `steady` every `checks.steadySeconds`.
+   * - pending: soon, then with growing pauses.
+   * - waiting: verified but not live. A check can hasten nothing, so it comes every `checks.pendingMaxSeconds`.
+   * - steady: live. Every `checks.steadySeconds`.
    */
   readonly urgency: 'pending' | 'waiting' | 'steady';
 }

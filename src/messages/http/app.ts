@@ -103,7 +103,9 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
   let answer: Answer | undefined;
   try {
     answer = await answerTo(exchange, shared);
-    if (answer?.isLong) await exchange.waits?.turn();
+    // It may have claimed messages, so a client that has waited for too long gets it without a turn.
+    if (answer?.isLong) await exchange.waits?.turn().catch(() => undefined);
+    if (answer?.isLong && exchange.hasLeft) answer = undefined;
   } catch (error) {
     answer = failed(error, exchange, shared);
   }

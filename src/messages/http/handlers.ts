@@ -13,8 +13,8 @@ import type {Waits} from './limits.ts';
 import type {Inputs} from './operations.ts';
 import {REASON_BYTES} from './schemas.ts';
 
-/** The most characters of messages in a response that needs no turn: it takes a fraction of a millisecond. */
-const SHORT = 64 * 1024;
+/** The most characters of a response that needs no turn. In JSON, they are at most six times as many bytes. */
+const SHORT = 16 * 1024;
 
 interface HandlerOptions {
   readonly store: MessageStore;
@@ -108,7 +108,7 @@ export function answerBytes(messages: number, bodyBytes: number): number {
 
 /** A response that shows these messages. */
 function shown(messages: readonly StoredMessage[], body: object): Answer {
-  const length = messages.reduce((sum, {message}) => sum + message.length, 0);
+  const length = messages.reduce((sum, {message, reason = ''}) => sum + message.length + reason.length, 0);
   return {...json(200, body), isLong: length > SHORT};
 }
 

@@ -143,6 +143,16 @@ test('of many hosts that wait in one namespace, each waits 200 ms longer to name
   expect(events).toEqual([]);
 });
 
+test('however many wait, a host whose trouble has ended says so after five seconds', async () => {
+  const {clock, report} = newReport();
+  await report({value: '0', key: 'a/repaired.test'});
+  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  for (const key of crowd) await report({...proved, key});
+  await report({...proved, key: 'a/repaired.test'});
+  await clock.advance(5000);
+  expect(await report({...proved, key: 'a/repaired.test'})).toMatchObject({writes: 2});
+});
+
 test('once a crowd is served, the next host waits as briefly as if it were alone', async () => {
   const {clock, report} = newReport();
   const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);

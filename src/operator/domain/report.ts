@@ -14,14 +14,13 @@ import {type DomainView, requiredRecords} from './view.ts';
 /** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
-/** A status that only names the next step is written only if the step takes longer than this... */
+/** A status that only names the next step is written only if the step takes longer than this. */
 const PROGRESS_PAUSE_MS = 5_000;
 /**
- * ...or than this for each Domain of the namespace that is waiting already: such a write costs the API server more than
- * the step, so with many new Domains it would delay what they wait for...
+ * The pause is as long as this for each Domain of the namespace that is waiting already, if that is longer. Such a write
+ * costs the API server more than the step, so with many new Domains it would delay what they wait for.
  */
 const PROGRESS_SHARE_MS = 200;
-/** ...but never longer than this. */
 const MAX_PROGRESS_PAUSE_MS = 120_000;
 
 /** Reasons of a Domain whose next step follows automatically, usually within a second. */
@@ -67,7 +66,8 @@ export class Reporter {
       const waits = !isDeepStrictEqual(status, domain.status);
       return waits ? [...wakeAtMs, nowMs + restMs] : wakeAtMs;
     }
-    const holdMs = onlyNamesNextStep(domain.status, status) ? this.#holdMs(context, key) : 0;
+    const maxMs = namesProblem(domain.status) ? PROGRESS_PAUSE_MS : MAX_PROGRESS_PAUSE_MS;
+    const holdMs = onlyNamesNextStep(domain.status, status) ? this.#holdMs(context, key, maxMs) : 0;
     if (holdMs > 0) return [...wakeAtMs, nowMs + holdMs];
     const {changed} = await applyStatusIfChanged(context.client, DOMAIN, domain, status, {signal: context.signal});
     this.#release(key);
@@ -96,10 +96,10 @@ export class Reporter {
     events.event(domain, isLive ? 'Normal' : 'Warning', ready.reason, 'Reconcile', ready.message);
   }
 
-  #holdMs({clock}: Operator, key: string): number {
+  #holdMs({clock}: Operator, key: string, maxMs: number): number {
     const namespace = namespaceIn(key);
     const held = this.#heldUntilMs.get(namespace) ?? new Map<string, number>();
-    const pauseMs = Math.min(Math.max(held.size * PROGRESS_SHARE_MS, PROGRESS_PAUSE_MS), MAX_PROGRESS_PAUSE_MS);
+    const pauseMs = Math.min(Math.max(held.size * PROGRESS_SHARE_MS, PROGRESS_PAUSE_MS), maxMs);
     const untilMs = held.get(key) ?? clock.monotonic() + pauseMs;
     this.#heldUntilMs.set(namespace, held.set(key, untilMs));
     return untilMs - clock.monotonic();
@@ -115,6 +115,12 @@ export class Reporter {
 
 function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf('/'));
+}
+
+/** Whether it names a problem, which is out of date once only the next step has to follow. */
+function namesProblem(status: DeepReadonly<DomainStatus> | undefined): boolean {
+  const ready = findCondition(status?.conditions, 'Ready');
+  return ready !== undefined && !PROGRESS.has(ready.reason);
 }
 
 /** Whether the status only says that the Domain is not Ready yet, because its next step will follow. */

@@ -19,15 +19,20 @@ import {head, type Raw, RawClient} from './raw.ts';
 import {accountOf, temporaryFolder} from './service.ts';
 
 const LISTS = 300;
+/** So many have room at the same time. */
+const CLAIMS = 20;
+/** How long a request waits for its turn. */
+const PATIENCE_MS = 60_000;
 const HELD = 'nameplate_messages_held_bytes';
 const DURATIONS = 'nameplate_messages_request_duration_seconds';
-const SCOPES = ['messages:write', 'messages:read'] as const;
+const SCOPES = ['messages:write', 'messages:read', 'messages:process'] as const;
 
 /** Real time, except that pauses last until `resume` while they are held. Nothing else sleeps without a signal. */
 class PauseHolder implements Clock {
   readonly now = systemClock.now;
   readonly monotonic = systemClock.monotonic;
   #held: PromiseWithResolvers<void> | undefined;
+  #patience = Promise.withResolvers<void>();
   #pauses = 0;
 
   /** Since `hold`. */
@@ -37,6 +42,7 @@ class PauseHolder implements Clock {
 
   hold(): void {
     this.#held = Promise.withResolvers();
+    this.#patience = Promise.withResolvers();
     this.#pauses = 0;
   }
 
@@ -45,7 +51,13 @@ class PauseHolder implements Clock {
     this.#held = undefined;
   }
 
+  /** Ends the patience of all that wait since `hold`. */
+  expire(): void {
+    this.#patience.resolve();
+  }
+
   readonly sleep: Clock['sleep'] = (ms, signal) => {
+    if (ms === PATIENCE_MS) return Promise.race([this.#patience.promise, systemClock.sleep(ms, signal)]);
     if (signal !== undefined || this.#held === undefined) return systemClock.sleep(ms, signal);
     this.#pauses += 1;
     return this.#held.promise;
@@ -98,10 +110,10 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     await service.close(1000);
   });
 
-  /** How many lists the service has answered. */
-  async function answered(): Promise<number> {
+  /** How many requests the service has answered. */
+  async function answered(route: 'list' | 'claim' = 'list'): Promise<number> {
     const metrics = await registry.getSingleMetricAsString(DURATIONS);
-    return Number(/_count{route="list",status="200"} (\d+)/.exec(metrics)?.[1] ?? 0);
+    return Number(new RegExp(`_count{route="${route}",status="200"} (\\d+)`).exec(metrics)?.[1] ?? 0);
   }
 
   /** Sends the lists; resolves when the account pauses. */
@@ -121,6 +133,24 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     expect(sent - before).toBeLessThan(LISTS);
     clock.resume();
     await until('all are answered', () => lists.every(hasAnswer));
+  });
+
+  test(`${CLAIMS} claims of one account: they take turns, and one that waits for too long is answered without`, async () => {
+    for (let n = 0; n < CLAIMS; n++) await client.submit(theirs.key, 'x'.repeat(20_000));
+    clock.hold();
+    const body = '{"limit":1,"leaseSeconds":60}';
+    const claims = raw.many(
+      CLAIMS,
+      `${head(theirs.key, 'POST /messages/claim')}content-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await until('the account pauses', () => clock.pauses === 1);
+    const sent = await answered('claim');
+    expect(sent).toBeLessThan(CLAIMS);
+    await expect(client.submit(mine.key, 'x')).resolves.toMatchObject({status: 202});
+    expect(await answered('claim')).toBe(sent);
+    clock.expire();
+    await until('all are answered', () => claims.every(hasAnswer));
+    expect(clock.pauses).toBe(1);
   });
 
   test('lists whose clients have left wait no longer and hold nothing', async () => {
