@@ -104,7 +104,7 @@ const attacks: Readonly<Record<string, Attack>> = {
     raw.many(1500, `${head(key)}content-length: 262144\r\n\r\n${'x'.repeat(262_143)}`),
   '30 x 250,000 one-byte chunks': (raw, key) =>
     raw.many(30, `${head(key)}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(250_000)}`),
-  '500 unread lists of 1 MiB': (raw, key) => raw.many(500, list(key), {unread: true}),
+  '500 unread lists of 256 KiB': (raw, key) => raw.many(500, list(key), {unread: true}),
   '200 x 8 pipelined unread lists': (raw, key) => raw.many(200, list(key).repeat(8), {unread: true}),
   '500 x 4 claims of 100 for 1 s': (raw, key) => raw.many(500, claim(key).repeat(4)),
   '500 x 4 messages beyond the quota': (raw, key) =>
