@@ -14,7 +14,8 @@ test.each(rows)('$case', ({read, want}) => {
     history.submitted('m', 0);
     history.shown('m', 'id-2', span(0, 4));
     if (how === 'get') history.missed('m', read);
-    else history.page({...read, after: 'id-1', upTo: 'id-3', ids: new Set()});
+    else history.page({...read, after: 'id-1', upTo: 'id-2', ids: new Set()});
+    history.page({...read, after: '', upTo: 'id-1', ids: new Set()});
     history.page({...read, after: 'id-2', upTo: undefined, ids: new Set()});
     expect(history.violations(), how).toEqual(want);
   }

@@ -76,22 +76,40 @@ export class History {
   /** What no such store could have shown. */
   violations(): readonly string[] {
     const owners = new Map<string, string>();
-    return [...this.#registers].flatMap(([message, register]) => {
+    const ofEach = [...this.#registers].flatMap(([message, register]) => {
       const {submitted, shown, missed} = register;
       const [first] = shown;
       if (first === undefined) return [];
       const {id} = first;
-      const absent = [...missed, ...this.#pages.filter(page => isIn(page, id) && !page.ids.has(id))];
-      const provedAt = Math.min(...shown.map(({ended}) => ended));
+      const provedAt = provedAtOf(register);
       const owner = owners.get(id) ?? message;
       owners.set(id, message);
       return [
         ...shown.filter(each => each.id !== id).map(each => `${message} has the ids ${id} and ${each.id}`),
         ...shown.filter(({ended}) => ended < submitted).map(() => `${message} was seen before it was submitted`),
-        ...absent.filter(({began}) => began > provedAt).map(() => `${message} was there, and then it was not`),
+        ...missed.filter(({began}) => began > provedAt).map(() => `${message} was there, and then it was not`),
         ...(owner === message ? [] : [`${message} and ${owner} have the same id`]),
         ...statusViolations(message, register),
       ];
+    });
+    return [...ofEach, ...this.#pageViolations()];
+  }
+
+  /** Of each page, looks only at the messages between its ends: there are too many pages to look at all for each. */
+  #pageViolations(): readonly string[] {
+    const known = [...this.#registers].flatMap(([message, register]) => {
+      const [first] = register.shown;
+      return first === undefined ? [] : [{message, id: first.id, provedAt: provedAtOf(register)}];
+    });
+    known.sort((a, b) => (a.id < b.id ? -1 : 1));
+    return this.#pages.flatMap(({after, upTo, ids, began}) => {
+      const missing: string[] = [];
+      for (let at = firstAfter(known, after); at < known.length; at++) {
+        const {message, id, provedAt} = known[at] as (typeof known)[number];
+        if (upTo !== undefined && id > upTo) break;
+        if (!ids.has(id) && began > provedAt) missing.push(`${message} was there, and then it was not`);
+      }
+      return missing;
     });
   }
 
@@ -121,6 +139,18 @@ function statusViolations(message: string, {statuses, leases, acknowledged}: Reg
   ];
 }
 
-function isIn({after, upTo}: Page, id: string): boolean {
-  return id > after && (upTo === undefined || id <= upTo);
+/** From then on, everybody must see it. */
+function provedAtOf({shown}: Register): number {
+  return Math.min(...shown.map(({ended}) => ended));
+}
+
+/** Where the ids greater than `after` begin. */
+function firstAfter(sorted: readonly {readonly id: string}[], after: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle]?.id ?? '') > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
