@@ -21,6 +21,17 @@ test.each(rows)('$case', ({read, want}) => {
   }
 });
 
+test('a page must show each message that was there before, however many it does not have to show', () => {
+  const history = new History();
+  const times = {a: 9, b: 1, c: 9, d: 1, e: 9};
+  for (const [id, ended] of Object.entries(times)) {
+    history.submitted(id, 0);
+    history.shown(id, id, span(0, ended));
+  }
+  history.page({...span(5, 6), after: '', upTo: undefined, ids: new Set(['b'])});
+  expect(history.violations()).toEqual(['d was there, and then it was not']);
+});
+
 test('a read that showed an unanswered submission binds later ones', () => {
   const history = new History();
   history.submitted('m', 0);

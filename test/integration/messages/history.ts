@@ -95,18 +95,27 @@ export class History {
     return [...ofEach, ...this.#pageViolations()];
   }
 
-  /** Of each page, looks only at the messages between its ends: there are too many pages to look at all for each. */
+  /**
+   * Of each page, looks only at the messages between its ends, and only until all later ones were proved later: there are
+   * too many pages to look at all for each.
+   */
   #pageViolations(): readonly string[] {
     const known = [...this.#registers].flatMap(([message, register]) => {
       const [first] = register.shown;
       return first === undefined ? [] : [{message, id: first.id, provedAt: provedAtOf(register)}];
     });
     known.sort((a, b) => (a.id < b.id ? -1 : 1));
+    const firstProved = new Float64Array(known.length);
+    let first = Number.POSITIVE_INFINITY;
+    for (let at = known.length - 1; at >= 0; at--) {
+      first = Math.min(first, known[at]?.provedAt ?? first);
+      firstProved[at] = first;
+    }
     return this.#pages.flatMap(({after, upTo, ids, began}) => {
       const missing: string[] = [];
       for (let at = firstAfter(known, after); at < known.length; at++) {
         const {message, id, provedAt} = known[at] as (typeof known)[number];
-        if (upTo !== undefined && id > upTo) break;
+        if ((upTo !== undefined && id > upTo) || (firstProved[at] ?? 0) >= began) break;
         if (!ids.has(id) && began > provedAt) missing.push(`${message} was there, and then it was not`);
       }
       return missing;
