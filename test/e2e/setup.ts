@@ -33,7 +33,7 @@ const SETTINGS = [
 /** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
 const GATEWAY_SETTINGS = [
   // So that a tenant can have an order of its own in progress, which it then keeps from ending.
-  'config.certificates.approval.tenantCertificates.hosts[0].name=pebble',
+  `config.certificates.approval.tenantCertificates.hosts[0].name=${TENANTS_ISSUER}`,
   'config.certificates.approval.tenantCertificates.hosts[0].kind=ClusterIssuer',
   // The default pauses: probes must report a fault within a minute.
   'config.probes.steadySeconds=15',
@@ -68,10 +68,23 @@ async function listedServers({info, kubectl}: Cluster): Promise<string[]> {
   ];
 }
 
+/**
+ * For the orders of tenants on a Gateway. With an account of its own, because Pebble reuses one of a hundred valid
+ * authorizations even if it is told to reuse none; then an order has no challenge.
+ */
+async function applyTenantsClusterIssuer({info, kubectl, apply}: Cluster): Promise<void> {
+  const {spec} = JSON.parse(await kubectl('get', 'clusterissuer', info.issuers.acme, '-o', 'json'));
+  const acme = {...spec.acme, privateKeySecretRef: {name: `${TENANTS_ISSUER}-account`}};
+  const identity = {apiVersion: 'cert-manager.io/v1', kind: 'ClusterIssuer', metadata: {name: TENANTS_ISSUER}};
+  await apply(JSON.stringify({...identity, spec: {acme}}));
+  await kubectl('wait', `clusterissuer/${TENANTS_ISSUER}`, '--for=condition=Ready', '--timeout=60s');
+}
+
 /** Returns the teardown. */
 export async function setup(): Promise<() => Promise<void>> {
   const cluster = await connect();
   await cluster.kubectl('delete', 'namespaces', '-l', TENANT_LABEL, '--wait=false');
+  if (cluster.info.edge === 'gateway') await applyTenantsClusterIssuer(cluster);
   await installOperator(cluster, await settings(cluster));
   return dumpStates(createTestClient(cluster.info.kubeconfig));
 }

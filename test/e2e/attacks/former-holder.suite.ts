@@ -6,6 +6,7 @@ import {CERTIFICATE, CERTIFICATE_REQUEST, INGRESS, SECRET, SERVICE} from '../../
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
+import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
 import {admin, cluster} from '../world.ts';
@@ -54,10 +55,10 @@ export function losingHosts(): void {
   });
 }
 
-/** On a Gateway from the platform's issuer: a tenant's Issuer may not name a Gateway in its solver. */
+/** On a Gateway from a ClusterIssuer: a tenant's Issuer may not name a Gateway in its solver. */
 async function orderAnother(former: Attacker, host: string): Promise<void> {
   if (isGateway) {
-    const issuerRef = {name: cluster.info.issuers.acme, kind: 'ClusterIssuer'};
+    const issuerRef = {name: TENANTS_ISSUER, kind: 'ClusterIssuer'};
     await make(former, CERTIFICATE, 'more', {spec: {secretName: 'more', dnsNames: [host], issuerRef}});
   } else {
     await makeTenantsIssuer(former);
