@@ -105,6 +105,8 @@ test('another outcome is written at once', async () => {
   expect(await report({value: '1', proof})).toMatchObject({writes: 2});
 });
 
+/** Keys of Domains of one namespace. */
+const crowdOf = (length: number) => Array.from({length}, (_, index) => `a/host-${index}.test`);
 const proved = {value: '', proof: DnsVerified.yes('It has the record.')};
 
 test('a host that becomes live without anybody having to act sends no Event', async () => {
@@ -129,7 +131,7 @@ test('each Warning is followed by an Event once the host is live', async () => {
 test('of many hosts that wait in one namespace, each waits 200 ms longer to name the next step', async () => {
   const {clock, report, events} = newReport();
   const start = clock.now();
-  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  const crowd = crowdOf(200);
   for (const [index, key] of crowd.entries()) {
     const untilMs = start + Math.max(5000, index * 200);
     expect(await report({...proved, key})).toMatchObject({writes: 0, wakeAtMs: expect.arrayContaining([untilMs])});
@@ -146,7 +148,7 @@ test('of many hosts that wait in one namespace, each waits 200 ms longer to name
 test('however many wait, a host whose trouble has ended says so after five seconds', async () => {
   const {clock, report} = newReport();
   await report({value: '0', key: 'a/repaired.test'});
-  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  const crowd = crowdOf(200);
   for (const key of crowd) await report({...proved, key});
   await report({...proved, key: 'a/repaired.test'});
   await clock.advance(5000);
@@ -155,7 +157,7 @@ test('however many wait, a host whose trouble has ended says so after five secon
 
 test('once a crowd is served, the next host waits as briefly as if it were alone', async () => {
   const {clock, report} = newReport();
-  const crowd = Array.from({length: 200}, (_, index) => `a/host-${index}.test`);
+  const crowd = crowdOf(200);
   for (const key of crowd) await report({...proved, key});
   for (const key of crowd) await report({...proved, key, isServed: true});
   await report({...proved, key: 'a/later.test'});
@@ -165,7 +167,7 @@ test('once a crowd is served, the next host waits as briefly as if it were alone
 
 test('however many wait, no status is held back for more than two minutes', async () => {
   const {clock, report} = newReport();
-  const crowd = Array.from({length: 1000}, (_, index) => `a/host-${index}.test`);
+  const crowd = crowdOf(1000);
   for (const key of crowd) await report({...proved, key});
   await clock.advance(119_000);
   expect(await report({...proved, key: 'a/host-999.test'})).toMatchObject({writes: 0});

@@ -29,7 +29,7 @@ const CHANGED =
   ': it has changed since the migration, and an undo would lose that. Keep PostgreSQL, which still serves';
 const IN_USE = 'the PostgreSQL database is in use: it has accounts that were not migrated';
 const MIGRATED_BEFORE =
-  'messages were migrated to this database before. If they were those of this platform, set messages.postgres.migrate to false; otherwise, use a new, empty database';
+  'messages were migrated to this database before. If they are those of this platform, set messages.postgres.migrate to false. Otherwise, use a new, empty database';
 
 /** What was done, for people. */
 export type Report = string;
