@@ -13,7 +13,7 @@ demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 le
 	@node test/demo/demo.ts
 
 .PHONY: test
-test: $(INSTALLED) ## everything that has a right or wrong answer: static checks, unit, integration, end to end on both edges
+test: $(INSTALLED) ## static checks, and the unit, integration, and end-to-end tests on both edges
 	@$(MAKE) --no-print-directory static
 	@node test/run.ts
 
@@ -22,11 +22,11 @@ test-gateway: $(INSTALLED) ## part of `make test`: the life of a Domain on Envoy
 	@node test/run.ts gateway
 
 .PHONY: test-upgrade
-test-upgrade: $(INSTALLED) ## from the last release to this one, back, and here again, under continuous requests (6 minutes)
+test-upgrade: $(INSTALLED) ## upgrade from the last release, roll back, and upgrade again, under continuous requests (6 minutes)
 	@node test/run.ts upgrade
 
 .PHONY: check
-check: $(INSTALLED) static ## every day: format, lint, types, generated files, licenses, commit subjects, unit tests, npm audit
+check: $(INSTALLED) static ## run it every day: format, lint, types, generated files, licenses, commit subjects, unit tests, npm audit
 	@vitest run --project unit
 	@$(MAKE) --no-print-directory audit
 
@@ -98,7 +98,7 @@ bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in millisec
 	@node bench/hostile/run.ts
 
 .PHONY: pictures
-pictures: $(INSTALLED) ## docs/images: the dashboards, drawn from what Prometheus scraped in a test run (3 minutes)
+pictures: $(INSTALLED) ## draw the dashboards in docs/images from what Prometheus scrapes in a test run (3 minutes)
 	@PICTURES=1 vitest run --project integration test/integration/monitoring
 
 .PHONY: generate
@@ -140,7 +140,7 @@ cluster-shell: $(INSTALLED) ## a shell in which kubectl, curl and the operator f
 	@node test/cluster/cli.ts shell
 
 .PHONY: cluster-down
-cluster-down: $(INSTALLED) ## remove it without a trace
+cluster-down: $(INSTALLED) ## stop the cluster and leave no trace
 	@node test/cluster/cli.ts down
 
 .PHONY: clean
