@@ -13,24 +13,24 @@ import type {ZoneServer} from './zones.ts';
 
 const USAGE = `A real Kubernetes for Nameplate, with DNS, an ACME CA and an ingress of its own.
 
-  node test/cluster/cli.ts up                       bring it up and keep it; EDGE=gateway: with Envoy Gateway, not Traefik
-  node test/cluster/cli.ts status                   what runs
-  node test/cluster/cli.ts shell                    a shell inside: kubectl, helm, curl and dig reach it
-  node test/cluster/cli.ts exec -- COMMAND          one command inside
+  node test/cluster/cli.ts up                       start the cluster and keep it; EDGE=gateway: with Envoy Gateway instead of Traefik
+  node test/cluster/cli.ts status                   show what is running
+  node test/cluster/cli.ts shell                    open a shell in which kubectl, helm, curl and dig reach it
+  node test/cluster/cli.ts exec -- COMMAND          run one command inside
   node test/cluster/cli.ts dns set NAME TYPE VALUE...
   node test/cluster/cli.ts dns remove NAME [TYPE]
   node test/cluster/cli.ts dns list NAME
   node test/cluster/cli.ts dns add-zone ZONE
-  node test/cluster/cli.ts load-image ARCHIVE...    make images of archives known to the node
-  node test/cluster/cli.ts load-operator            build the operator's image and make it known
+  node test/cluster/cli.ts load-image ARCHIVE...    load images from archives into the node
+  node test/cluster/cli.ts load-operator            build the operator's image and load it into the node
   node test/cluster/cli.ts load-last-release        the same with the last release
-  node test/cluster/cli.ts load-former-edge         make the image of Traefik known, for a move from it to a Gateway
-  node test/cluster/cli.ts down                     end it and remove every trace
+  node test/cluster/cli.ts load-former-edge         load Traefik's image, for a move from it to a Gateway
+  node test/cluster/cli.ts down                     stop the cluster and leave no trace
 
-  --load-operator          of up: load-operator, meanwhile
-  --name NAME              which cluster (default: "default"); several may run at once
-  --ttl SECONDS            of dns set
-  --server ns1|ns2|ca      of dns set and remove: this server alone
+  --load-operator          for up: also do load-operator, at the same time
+  --name NAME              which cluster (default: "default"); several may run at the same time
+  --ttl SECONDS            for dns set
+  --server ns1|ns2|ca      for dns set and dns remove: only this server
 `;
 
 const log = (line: string) => console.error(line);
