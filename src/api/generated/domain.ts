@@ -26,7 +26,7 @@ export interface DomainSpec {
      */
     to: string;
     /**
-     * HTTP status of the redirect. Defaults to 301. If the cluster's ingress does not support a status exactly, it is rejected with the reason RedirectStatusUnsupported.
+     * HTTP status of the redirect. Defaults to 301. A status that the edge does not support exactly is rejected with the reason RedirectStatusUnsupported.
      */
     status?: 301 | 302 | 303 | 307 | 308;
   };
@@ -41,7 +41,7 @@ export interface DomainStatus {
    */
   observedGeneration?: number;
   /**
-   * A one-word summary for people. Blocked: cannot start. Unverified: waiting for DNS. Verified: the certificate is being issued. Live: served over HTTPS. Degraded: served, but DNS has drifted or renewal is failing. Programs should read the conditions.
+   * A one-word summary for people. Blocked: cannot start. Unverified: waiting for DNS. Verified: waiting for the certificate, the route, or the first probe. Live: served over HTTPS. Degraded: published, but needs attention, for example because DNS has drifted, renewal is failing, or the edge gives wrong answers. Programs should read the conditions.
    */
   state?: 'Blocked' | 'Unverified' | 'Verified' | 'Live' | 'Degraded';
   /**
