@@ -57,7 +57,7 @@ export const certificates = section('Certificates of custom domains, issued by c
       default: [],
       items: listedServer,
       description:
-        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Whoever runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.',
+        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Anyone who runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.',
     },
   }),
   caaIdentities: {

@@ -122,7 +122,7 @@ export interface OperatorConfig {
      */
     readonly tenantIssuers: {
       /**
-       * Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Whoever runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.
+       * Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Anyone who runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.
        *
        * Items: A server.
        */
