@@ -216,7 +216,7 @@ export class Session implements Disposable {
         const [before] = written.rows;
         if (loaded === before.loaded || this.#durability !== 'synchronous-standby') return;
       }
-      throw new Error('the configuration is being loaded again and again');
+      throw new Error('the configuration is being reloaded repeatedly');
     } catch (error) {
       throw this.#uncertain(error);
     }
