@@ -21,5 +21,5 @@ LABEL org.opencontainers.image.title="Nameplate" \
 ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin:/bin
 # A number, because the kubelet cannot tell that a name is not root's (runAsNonRoot).
 USER 65532:65532
-# V8 would let young objects have 48 MB before it looks at them: with 4 MB a part the operator at rest takes 20 MB less.
+# By default, V8 collects young objects only after 48 MB. With semi-spaces of 4 MB, the idle operator takes 20 MB less.
 ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/operator.mjs"]

@@ -94,7 +94,7 @@ async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<T
     if (tally.failures.length > 0) await inside(DIAGNOSE);
     return tally;
   } finally {
-    if (keep) console.log(`The cluster is left up: node test/cluster/cli.ts shell --name ${CLUSTER}`);
+    if (keep) console.log(`The cluster keeps running: node test/cluster/cli.ts shell --name ${CLUSTER}`);
     else await cluster('down');
   }
 }

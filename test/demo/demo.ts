@@ -35,11 +35,11 @@ try {
   process.exitCode = 1;
 }
 if (keep) {
-  console.log(`\nThe cluster is left up. A shell in it:  node test/cluster/cli.ts shell --name ${NAME}`);
-  console.log(`Its end:                                node test/cluster/cli.ts down --name ${NAME}`);
+  console.log(`\nThe cluster keeps running. Open a shell in it:  node test/cluster/cli.ts shell --name ${NAME}`);
+  console.log(`Stop it:                                        node test/cluster/cli.ts down --name ${NAME}`);
 } else {
   await cluster('down');
 }
-const verdict = process.exitCode ? 'The demo failed' : 'Every answer was right';
-console.log(`\n${verdict}; ${Math.round((performance.now() - start) / 1000)} s in all.`);
-if (process.exitCode && !keep) console.log('KEEP=1 make demo leaves the cluster up, for a look around.');
+const verdict = process.exitCode ? 'The demo failed' : 'Every check passed';
+console.log(`\n${verdict}; ${Math.round((performance.now() - start) / 1000)} s in total.`);
+if (process.exitCode && !keep) console.log('KEEP=1 make demo keeps the cluster running, so that you can inspect it.');

@@ -19,7 +19,7 @@ const APEX = 'example.net';
 export async function apex(terminal: Terminal, {info}: Cluster): Promise<void> {
   terminal.heading('An apex, which cannot have a CNAME');
   await terminal.type(apply(domainManifest('globex', APEX, 'campaign')), {shows: 'added'});
-  terminal.say('The provider makes addresses of an ALIAS record; they show where the host leads, not whose it is.');
+  terminal.say('The provider turns an ALIAS record into addresses; they show where a host points, not who owns it.');
   await terminal.type(dns('set', APEX, 'A', info.ingress.address), {shows: 'the ALIAS record, as the world sees it'});
   await terminal.type(waitForReason('globex', APEX, 'ProofMissing'), {shows: 'ProofMissing'});
   await terminal.type(message('globex', APEX), {
@@ -56,10 +56,10 @@ export async function removal(terminal: Terminal): Promise<number> {
 
 export async function removalFromProject(terminal: Terminal): Promise<void> {
   terminal.heading('Removal through the project');
-  await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'www is taken out of the project'});
+  await terminal.type(apply(shop('primary: shop.example.com')), {shows: 'www is removed from the project'});
   await terminal.type(untilNotServed('www.shop.example.com'), {shows: 'no longer redirected'});
   await terminal.type('curl -sS https://shop.example.com/', {
-    shows: 'the host it led to is served as before',
+    shows: 'the host that it redirected to is served as before',
     matching: [/pod=shop-/],
   });
 }

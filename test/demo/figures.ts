@@ -13,7 +13,7 @@ export interface Figures {
 export function formatFigures({lifetimes, removed, writes, story}: Figures): string[] {
   const {verified, certified, live, answered} = lifetimes;
   return [
-    `record right → verified ${shown(verified)}, certified ${shown(certified)}, live ${shown(live)}, first answer ${shown(answered)}`,
+    `record correct → verified ${shown(verified)}, certified ${shown(certified)}, live ${shown(live)}, first answer ${shown(answered)}`,
     `kubectl delete → not served ${shown(removed)}`,
     `API writes of the operator for one domain: added → live ${listed(writes.toLive)}; live → removed ${listed(writes.toRemoved)}`,
     `the story ${shown(story)}`,

@@ -42,7 +42,7 @@ async function showRecord(terminal: Terminal): Promise<string> {
 async function wrongValue(terminal: Terminal, target: string): Promise<void> {
   terminal.heading('A wrong value');
   await terminal.type(dns('set', HOST, 'CNAME', 'shops.hosting.example.net'), {
-    shows: 'the tenant types another value',
+    shows: 'the tenant enters a wrong value',
   });
   await terminal.type(waitForReason('acme', HOST, 'RecordMismatch'), {shows: 'RecordMismatch'});
   await terminal.type(message('acme', HOST), {
@@ -73,7 +73,7 @@ export interface Lifetimes {
 
 /** Returns seconds since the record was right. */
 async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
-  terminal.heading('The record is right: verified, certified, live');
+  terminal.heading('The record is correct: verified, certified, live');
   await terminal.type([dns('remove', HOST, 'A'), dns('set', HOST, 'CNAME', target)], {
     shows: 'the record as shown',
   });

@@ -27,22 +27,22 @@ export async function installMessages(terminal: Terminal): Promise<void> {
 
 export async function messageProcessed(terminal: Terminal): Promise<void> {
   terminal.heading('A key, and a message from accepted to processed');
-  await terminal.type(apply(apiKey('acme', 'shop')), {shows: 'the tenant asks for a key'});
-  await terminal.type('kubectl -n acme wait apikey/shop --for=condition=Ready --timeout=30s', {shows: 'made'});
+  await terminal.type(apply(apiKey('acme', 'shop')), {shows: 'the tenant requests a key'});
+  await terminal.type('kubectl -n acme wait apikey/shop --for=condition=Ready --timeout=30s', {shows: 'created'});
   await terminal.type('kubectl -n acme get apikey shop', {
-    shows: 'what anyone may see of it',
+    shows: 'what the APIKey shows of it',
     matching: [/shop +npk_\w+ +True +Active/],
   });
   // The shell of each command is a new one, and the key is not to be printed.
   const key = "KEY=$(kubectl -n acme get secret shop-apikey -o jsonpath='{.data.key}' | base64 -d)";
   await terminal.type([key, 'printf %.12s "$KEY"'], {
-    shows: 'in a Secret of the tenant: so it begins',
+    shows: 'the key is in a Secret of the tenant, and begins like this',
     matching: [/^npk_/],
   });
 
   const body = `'{"message": "Order 4711 was paid"}'`;
   const posted = await terminal.type([key, `until ${CURL} -f ${JSON_BODY} -d ${body} ${URL} 2>/dev/null; do :; done`], {
-    shows: 'accepted: it is on the disk',
+    shows: 'accepted: the message is on disk',
     matching: [/"message":"Order 4711 was paid","status":"queued"/],
   });
   const {id} = JSON.parse(posted.text) as {id: string};

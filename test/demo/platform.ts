@@ -29,7 +29,7 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
       `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=restricted`,
       ...allowListeners(namespace, edge),
     ],
-    {shows: 'Pod Security refuses whatever is not restricted'},
+    {shows: 'Pod Security rejects every pod that is not restricted'},
   );
   await terminal.type(
     `helm install ${name} ${chart} --namespace ${namespace} ${values.map(file => `--values ${file}`).join(' ')} --wait`,
@@ -41,7 +41,7 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   );
   const columns = 'NAME:.metadata.name,PHASE:.status.phase,ACCOUNT:.spec.serviceAccountName';
   await terminal.type(`kubectl -n ${namespace} get pods -o custom-columns=${columns}`, {
-    shows: 'two replicas under a service account of their own',
+    shows: 'two replicas, under their own service account',
     matching: [/(nameplate-\S+ +Running +nameplate\s*){2}$/],
   });
 }
@@ -74,7 +74,7 @@ export async function defaultHost(terminal: Terminal, edge: Edge): Promise<void>
     matching: [/^https:\/\/shop-acme-[a-z2-7]+\.apps\.nameplate\.test\/$/],
   });
   await terminal.type(`curl -sS ${text}hello`, {
-    shows: 'HTTPS by the edge’s own certificate',
+    shows: 'HTTPS, with the edge’s own certificate',
     matching: [/path=\/hello pod=shop-/],
   });
 }
@@ -100,7 +100,7 @@ export async function freePlan(terminal: Terminal): Promise<void> {
 export async function notDeployed(terminal: Terminal): Promise<string> {
   terminal.heading('Not deployed yet');
   await terminal.type('kubectl -n acme create service clusterip blog --tcp=80:8080', {
-    shows: 'a second project has a Service, and no pod behind it',
+    shows: 'a second project has a Service, but no pods',
   });
   await terminal.type(apply(projectManifest('acme', 'blog', ['primary: blog.example.com'])), {
     shows: 'and lists a domain',
@@ -125,7 +125,7 @@ export async function notDeployed(terminal: Terminal): Promise<string> {
   });
   const target = cnameTarget(text);
   await terminal.type(dns('set', 'blog.example.com', 'CNAME', target), {
-    shows: 'created; this host becomes the neighbour of all that follows',
+    shows: 'created; from here on, this host must stay live whatever happens to others',
   });
   return target;
 }

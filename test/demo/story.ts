@@ -28,8 +28,8 @@ async function main(): Promise<void> {
   // need each other come to life at the same time.
   const first = terminal.aside(firstDomain);
   const target = await notDeployed(terminal);
-  terminal.say('Steps that do not need each other run at the same time from here on. Each is printed at its turn.');
-  terminal.say('Once https://blog.example.com/ is live, it is requested without a pause.');
+  terminal.say('From here on, independent steps run at the same time, and are printed one after another.');
+  terminal.say('Once https://blog.example.com/ is live, it is requested continuously.');
   const watched = requestNeighbour(cluster);
   const redirected = terminal.aside(async aside => {
     await redirects(aside, target);

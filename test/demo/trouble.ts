@@ -22,16 +22,16 @@ export async function forbiddenByCaa(terminal: Terminal, target: string): Promis
   terminal.heading('A CAA record forbids the certificate');
   await terminal.type(
     [dns('set', 'example.org', 'CAA', `'0 issue "another-ca.example"'`), dns('set', SECURE, 'CNAME', target)],
-    {shows: 'the zone allows another CA alone'},
+    {shows: 'the zone allows only another CA'},
   );
   await terminal.type(apply(domainManifest('acme', SECURE, 'shop')), {
-    shows: 'a Domain by itself, not listed in the project',
+    shows: 'a standalone Domain, not listed in the project',
   });
   await terminal.type(waitForReason('acme', SECURE, 'Forbidden', 'CAAAllowed'), {
     shows: 'CAAAllowed is False: Forbidden',
   });
   await terminal.type(message('acme', SECURE, 'CAAAllowed'), {
-    shows: 'the record is named, and what to add',
+    shows: 'which record forbids it, and what to add',
     matching: [/example\.org.*another-ca\.example/, /0 issue "pebble\.test"/],
   });
   await terminal.type('kubectl -n acme get certificates -l nameplate.dev/host=secure.example.org', {
@@ -42,14 +42,14 @@ export async function forbiddenByCaa(terminal: Terminal, target: string): Promis
 
 export async function brokenCertificate(terminal: Terminal): Promise<void> {
   terminal.heading('The certificate fails, and re-verify brings it back');
-  terminal.say('The CA’s own resolver still has an old answer without an address: its attempt is going to fail.');
+  terminal.say('The CA’s own resolver still has an old answer without an address, so its attempt will fail.');
   await terminal.type(dns('set', SECURE, 'TXT', 'old', '--server', 'ca'), {shows: 'the CA sees something else'});
   await terminal.type([dns('remove', 'example.org', 'CAA'), verifyNow('acme', SECURE)], {
     shows: 'the CAA record is gone; verify now',
   });
   await terminal.type(waitForReason('acme', SECURE, 'Failed'), {shows: 'the CA refused'});
   await terminal.type(message('acme', SECURE), {
-    shows: 'why, when the next attempt is due, and how to have it now',
+    shows: 'why it failed, when the next attempt is due, and how to start one now',
     matching: [/No certificate was issued/, /next attempt is at/, /verify-requested-at/],
   });
   await terminal.type([dns('remove', SECURE, '--server', 'ca'), verifyNow('acme', SECURE)], {
