@@ -82,18 +82,18 @@ const actions: Readonly<Record<string, (invocation: Invocation) => Promise<numbe
   up: bringUp,
   down: async ({provider, state}) => {
     await provider.delete(state);
-    log(`[cluster] ${state.name} is gone`);
+    log(`[cluster] ${state.name} is stopped`);
     return 0;
   },
   status: async invocation => {
     if (!(await isUp(invocation))) {
-      log(`[cluster] ${invocation.state.name} does not run`);
+      log(`[cluster] ${invocation.state.name} is not running`);
       return 1;
     }
     return inside(invocation, ['kubectl', 'get', 'nodes,pods', '--all-namespaces', '-o', 'wide']);
   },
   shell: invocation => {
-    log('[cluster] a shell inside the cluster; `exit` leaves it and keeps the cluster');
+    log('[cluster] this shell is inside the cluster; `exit` leaves the shell and keeps the cluster');
     return inside(invocation, [process.env.SHELL ?? '/bin/sh']);
   },
   exec: async invocation => inside(invocation, invocation.command),
@@ -135,7 +135,7 @@ function infoOf(state: StateFolder): ClusterInfo {
 async function bringUp(invocation: Invocation): Promise<number> {
   const {state, loadOperator} = invocation;
   if (await isUp(invocation)) {
-    log(`[cluster] ${state.name} runs already`);
+    log(`[cluster] ${state.name} is already running`);
     return loadOperator ? loadOperatorInto(invocation) : 0;
   }
   const abort = new AbortController();
@@ -152,7 +152,7 @@ async function bringUp(invocation: Invocation): Promise<number> {
     signal: abort.signal,
   });
   log(`[cluster] ${state.name} is up after ${Math.round((performance.now() - start) / 1000)} s`);
-  log('[cluster] a shell in it: node test/cluster/cli.ts shell; its end: node test/cluster/cli.ts down');
+  log('[cluster] to open a shell: node test/cluster/cli.ts shell; to stop it: node test/cluster/cli.ts down');
   return 0;
 }
 
@@ -163,7 +163,7 @@ async function isUp({provider, state}: Invocation): Promise<boolean> {
 /** Runs a command with the terminal attached, inside the cluster, and returns its exit code. */
 async function inside(invocation: Invocation, command: readonly string[]): Promise<number> {
   const {provider, state} = invocation;
-  if (!(await isUp(invocation))) throw new Error(`cluster ${state.name} does not run: node test/cluster/cli.ts up`);
+  if (!(await isUp(invocation))) throw new Error(`cluster ${state.name} is not running: node test/cluster/cli.ts up`);
   const env = environment(state, await ensurePrograms(infoOf(state).programs, log));
   const [program = '', ...args] = [...provider.enter(state), ...command];
   const options: SpawnOptions = {stdio: 'inherit', env};

@@ -44,7 +44,7 @@ export interface Cluster {
 export async function connect(): Promise<Cluster> {
   const file = process.env.NAMEPLATE_CLUSTER;
   if (!file) {
-    throw new Error('NAMEPLATE_CLUSTER is not set: start this by `node test/cluster/cli.ts exec -- COMMAND`');
+    throw new Error('NAMEPLATE_CLUSTER is not set: start this with `node test/cluster/cli.ts exec -- COMMAND`');
   }
   const info = JSON.parse(await readFile(file, 'utf8')) as ClusterInfo;
   const client = ['--kubeconfig', info.kubeconfig];

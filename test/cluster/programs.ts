@@ -78,7 +78,7 @@ export async function ensurePrograms(wanted: readonly ProgramSet[], log: Log = c
   const missing = () => found.filter(({folder}) => !isComplete(folder));
   if (missing().length > 0) {
     await mkdir(cacheRoot(), {recursive: true});
-    const wait = (owner: number) => log(`[programs] waiting for the build that process ${owner} is at`);
+    const wait = (owner: number) => log(`[programs] waiting for the build of process ${owner}`);
     await withLock(join(cacheRoot(), 'build.lock'), () => buildSets(missing(), log), wait);
   }
   return located(found.map(({folder}) => folder));

@@ -57,7 +57,7 @@ export async function up(options: UpOptions): Promise<void> {
         throw signal.aborted ? signal.reason : error;
       }
     },
-    owner => log(`[cluster] waiting for process ${owner}, which is at the same cluster`),
+    owner => log(`[cluster] waiting for process ${owner}, which uses the same cluster`),
   );
 }
 

@@ -49,7 +49,7 @@ export async function ensureNodeImage(programs: Programs, log: (line: string) =>
   for (const name of IMAGES) archives.push(await ensureImage({name, binary: programs.path(name)}));
   const image = `localhost/nameplate/node:${await version(programs, archives)}`;
   if (await docker('images', '--quiet', image)) return image;
-  log('[cluster] building the image of the node: a minute');
+  log('[cluster] building the image of the node, which takes a minute');
   const context = await mkdtemp(join(tmpdir(), 'nameplate-node-'));
   try {
     await cp(SOURCE, context, {recursive: true});
