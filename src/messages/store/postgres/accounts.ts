@@ -85,10 +85,10 @@ export class Accounts {
   }
 
   /** Writes what has changed. */
-  async save(session: Session): Promise<void> {
+  save(session: Session): void {
     const changed = [...this.#known].filter(([, account]) => account.changed);
     if (changed.length === 0) return;
-    await session.query(SAVE, [
+    session.send(SAVE, [
       changed.map(([name]) => name),
       changed.map(([, {bytes}]) => bytes),
       changed.map(([, {lastId}]) => lastId),

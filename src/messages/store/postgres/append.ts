@@ -105,29 +105,28 @@ export class Appends {
     return {kind: 'appended', id, createdAt: now};
   }
 
-  async save(session: Session): Promise<void> {
+  save(session: Session): void {
     const {now} = this.#context;
     const inserted = this.#inserted;
-    const used = [...this.#used.values()];
-    const inserting =
-      inserted.length > 0 &&
-      session.query(INSERT, [
+    if (inserted.length > 0) {
+      session.send(INSERT, [
         inserted.map(({account}) => account),
         inserted.map(({id}) => uuidOf(id)),
         inserted.map(({literal}) => literal),
         inserted.map(({bytes}) => bytes),
         now,
       ]);
-    const keeping =
-      used.length > 0 &&
-      session.query(KEEP_KEYS, [
+    }
+    const used = [...this.#used.values()];
+    if (used.length > 0) {
+      session.send(KEEP_KEYS, [
         used.map(({account}) => account),
         used.map(({key}) => key),
         used.map(({fingerprint}) => fingerprint),
         used.map(({id}) => uuidOf(id)),
         now,
       ]);
-    await Promise.all([inserting, keeping]);
+    }
   }
 }
 

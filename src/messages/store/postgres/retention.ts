@@ -127,10 +127,8 @@ async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionO
     accounts.charge(String(account), -messageCost({account: String(account), ...size}));
   }
   for (const {account, key} of keys) accounts.charge(String(account), -keyCost(String(account), String(key)));
-  await Promise.all([
-    session.query(DELETE_BODIES, [messages.map(({account}) => account), messages.map(({id}) => id)]),
-    accounts.save(session),
-  ]);
+  session.send(DELETE_BODIES, [messages.map(({account}) => account), messages.map(({id}) => id)]);
+  accounts.save(session);
   return messages.length;
 }
 

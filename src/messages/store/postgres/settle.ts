@@ -102,14 +102,12 @@ export class Settlements {
     return {kind: 'settled', status: isDead ? 'dead' : 'queued', attempts: held.attempts};
   }
 
-  async save(session: Session): Promise<void> {
+  save(session: Session): void {
     const {now} = this.#context;
-    await Promise.all([
-      this.#finished.length > 0 && session.query(FINISH, [this.#finished, now]),
-      ...this.#givenBack.map(({place, status, availableAt, finishedAt, reason}) =>
-        session.query(GIVE_BACK, [place, status, availableAt, finishedAt, reason]),
-      ),
-    ]);
+    if (this.#finished.length > 0) session.send(FINISH, [this.#finished, now]);
+    for (const {place, status, availableAt, finishedAt, reason} of this.#givenBack) {
+      session.send(GIVE_BACK, [place, status, availableAt, finishedAt, reason]);
+    }
   }
 
   #held({account, id, lease}: LeaseRef): Held | 'unknown-message' | 'lease-lost' {

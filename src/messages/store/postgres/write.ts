@@ -68,18 +68,18 @@ async function write(
         throw new Error(`${operation.kind} does not write`);
     }
   });
-  const [all] = await Promise.all([
+  appends.save(session);
+  settlements.save(session);
+  accounts.save(session);
+  const [claimed, results] = await Promise.all([
     Promise.all(claims),
-    appends.save(session),
-    settlements.save(session),
-    accounts.save(session),
+    Promise.all(
+      values.map(async value => {
+        const settled = await value;
+        return settled && 'hasWritten' in settled ? settled.messages : settled;
+      }),
+    ),
   ]);
-  const onlyPolled = claims.length === batch.length && all.every(({hasWritten}) => !hasWritten);
-  const results = await Promise.all(
-    values.map(async value => {
-      const settled = await value;
-      return settled && 'hasWritten' in settled ? settled.messages : settled;
-    }),
-  );
+  const onlyPolled = claims.length === batch.length && claimed.every(({hasWritten}) => !hasWritten);
   return {value: results, promises: !onlyPolled};
 }

@@ -65,6 +65,8 @@ export class Session implements Disposable {
   readonly #durability: Durability;
   /** Warnings since the current transaction began. */
   #warnings: Error[] = [];
+  /** The first error since the current transaction began: those of later statements only follow from it. */
+  #failure: unknown;
   /** Why the connection cannot be used anymore. */
   #broken: Error | undefined;
   readonly #ended = Promise.withResolvers<void>();
@@ -118,7 +120,7 @@ export class Session implements Disposable {
    * durable, and this server was still the primary, because a standby that a failover has cut off it confirms nothing.
    */
   async read<T>(statements: () => Promise<T>): Promise<T> {
-    this.#warnings = [];
+    this.#begin();
     const [read, durable] = await Promise.allSettled([statements(), this.#becomeDurable()]);
     if (read.status === 'rejected') throw refused(read.reason);
     if (durable.status === 'fulfilled') return read.value;
@@ -129,6 +131,11 @@ export class Session implements Disposable {
   async query(statement: Statement | string, values: unknown[] = []): Promise<readonly Row[]> {
     const {rows} = await this.#run(typeof statement === 'string' ? {text: statement} : {...statement, values});
     return rows;
+  }
+
+  /** Like `query`, for a statement of a transaction whose result nobody needs: `commit` reports its failure. */
+  send(statement: Statement, values: unknown[]): void {
+    this.#run({...statement, values}).catch(() => undefined);
   }
 
   /**
@@ -149,11 +156,12 @@ export class Session implements Disposable {
       this.#run(COMMIT, answerMs),
       done.promises ? this.#becomeDurable(answerMs) : undefined,
     ]);
-    if (commit.status === 'fulfilled' && commit.value.command !== 'COMMIT') {
-      throw new StoreError('down', 'the transaction was rolled back');
-    }
     if (commit.status === 'rejected') throw this.#uncertain(commit.reason);
+    if (commit.value.command !== 'COMMIT') {
+      throw refused(this.#failure ?? new StoreError('down', 'the transaction was rolled back'));
+    }
     if (durable.status === 'rejected') throw durable.reason;
+    if (this.#failure !== undefined) throw this.#uncertain(this.#failure); // A statement that was not even sent.
     return done.value;
   }
 
@@ -177,7 +185,7 @@ export class Session implements Disposable {
   }
 
   async #work<R, T>(read: () => Promise<R>, write: (found: R, now: number) => Promise<Done<T>>): Promise<Done<T>> {
-    this.#warnings = [];
+    this.#begin();
     const [began, found, settings] = await Promise.allSettled([
       this.#run(BEGIN),
       read(),
@@ -191,9 +199,15 @@ export class Session implements Disposable {
       if (lacking !== undefined) throw new StoreError('down', lacking);
       return await write(found.value, Number(settings.value.rows[0].now));
     } catch (error) {
+      const failure = error instanceof StoreError ? error : (this.#failure ?? error);
       await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));
-      throw refused(error);
+      throw refused(failure);
     }
+  }
+
+  #begin(): void {
+    this.#warnings = [];
+    this.#failure = undefined;
   }
 
   /**
@@ -236,6 +250,9 @@ export class Session implements Disposable {
     this.#sendTogether();
     try {
       return await this.#client.query(query);
+    } catch (error) {
+      this.#failure ??= error;
+      throw error;
     } finally {
       clearTimeout(deadline);
     }
