@@ -1,12 +1,12 @@
 /**
  * What the chart's admission policies cost a tenant: creates of an Ingress and of a Service on a real API server, with
- * the bindings and without them, in ten rounds; and what is written while nobody does anything.
+ * the bindings and without them, in ten rounds; and what is written while the cluster is idle.
  *
  *     node bench/admission/bench.ts [CREATES]      of each kind, with and without; default 400
  *
- * Prints medians in milliseconds, their ratio, and how far the rounds' own ratios lie apart; the API server's CPU time
- * of each create, which depends less on what else runs on the machine; its own measure of a policy that refuses, the only
- * one it keeps; and the revisions of etcd in an idle minute with the bindings and one without.
+ * Prints medians in milliseconds, their ratio, and the range of the ratios within each round; the API server's CPU time
+ * per create, which depends less on what else runs on the machine; its own measurement of policies that refuse (it
+ * records no other); and the revisions of etcd in an idle minute with the bindings and in one without.
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -23,7 +23,7 @@ const CREATES = Number(process.argv[2] ?? 400);
 const ROUNDS = 10;
 const TURN = Math.ceil(CREATES / ROUNDS);
 const IDLE_MS = 60_000;
-/** The API server's CPU in a second in which it no longer compiles policies. */
+/** The API server uses less CPU than this in a second once it has compiled the policies. */
 const CALM_MS = 100;
 const ROOT = join(import.meta.dirname, '../..');
 const TENANT = 'tenant';
@@ -31,9 +31,9 @@ const BINDINGS = 'validatingadmissionpolicybindings';
 
 type Mode = 'with' | 'without';
 interface Turn {
-  /** Milliseconds of each create. */
+  /** Milliseconds per create. */
   readonly times: readonly number[];
-  /** Of the API server, for all of them. */
+  /** Of the API server, for all creates together. */
   readonly cpuMs: number;
 }
 /** By kind. */
@@ -62,7 +62,7 @@ async function bench(server: ApiServer, chart: string): Promise<void> {
   const client = createTestClient(await server.kubeconfigFor(TENANT, TENANT), TENANT);
   const rounds: Round[] = [];
   for (let index = 0; index < ROUNDS; index++) {
-    // Which of the two goes first alternates, so that a server that slows down is unfair to neither.
+    // The order alternates, so that a server that slows down puts neither at a disadvantage.
     const modes: Mode[] = index % 2 === 0 ? ['with', 'without'] : ['without', 'with'];
     const round: Round = {with: {}, without: {}};
     for (const mode of modes) {
@@ -89,7 +89,7 @@ async function enter(server: ApiServer, client: KubeClient, chart: string, mode:
   });
 }
 
-/** Whether it was admitted. */
+/** Returns whether the object was admitted. */
 async function create(client: KubeClient, resource: ResourceType, spec: object, mayBeRefused = false) {
   const metadata = {namespace: TENANT, name: `made-${made++}`};
   const apiVersion = resource.group ? `${resource.group}/${resource.version}` : resource.version;
@@ -139,7 +139,10 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 }
 
-/** What the API server itself has measured: it counts refusals alone, here of the Ingresses by which a change of mode is seen. */
+/**
+ * What the API server itself has measured. It counts only refusals: here, of the Ingresses that detect a change of
+ * mode.
+ */
 async function reportPolicies(server: ApiServer): Promise<void> {
   const metrics = await server.kubectl('get', '--raw', '/metrics');
   const sums = new Map<string, {seconds: number; count: number}>();
@@ -158,14 +161,14 @@ async function reportPolicies(server: ApiServer): Promise<void> {
 
 async function reportIdle(server: ApiServer, client: KubeClient, chart: string, mode: Mode): Promise<void> {
   await enter(server, client, chart, mode);
-  await delay(10_000); // what the API server and its controllers write about new policies
+  await delay(10_000); // the API server and its controllers still write about new policies
   const before = await revision(server);
   await delay(IDLE_MS);
   const writes = (await revision(server)) - before;
   console.log(`an idle minute ${mode} the bindings: ${writes} writes`);
 }
 
-/** Of etcd: it counts every write of the API server. */
+/** The revision of etcd, which counts every write of the API server. */
 async function revision(server: ApiServer): Promise<number> {
   const list = JSON.parse(await server.kubectl('get', '--raw', '/api/v1/namespaces?limit=1')) as {
     metadata: {resourceVersion: string};

@@ -35,14 +35,14 @@ const named = (kind: 'ConfigMap' | 'Service', rest: object = {}, namespace = NAM
   return {apiVersion: 'v1', kind, metadata: {namespace, name: `made-${made++}`, ...metadata}, ...fields} as KubeObject;
 };
 
-/** How many of two writers, for two accounts, succeed at the same time, in each race. */
+/** Counts the races in which both writers, for two accounts, succeed. */
 async function race(client: KubeClient): Promise<void> {
   const claimOf = (name: string, account: string, resourceVersion?: string) => ({
     ...{apiVersion: 'nameplate.dev/v1alpha1', kind: 'DomainClaim'},
     metadata: {name, ...(resourceVersion !== undefined && {resourceVersion})},
     spec: {account, namespace: account, since: '2026-11-24T00:00:00Z', accountSince: '2026-11-24T00:00:00Z'},
   });
-  /** Each writes another account than the record has: a PUT that changes nothing is no write. */
+  /** Each writes an account that the record does not have yet: a PUT that changes nothing writes nothing. */
   const isTwo = async (write: (account: string) => Promise<unknown>, ...accounts: string[]) => {
     const results = await Promise.allSettled(accounts.map(write));
     return results.every(({status}) => status === 'fulfilled') ? 1 : 0;
@@ -61,7 +61,7 @@ async function race(client: KubeClient): Promise<void> {
   );
 }
 
-/** Serves in a thread of its own, and accepts everything. */
+/** Runs in a separate thread and accepts everything. */
 function serveWebhook({cert, key}: {cert: string; key: string}): void {
   const server = createServer({cert, key}, async (request, response) => {
     let text = '';
@@ -113,7 +113,7 @@ async function judgeCreates(client: KubeClient, kubectl: Kubectl, apply: (text: 
   for (let round = 0; round < ROUNDS; round++) {
     for (const [mode, objects] of Object.entries(modes)) {
       for (const object of objects) await apply(JSON.stringify(object));
-      await delay(2_000); // until the API server has read them, and compiled the policy
+      await delay(2_000); // the API server reads them and compiles the policy
       const times: number[] = [];
       for (let index = 0; index < CREATES; index++) {
         const startedAt = performance.now();

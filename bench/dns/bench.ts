@@ -1,11 +1,11 @@
 /**
- * How right and how fast DNS verdicts are: ours beside a verifier as one writes it with node:dns and cert-manager's own check
- * (go/main.go), over the fault zones of the tests.
+ * Compares the correctness and speed of DNS verdicts over the fault zones of the tests: ours, a typical verifier on
+ * node:dns, and cert-manager's own check (go/main.go).
  *
  *     node bench/dns/bench.ts [ROUNDS] [NAMES]      default 5 and 10000
  *
- * Each verifier has in each round a small Internet of its own that was just started, so that no resolver remembers what
- * another one asked. Shown are medians over the rounds, and in brackets their ratio to ours.
+ * Each verifier gets a freshly started small Internet in each round, so that no resolver has another verifier's answers
+ * in its cache. Prints medians over the rounds, and in brackets their ratio to ours.
  */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {cpus, tmpdir} from 'node:os';
@@ -26,7 +26,7 @@ import {deadZone, lateZone, manyZones, NEGATIVE_TTL} from './zones.ts';
 
 const ROUNDS = Number(process.argv[2] ?? 5);
 const NAMES = Number(process.argv[3] ?? 10_000);
-/** The time that a tenant takes to create the record, once the domain is added. */
+/** How long the tenant takes to create the record after adding the domain. */
 const FIXED_AFTER_MS = 20_000;
 const LATE = 5;
 
@@ -51,7 +51,7 @@ try {
     `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`,
   );
   const rounds = Array.from({length: ROUNDS}, (_, round) => round);
-  // Both wait for minutes and do next to nothing, so they run beside the scoreboard.
+  // Both wait for minutes and do next to nothing, so they run alongside the scoreboard.
   const late = Array.from({length: LATE}, (_, n) => lateZone(n, false));
   const waiting = withInternet([...SHARED, ...late, ...rounds.map(deadZone)], internet =>
     Promise.all([oneDead(internet, rounds), afterFix(internet)]),
@@ -82,7 +82,7 @@ async function runInside<T>(internet: Internet, argv: readonly string[], program
   return JSON.parse(stdout) as T;
 }
 
-/** `txt`: cert-manager's check as it is, for the TXT record that it looks for. */
+/** `txt`: cert-manager's check unchanged, for the TXT record that it looks for. */
 async function ask(
   internet: Internet,
   verifier: Verifier,
@@ -100,7 +100,7 @@ async function scoreboard(): Promise<Scores> {
   const scores = new Scores(VERIFIERS);
   for (let round = 0; round < ROUNDS; round++) {
     for (const verifier of NAMES_OF_VERIFIERS) {
-      // cert-manager's package asks for no addresses.
+      // cert-manager's package does not query addresses.
       const asked = cases.filter(({kind}) => kind === 'cname' || verifier !== 'cert-manager');
       const questions = asked.map(({question}) => question);
       scores.add(verifier, asked, await withInternet(zones, internet => ask(internet, verifier, questions)));
@@ -134,7 +134,7 @@ async function many(internet: Internet, rounds: readonly number[]): Promise<stri
   return `${NAMES} names: ${of('perSecond').toFixed(0)} verdicts/s, ${of('queries').toFixed(1)} queries and ${of('cpuMs').toFixed(2)} ms of CPU each; ${of('rssMiB').toFixed(0)} MiB resident, ${of('heapKiB').toFixed(1)} KiB of heap each`;
 }
 
-/** From the moment at which all name servers have the record to the verdict, by ours and by a resolver alone. */
+/** The time from when all name servers have the record until the verdict: ours, and with only a resolver. */
 async function afterFix(internet: Internet): Promise<string> {
   const hosts = Array.from({length: LATE}, (_, n) => `shop.${lateZone(n, true).name}`);
   const watch = (kind: string) =>
@@ -151,5 +151,5 @@ async function afterFix(internet: Internet): Promise<string> {
     return median(each.map(({verifiedAt}, n) => Math.max(0, verifiedAt - (fixedAt[n] ?? 0)) / 1000));
   });
   if (ours === undefined || recursive === undefined) throw new Error('not measured');
-  return `fixed, with a negative TTL of ${NEGATIVE_TTL} s: ours ${ours.toFixed(1)} s, a resolver alone ${recursive.toFixed(1)} s, ratio ${(recursive / ours).toFixed(1)} (goal 10)`;
+  return `fixed, with a negative TTL of ${NEGATIVE_TTL} s: ours ${ours.toFixed(1)} s, only a resolver ${recursive.toFixed(1)} s, ratio ${(recursive / ours).toFixed(1)} (goal 10)`;
 }

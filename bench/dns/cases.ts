@@ -1,4 +1,4 @@
-/** The fault zones of the tests as questions, each with the answers that are right. */
+/** The fault zones of the tests as questions, each with its correct answers. */
 import type {DnsReason, ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
 import {apexRows} from '../../test/integration/dns/zones/apex.rows.ts';
@@ -15,10 +15,10 @@ import {
   zoneOfRow,
 } from '../../test/integration/dns/zones/zone-row.ts';
 
-/** Whether the host is proved. `unknown`: it cannot be told now. */
+/** Whether the host is proved. `unknown`: nobody can tell now. */
 export type Answer = 'yes' | 'no' | 'unknown';
 
-/** What a verdict comes to. */
+/** What each reason means for the proof. */
 export const ANSWER: Record<DnsReason, Answer> = {
   Verified: 'yes',
   RecordMissing: 'no',
@@ -31,10 +31,13 @@ export const ANSWER: Record<DnsReason, Answer> = {
   Bogus: 'unknown',
 };
 
-/** Servers that disagree, and delegations to servers that refuse, are as rightly refused as left open. */
+/** For servers that disagree and delegations to servers that refuse, both `no` and `unknown` are right. */
 const EITHER: readonly DnsReason[] = ['Propagating', 'DelegationBroken'];
 
-/** The RFCs forbid it (RFC 2181 section 10.3, an answer without authority), resolvers forgive it: no answer is wrong. */
+/**
+ * The RFCs forbid these (RFC 2181 section 10.3, an answer without authority), but resolvers accept them: any answer is
+ * right.
+ */
 const FORGIVEN = [
   'a delegation to an alias of a name server',
   'a server without authority that has the correct answer',
@@ -42,7 +45,7 @@ const FORGIVEN = [
 
 export interface Case {
   readonly name: string;
-  /** `cname`: the record is asked for. `addresses`: the name shows addresses only, and a TXT record proves it. */
+  /** `cname`: the record is queried. `addresses`: the name has only addresses, and a TXT record proves it. */
   readonly kind: 'cname' | 'addresses';
   readonly question: ProofQuestion;
   readonly right: readonly Answer[];
@@ -57,8 +60,8 @@ const rows = Object.values(groups).flat();
 export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(zoneOfRow)];
 
 /**
- * Rows whose answer depends on the zone alone: not on how our verifier is configured, nor on what a resolver remembers.
- * CAA is left out, because the others do not look at it.
+ * Rows whose answer depends only on the zone, not on our verifier's configuration or a resolver's cache. CAA is left
+ * out, because the others do not check it.
  */
 function isComparable({config, question, zone}: ZoneRow): boolean {
   return (config === undefined || config === CONFIRMED) && question === undefined && zone.resolverSays === undefined;

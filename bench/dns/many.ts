@@ -1,5 +1,6 @@
 /**
- * Has a scheduler watch many hosts of 100 accounts, as after an installation, and prints what the first verdict of each cost:
+ * Lets a scheduler watch many hosts of 100 accounts, as after an installation, and prints what the first verdict of
+ * each host costs:
  *
  *     node bench/dns/many.ts HOSTS
  */
@@ -18,13 +19,13 @@ import {manyHosts} from './zones.ts';
 
 export interface Cost {
   readonly perSecond: number;
-  /** Datagrams sent for each verdict. */
+  /** Datagrams sent per verdict. */
   readonly queries: number;
-  /** Of this process alone, user and system, for each verdict. */
+  /** User and system time of only this process, per verdict. */
   readonly cpuMs: number;
-  /** Of the whole process, at its end. */
+  /** Of the whole process, when it ends. */
   readonly rssMiB: number;
-  /** What each host adds to the live heap, its verdict included. */
+  /** What each host, with its verdict, adds to the live heap. */
   readonly heapKiB: number;
 }
 
@@ -45,7 +46,7 @@ scheduler.subscribe(host => {
   const subject = subjects.get(host);
   if (!subject || !scheduler.get(host)?.verdict.verified || verified.has(host)) return;
   verified.add(host);
-  // As the reconcile does.
+  // As a reconcile does.
   scheduler.watch(host, {...subject, urgency: 'steady'});
 });
 
@@ -59,7 +60,7 @@ Socket.prototype.send = function (this: Socket, ...args: unknown[]) {
 const heapBefore = heapUsed();
 const cpuBefore = process.cpuUsage();
 const started = performance.now();
-// Ends with the program that started it.
+// Exits with the program that started it.
 process.stdin.on('end', () => process.exit(1)).resume();
 void scheduler.start(new AbortController().signal);
 for (const [host, subject] of subjects) scheduler.watch(host, subject);

@@ -1,9 +1,10 @@
 /**
- * Has a scheduler watch hosts that have no record yet, and prints when each verdict came, in milliseconds since the epoch:
+ * Lets a scheduler watch hosts that have no record yet, and prints when each verdict came, in milliseconds since the
+ * epoch:
  *
  *     node bench/dns/pending.ts ours|recursive HOST...
  *
- * Ends when all are verified.
+ * Exits when all are verified.
  */
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
@@ -15,7 +16,7 @@ import {questionAbout, RECURSIVE} from '../../test/integration/dns/zones/zone-ro
 
 export interface Wait {
   readonly host: string;
-  /** The first verdict of all. */
+  /** The very first verdict. */
   readonly missedAt: number;
   readonly verifiedAt: number;
 }
@@ -34,7 +35,7 @@ scheduler.subscribe(host => {
   const arrived = scheduler.get(host)?.verdict.verified ? verified : missed;
   if (!arrived.has(host)) arrived.set(host, Date.now());
 });
-// Ends with the program that started it.
+// Exits with the program that started it.
 process.stdin.on('end', () => process.exit(1)).resume();
 void scheduler.start(new AbortController().signal);
 for (const host of hosts) {

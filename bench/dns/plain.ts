@@ -4,7 +4,7 @@ import type {Answer} from './cases.ts';
 
 const MAX_HOPS = 8;
 
-/** A verifier as one writes it with node:dns: follow the CNAME; where there is none, compare addresses and the TXT record. */
+/** A typical verifier on node:dns: it follows the CNAME or, if there is none, compares addresses and the TXT record. */
 export async function plainVerify(
   {host, target, txtName, txtValue}: ProofQuestion,
   resolverFor: (name: string) => Promise<Resolver>,
@@ -34,7 +34,7 @@ async function addressesOf(resolver: Resolver, name: string): Promise<string[]> 
   return [...(await orNone(resolver.resolve4(name))), ...(await orNone(resolver.resolve6(name)))];
 }
 
-/** What is not there is an answer; whatever else goes wrong is none. */
+/** A missing record is an answer; any other failure is not. */
 export async function orNone<T>(records: Promise<T[]>): Promise<T[]> {
   try {
     return await records;

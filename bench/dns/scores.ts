@@ -1,7 +1,7 @@
 import type {Case} from './cases.ts';
 import type {Said} from './verifier.ts';
 
-/** `open`: it could not tell, where it can be told. `wrong`: yes where it is not, or no where it is, or where nobody can tell. */
+/** `open`: `unknown` although the answer can be known. `wrong`: `yes` or `no`, but not a correct answer. */
 type Mark = 'right' | 'wrong' | 'open';
 const MARKS = ['right', 'wrong', 'open'] as const;
 const TIMES = [0.5, 0.95, 1] as const;
@@ -26,7 +26,7 @@ interface Marked {
   readonly mark: Mark;
 }
 
-/** Rounds of all verifiers, the first of which the others are compared with. */
+/** Rounds of all verifiers. The others are compared with the first one. */
 export class Scores {
   readonly #names: Readonly<Record<string, string>>;
   readonly #rounds = new Map<string, Marked[][]>();
@@ -68,7 +68,7 @@ export class Scores {
     return String(median(asked.map(round => round.filter(each => each.mark === mark).length)));
   }
 
-  /** Milliseconds for a verdict about a CNAME, which all are asked about. */
+  /** Milliseconds per verdict about a CNAME, the only kind that every verifier answers. */
   #time(verifier: string, q: number): number {
     const rounds = this.#rounds.get(verifier) ?? [];
     return median(
@@ -81,7 +81,7 @@ export class Scores {
     );
   }
 
-  /** Whatever was wrong or left open in any round, and in how many. */
+  /** Everything that was wrong or open in any round, and in how many. */
   #mistakes(): string[] {
     return Object.entries(this.#names).flatMap(([verifier, name]) =>
       (['wrong', 'open'] as const).flatMap(mark => {

@@ -1,5 +1,5 @@
 /**
- * Asks all questions of a file by one verifier, 32 at a time as the operator does, and prints what it said of each:
+ * Puts all questions in a file to one verifier, 32 at a time as the operator does, and prints each answer:
  *
  *     node bench/dns/verifier.ts ours|ours-alone|ours-recursive|plain|plain-at-zone FILE
  *
@@ -50,7 +50,7 @@ function through(servers: readonly string[]): Resolver {
   return resolver;
 }
 
-/** Asks the name servers of the name's zone, as the resolver knows them. */
+/** Queries the name servers of the name's zone, as the resolver knows them. */
 async function atItsZone(name: string): Promise<Resolver> {
   const resolver = through([RESOLVER]);
   for (const zone of selfAndAncestors(name)) {
@@ -63,7 +63,7 @@ async function atItsZone(name: string): Promise<Resolver> {
   throw new Error(`no name servers of ${name}`);
 }
 
-// Ends with the program that started it.
+// Exits with the program that started it.
 process.stdin.on('end', () => process.exit(1)).resume();
 const [kind = '', file = ''] = process.argv.slice(2);
 const verify = verifiers[kind]?.();

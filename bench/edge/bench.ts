@@ -1,6 +1,6 @@
 /**
- * How soon an edge answers for a new host, with N hosts on it: Traefik, then Envoy Gateway, each alone in a cluster of its
- * own, or only the one that EDGE names. hosts.ts says what is measured.
+ * How soon an edge with N hosts answers for a new host: Traefik, then Envoy Gateway, each in a separate cluster, or
+ * only the one that EDGE names. hosts.ts describes what is measured.
  *
  *     node bench/edge/bench.ts [HOSTS,HOSTS...]      default 300,1000; LARGE=1 adds 3000,10000
  *     node bench/edge/bench.ts 100,300,1000,3000     the curve, with a table for each edge

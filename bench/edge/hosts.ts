@@ -1,14 +1,16 @@
 /**
- * Adds hosts to the edge of the cluster that it runs in, up to each count, with the objects that the operator would write:
+ * Adds hosts to the edge of the cluster that it runs in, up to each count, using the objects that the operator would
+ * write:
  *
  *     node test/cluster/cli.ts exec -- node bench/edge/hosts.ts HOSTS,HOSTS...
  *
- * Each host has a Secret with a certificate of its own, which exists before the measurement, as with the operator. A time
- * begins with the first write of the host's route and ends when the edge has answered correctly by HTTPS (the host's
- * certificate, and 200 from the project's pods) and by HTTP (the redirect). The edge has accepted a host once it says so.
+ * Each host has a Secret with its own certificate, which exists before the measurement, as with the operator. Each time
+ * runs from the first write of the host's route until the edge has answered correctly over HTTPS (the host's
+ * certificate, and 200 from the project's pods) and over HTTP (the redirect). The edge has accepted a host once the
+ * route's status says so.
  *
- * Prints, for each count, the times of 50 hosts of the burst and of 20 hosts that are added alone and removed again; the
- * CPU and memory of the edge's processes; the API writes for each host; and what a probe costs.
+ * For each count, it prints the times of 50 hosts of the burst and of 20 hosts that are added and removed one by one;
+ * the CPU and memory of the edge's processes; the API writes per host; and the cost of a probe.
  */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {request} from 'node:http';
@@ -44,17 +46,17 @@ const COUNTS = (process.argv[2] ?? '300,1000').split(',').map(Number);
 const SAMPLES = 50;
 const ALONE = 20;
 const TENANTS = 10;
-/** Hosts that are written at the same time. */
+/** Hosts written at the same time. */
 const WORKERS = 8;
 const PATIENCE_MS = 900_000 * Math.max(1, Math.max(...COUNTS) / 1000);
 const IDLE_MS = 20_000;
 const PROBES = 500;
 /**
- * Beyond this many hosts, Traefik no longer writes its addresses into the status of Ingresses. With it, a burst of 2,000
- * hosts takes 13 minutes (docs/edges.md).
+ * Beyond this many hosts, Traefik no longer writes its addresses into the status of Ingresses. If it did, a burst of
+ * 2,000 hosts takes 13 minutes (docs/edges.md).
  */
 const MAX_REPORTED = 300;
-/** Beyond this many hosts, the bench does not repeat itself with Traefik's default throttle. */
+/** Beyond this many hosts, the bench does not repeat the measurement with Traefik's default throttle. */
 const MAX_THROTTLED = 1000;
 
 const routing: RoutingConfig = {
@@ -80,7 +82,7 @@ const client = createTestClient(cluster.info.kubeconfig);
 const edge = cluster.info.edge === 'gateway' ? gateway(routing) : traefik(routing);
 const {address} = cluster.info.ingress;
 const folder = await mkdtemp(join(tmpdir(), 'bench-edge-'));
-/** What differs from the configuration of the test cluster. */
+/** The differences from the configuration of the test cluster. */
 let reports = '';
 const owners = new Map<string, HostRoute['owner']>();
 
@@ -110,7 +112,7 @@ try {
   await rm(folder, {recursive: true});
 }
 
-/** The Gateway and its class, by which the provider judges what a status says. */
+/** The Gateway and its class, which the provider needs to interpret a status. */
 async function readPlatform(): Promise<PlatformReader> {
   if (edge.name !== 'gateway') return {get: () => undefined};
   const {namespace, name} = routing.gateway;
@@ -172,7 +174,7 @@ function secretOf({namespace, name}: HostRoute) {
   return {apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name}};
 }
 
-/** Milliseconds since `startMs` until both answers are right. */
+/** Milliseconds from `startMs` until both answers are right. */
 async function answers({host}: HostRoute, startMs: number, intervalMs: number): Promise<number> {
   const wait = {timeoutMs: PATIENCE_MS, intervalMs};
   await until(`https://${host} answers`, () => answersHttps(host), wait);
@@ -180,7 +182,7 @@ async function answers({host}: HostRoute, startMs: number, intervalMs: number): 
   return performance.now() - startMs;
 }
 
-/** Whether the edge has reported that it accepts the route, without which no host becomes Live. */
+/** Whether the edge has reported that it accepts the route. Until it does, the host does not become Live. */
 async function isAccepted(route: HostRoute): Promise<boolean> {
   const {namespace} = route;
   const own = edge.build(route).filter(({resource}) => resource !== SERVICE);
@@ -282,7 +284,10 @@ async function idle(count: number) {
   return {memory: used, idleCpu};
 }
 
-/** One after another, as the operator sends them: only on a Gateway with a request, unless the host redirects. */
+/**
+ * One after another, as the operator sends them: with a request only on a Gateway, and only if the host does not
+ * redirect.
+ */
 async function probes(count: number): Promise<void> {
   const probe = (index: number, at = {host: address, port: 443}) => {
     const {host} = routeOf('shop', index % count);
@@ -301,7 +306,7 @@ async function probes(count: number): Promise<void> {
   console.log(`${edge.name}, a probe: ${own} ms of CPU for the prober, ${theirs} ms for the edge, ${bytes} bytes`);
 }
 
-/** In both directions, without the headers of TCP. */
+/** Bytes in both directions, without TCP headers. */
 async function transferred(act: (at: {host: string; port: number}) => Promise<unknown>): Promise<number> {
   let bytes = 0;
   const proxy = createServer(client => {
@@ -320,7 +325,7 @@ async function transferred(act: (at: {host: string; port: number}) => Promise<un
   return bytes;
 }
 
-/** Without this argument. */
+/** Restarts Traefik without this argument. */
 async function restartTraefik(argument: string, hosts: number): Promise<void> {
   const name = {namespace: 'traefik', name: 'traefik'};
   const found = JSON.parse(await cluster.kubectl('-n', 'traefik', 'get', 'deployment', 'traefik', '-o', 'json'));
@@ -346,7 +351,7 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** As docs/benchmarks.md shows it, a row for each count. */
+/** As docs/benchmarks.md shows it: one row per count. */
 function printTable(rows: readonly object[]): void {
   const line = (cells: readonly unknown[]) => `| ${cells.join(' | ')} |`;
   const [first = {}] = rows;

@@ -1,16 +1,16 @@
-/** The edge's own processes on this node: what they have used. */
+/** What the edge's processes on this node have used. */
 import {readdirSync, readFileSync} from 'node:fs';
 import {until} from '../../test/cluster/wait.ts';
 
-/** Of all of them together. */
+/** All processes together. */
 export interface Usage {
   readonly cpuMs: number;
   readonly rssMiB: number;
 }
 
-/** The names of the programs, as the kernel cuts them. */
+/** The names of the programs, as the kernel truncates them. */
 const PROGRAMS: ReadonlySet<string> = new Set(['traefik', 'envoy-gateway', 'envoy']);
-/** CPU in half a second in which nothing happens. */
+/** The edge is idle if it uses less CPU than this in half a second. */
 const CALM_MS = 60;
 
 export function usageByProgram(): Map<string, Usage> {
@@ -39,7 +39,7 @@ export function cpuMs(): number {
   return [...usageByProgram().values()].reduce((sum, usage) => sum + usage.cpuMs, 0);
 }
 
-/** Until the edge has done what it had to do. */
+/** Waits until the edge has finished its work. */
 export async function untilCalm(): Promise<void> {
   let before = Number.NEGATIVE_INFINITY;
   const isCalm = () => {

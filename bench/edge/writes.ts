@@ -1,7 +1,7 @@
-/** The writes to the objects of routes, ours and the edge's. */
+/** The writes to route objects, both ours and the edge's. */
 import type {Cluster} from '../../test/cluster/cluster.ts';
 
-/** Of the kinds of routes, since the API server started, by kind and subresource. */
+/** Writes to the route kinds since the API server started, by kind and subresource. */
 export async function writes(cluster: Pick<Cluster, 'kubectl'>): Promise<Map<string, number>> {
   const metrics = await cluster.kubectl('get', '--raw', '/metrics');
   const found = new Map<string, number>();
@@ -15,7 +15,7 @@ export async function writes(cluster: Pick<Cluster, 'kubectl'>): Promise<Map<str
   return found;
 }
 
-/** For each host, by kind and subresource. */
+/** Per host, by kind and subresource. */
 export function perHost(
   after: ReadonlyMap<string, number>,
   before: ReadonlyMap<string, number>,

@@ -1,4 +1,4 @@
-/** Certificate requests of 16 KiB, made to be slow to decode, beside one of OpenSSL. */
+/** Certificate requests of 16 KiB that are built to be slow to decode, compared with one from OpenSSL. */
 import {requestedNames} from '../../src/operator/model/csr.ts';
 import {hostileRequests, pemOf} from '../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../test/integration/approval/signing-request.ts';

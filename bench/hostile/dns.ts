@@ -1,4 +1,6 @@
-/** One DNS answer, made to be slow to read, beside an honest one; and the names that the scheduler holds. */
+/**
+ * A DNS answer that is built to be slow to read, compared with an honest one; and the names that the scheduler holds.
+ */
 import {DueHeap} from '../../src/base/due-heap.ts';
 import {parseIssueValue} from '../../src/dns/verdict/caa.ts';
 import {decodeMessage} from '../../src/dns/wire/codec.ts';
@@ -14,7 +16,7 @@ import {
 import {type Figure, measure, print} from './table.ts';
 
 const QUESTION = {id: 4711, name: 'shop.example.com', type: 1};
-/** Of 300 bytes each: as many as a message may have, in about as many bytes as it may be long. */
+/** Records of 300 bytes each: about as many as fit into the longest message. */
 const HONEST_RECORDS = 200;
 const NAMES = 100_000;
 
@@ -43,7 +45,7 @@ export function bench(): void {
   ]);
 }
 
-/** Each takes the ten that are due next, as the scheduler does, and schedules them anew. */
+/** Each takes the ten that are due next, as the scheduler does, and reschedules them. */
 function ring(): () => void {
   const heap = new DueHeap<{dueAt: number}>();
   for (let n = 0; n < NAMES; n++) heap.add({dueAt: (n * 7919) % NAMES});

@@ -1,7 +1,8 @@
 /**
- * What a hostile key costs the others, with SQLite and with PostgreSQL: the time of another account's POST while an attack
- * runs, beside the time without one (goal: a p99 of at most 3 times), and the memory that the service takes for it. And
- * what a claim of SQLite costs by the number of delayed messages, and the file by what is charged.
+ * What a hostile key costs the others, with SQLite and with PostgreSQL: the time of another account's POST during an
+ * attack and without one (goal: at most 3 times the p99), and the memory that the attack takes. Also, for SQLite, how
+ * the time of a claim depends on the number of delayed messages, and the size of the file compared with what is
+ * charged.
  *
  *     node bench/hostile/run.ts messages
  */
@@ -20,7 +21,7 @@ import {removeFolders, type Service, startService} from '../../test/integration/
 
 const SAMPLES = 100;
 const POSTS = 500;
-/** The attacker has used most of it. */
+/** The attacker has used most of this. */
 const QUOTA = 3 * MIB;
 
 function engineAt(path: string): Engine {
@@ -28,7 +29,7 @@ function engineAt(path: string): Engine {
   return new Engine({path, maxAttempts: 5, accountBytes: 1e12, reserveBytes: 0, retention});
 }
 
-/** Milliseconds of a claim of one message, of an account with so many delayed ones. */
+/** Milliseconds to claim one message of an account that has this many delayed ones. */
 function claimMs(folder: string, delayed: number): number {
   const engine = engineAt(join(folder, `claim-${delayed}.db`));
   const account = 'mine';
@@ -56,7 +57,7 @@ function claimMs(folder: string, delayed: number): number {
   return ms;
 }
 
-/** Bytes of the file for each byte that is charged, for messages of one character with the longest idempotency keys. */
+/** Bytes of the file per byte charged, for messages of one character with the longest idempotency keys. */
 function fileRatio(folder: string): number {
   const path = join(folder, 'file.db');
   const engine = engineAt(path);
@@ -77,7 +78,7 @@ interface Latency {
   readonly p99: number;
 }
 
-/** The time of a POST of an account of its own, in milliseconds. */
+/** The time of a POST by another account, in milliseconds. */
 async function postMs(service: Service, key: string): Promise<Latency> {
   const times: number[] = [];
   const headers = {authorization: `Bearer ${key}`, 'content-type': 'application/json'};
@@ -114,7 +115,7 @@ const attacks: Readonly<Record<string, Attack>> = {
 
 type Start = (config: Readonly<Record<string, unknown>>) => Promise<Service>;
 
-/** One service, so that an attack finds what a former one has left. */
+/** One service for all attacks, so that each one finds what the previous ones left. */
 async function rows(store: string, start: Start): Promise<void> {
   const title = `\nPOST of another account, ${store}`.padEnd(42);
   console.log(`${title}p50 ms  attack  p99 ms  attack  p99 ratio (goal: 3)  RSS MiB`);
@@ -154,7 +155,7 @@ async function row(name: string, service: Service): Promise<string> {
   return `${name.padEnd(38)}${times}${cell(loud.p99 / quiet.p99, 21)}${cell(memory / MIB, 9)}`;
 }
 
-/** Attacks from a thread of its own, so that what it costs the attacker is not measured. */
+/** Attacks from a separate thread, so that the attacker's own cost is not measured. */
 function attackFromHere({name, port, key}: {readonly name: string; readonly port: number; readonly key: string}): void {
   attacks[name]?.(new RawClient({port}), key);
   setTimeout(() => parentPort?.postMessage('begun'), 200);

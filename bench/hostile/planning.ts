@@ -1,4 +1,4 @@
-/** Orders that wait for their turn at the CA, with its budget used up. */
+/** Orders that wait for the CA while its budget is used up. */
 import {planOrders} from '../../src/operator/issuance/order-budget.ts';
 import type {MadeOrder, WaitingOrder} from '../../src/operator/issuance/order-ledger.ts';
 import {type Figure, measure, print} from './table.ts';
@@ -6,7 +6,7 @@ import {type Figure, measure, print} from './table.ts';
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const COUNT = 10_000;
-/** Those of the chart. */
+/** The chart's defaults. */
 const BUDGETS = {
   orderBudget: {
     orders: 300,

@@ -1,4 +1,4 @@
-/** Chains of redirects that a tenant makes by hand. */
+/** Chains of redirects that a tenant created manually. */
 import {followRedirects, type Hop} from '../../src/operator/state/redirect-chain.ts';
 import {measure, print} from './table.ts';
 

@@ -1,8 +1,8 @@
 /**
- * What the inputs of a stranger cost at the most: milliseconds of the event loop, in which nobody else is served, and
- * bytes. Each file of this folder has its subject and prints a table.
+ * What a stranger's input costs at most: milliseconds of the event loop, in which nobody else is served, and bytes.
+ * Each file in this folder covers one subject and prints a table.
  *
- *     node bench/hostile/run.ts [SUBJECT...]      all subjects by default, such as: dns planning
+ *     node bench/hostile/run.ts [SUBJECT...]      all subjects by default; for example: dns planning
  */
 import {glob} from 'node:fs/promises';
 import {cpus} from 'node:os';

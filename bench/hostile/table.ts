@@ -1,4 +1,4 @@
-/** How the figures are taken and shown. */
+/** How the figures are measured and shown. */
 
 const ROUNDS = 9;
 
@@ -6,18 +6,18 @@ export interface Figure {
   readonly what: string;
   /** Of the input. */
   readonly bytes?: number;
-  /** What is counted beside the time, such as: 33 hops. */
+  /** What is counted besides the time, such as: 33 hops. */
   readonly counted?: string;
   readonly ms: Milliseconds;
 }
 
 export interface Milliseconds {
-  /** With code that has not run before, as after a start. */
+  /** With code that has not run before, as just after a start. */
   readonly first: number;
   readonly median: number;
 }
 
-/** The work may throw: a refusal costs too. */
+/** `work` may throw, because a refusal costs time, too. */
 export function measure(work: () => unknown): Milliseconds {
   const times = Array.from({length: ROUNDS}, () => {
     const start = performance.now();

@@ -1,12 +1,12 @@
 /**
- * Whose requests take the API server's time, according to the API server: API Priority and Fairness measures how long it
- * executes the requests of each FlowSchema. The administrator's requests, which include those of the bench, are exempt.
+ * Whose requests take the API server's time, as API Priority and Fairness measures it per FlowSchema. The
+ * administrator's requests, which include those of the bench, are exempt.
  */
 import type {ApiServer} from '../../test/cluster/apiserver.ts';
 import {CERT_MANAGER_USER} from '../../test/integration/operator/operator-world.ts';
 import {OPERATOR_USER} from '../../test/support/install.ts';
 
-/** Each has a FlowSchema of its own, at the level where it would be without one. */
+/** Each gets its own FlowSchema, at the priority level that it would have without one. */
 const USERS = {'bench-operator': OPERATOR_USER, 'bench-cert-manager': CERT_MANAGER_USER} as const;
 const LEVEL = 'workload-low';
 const SUM = /^apiserver_flowcontrol_request_execution_seconds_sum\{(.*)\} (\S+)$/gm;
@@ -41,7 +41,7 @@ export class ApiTime {
     console.log(`the API server used ${cpu} s of CPU; the time of its requests: ${shares.join(', ')}`);
   }
 
-  /** Of all requests but watches, by FlowSchema; those that are not ours together. */
+  /** The seconds of all requests except watches, by FlowSchema. Those that are not ours are added up. */
   async #seconds(): Promise<Map<string, number>> {
     const text = await this.#api.kubectl('get', '--raw', '/metrics');
     const sums = new Map<string, number>();

@@ -7,13 +7,13 @@ import {CopiedTenant, KINDS} from './copies.ts';
 import {putAll, type Stored} from './etcd.ts';
 import {HOSTS, namesOf, ZONE} from './live.ts';
 
-/** How many domains exist before. */
+/** How many domains exist before the copies are added. */
 export const MADE = 5 * HOSTS;
 const PATIENCE = {timeoutMs: 900_000, intervalMs: 200};
 
 /**
- * Neither the operator, cert-manager, nor the history may run. No controller of Kubernetes runs until the function that is
- * returned is called. `slim`: without managedFields, which the operator does not read.
+ * The operator, cert-manager, and the history must not run meanwhile. No controller of Kubernetes runs until the
+ * function that is returned is called. `slim`: without managedFields, which the operator does not read.
  */
 export async function addCopies(world: OperatorWorld, domains: number, {slim = false} = {}): Promise<() => void> {
   const {api, client, dns} = world;
@@ -22,7 +22,7 @@ export async function addCopies(world: OperatorWorld, domains: number, {slim = f
   for (let index = 0; index < MADE / HOSTS; index++) {
     tenants.push(await CopiedTenant.read(client, names, `tenant-${index}`, {slim}));
   }
-  const resumeControllers = api.pauseControllers(); // they would compute for minutes, about nothing that is measured
+  const resumeControllers = api.pauseControllers(); // they would work for minutes on what is not measured
   await api.crash();
   const startedAt = performance.now();
   const targets = new Map<string, string>();
@@ -42,7 +42,7 @@ export async function addCopies(world: OperatorWorld, domains: number, {slim = f
   return resumeControllers;
 }
 
-/** Round after round of the same tenants, until there are enough domains. */
+/** Copies the same tenants repeatedly, until there are enough domains. */
 function* copies(tenants: readonly CopiedTenant[], wanted: number, targets: Map<string, string>): Generator<Stored> {
   for (let round = 0, domains = MADE; domains < wanted; round++) {
     for (const tenant of tenants) {

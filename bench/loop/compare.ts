@@ -1,9 +1,9 @@
 /**
- * The runtime against its peers, on one real API server, each in a process of its own:
+ * Compares the runtime with its peers on one real API server, each in its own process:
  *
  *     node bench/loop/compare.ts [OBJECTS] [ROUNDS]      default 10000 and 5
  *
- * The rounds are interleaved; shown are medians over the rounds, and in brackets their ratio to ours.
+ * The rounds are interleaved. Prints medians over the rounds, and in brackets their ratio to ours.
  */
 
 import {mkdtemp, rm} from 'node:fs/promises';
@@ -27,9 +27,9 @@ import {shippedFlags} from './shipped-flags.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 10_000);
 const ROUNDS = Number(process.argv[3] ?? 5);
-/** Writes of one object each, one after another, for the delay between a write and its reconcile. */
+/** Writes of single objects, one after another, to measure the delay between a write and its reconcile. */
 const SINGLE_WRITES = 2_000;
-/** Objects touched at once, as fast as the API server takes it. */
+/** Objects changed at once, as fast as the API server accepts it. */
 const BURST = Math.min(10_000, OBJECTS - 1);
 /** Concurrent writers of the burst. */
 const WRITERS = 16;
@@ -50,7 +50,7 @@ const client = createKubeClient({
 try {
   const peers = await preparePeers();
   await client.create(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: TENANT}});
-  // The namespace brings one of its own.
+  // Kubernetes adds one ConfigMap to each namespace.
   await until('the namespace is ready', () => client.get(CONFIG_MAP, {namespace: TENANT, name: 'kube-root-ca.crt'}));
   await inParallel(OBJECTS - 1, index =>
     client.create(CONFIG_MAP, configMap(TENANT, `object-${index}`, {payload: 'x'.repeat(500), sent: ''})),
@@ -66,7 +66,10 @@ try {
   await rm(folder, {recursive: true, force: true});
 }
 
-/** Builds and installs the peers; all in Node are bundled, as programs are shipped. Returns each one's command. */
+/**
+ * Builds and installs the peers. Those in Node are bundled, as our programs are when shipped. Returns the command of
+ * each.
+ */
 async function preparePeers(): Promise<Map<string, string[]>> {
   const reference = join(folder, 'reference');
   const module = join(import.meta.dirname, 'go');
@@ -121,7 +124,7 @@ async function touch(index: number): Promise<void> {
   await client.patch(CONFIG_MAP, key, {data: {sent: String(nowMs())}});
 }
 
-/** The peer's samples, once it has noticed as many writes as were made. */
+/** The peer's samples, once it has noticed all writes. */
 async function reported(peer: Peer, writes: number): Promise<Report> {
   const delays: number[] = [];
   let lastAt = 0;
@@ -152,7 +155,7 @@ function quantile(values: readonly number[], q: number): number {
 }
 
 function print(figures: ReadonlyMap<string, readonly Figures[]>): void {
-  console.log(`${OBJECTS} objects, ${ROUNDS} rounds, ${SINGLE_WRITES} single writes, ${BURST} objects touched at once`);
+  console.log(`${OBJECTS} objects, ${ROUNDS} rounds, ${SINGLE_WRITES} single writes, ${BURST} objects changed at once`);
   const medians = new Map([...figures].map(([name, rounds]) => [name, medianOf(rounds)]));
   const [ours] = medians.values();
   for (const metric of METRICS) {

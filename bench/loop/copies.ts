@@ -1,8 +1,8 @@
 /**
- * Copies of a live tenant, as etcd stores them. Every object of the tenant is copied: with another namespace, and so with
- * other hosts, and with other uids, so that the copy is another account. What the operator derives from these is derived
- * again: DNS targets, proofs, names of routes, default hosts, and the hash of each intent. If a copy differed from what
- * the operator wants of it, the operator would write, and an idle time without writes shows that it does not.
+ * Copies of a live tenant, as etcd stores them. Every object of the tenant is copied with another namespace, and
+ * therefore other hosts, and with other uids, so that the copy is another account. What the operator derives from these
+ * is recomputed: DNS targets, proofs, names of routes, default hosts, and the hash of each intent. If a copy differed
+ * from what the operator wants, the operator would write; an idle time without writes shows that it does not.
  *
  * The keys and certificates in the Secrets remain those of the tenant that was copied: only cert-manager and the edge read
  * them, and neither runs then.
@@ -20,9 +20,9 @@ import {PORT} from '../../test/support/objects.ts';
 import type {Stored} from './etcd.ts';
 
 const PROJECT_NAME = 'shop';
-/** The last orders of the copies are spread over this time, as those of certificates that are renewed are. */
+/** The last orders of the copies are spread over this time, as renewals would spread them. */
 const LIFETIME_DAYS = 60;
-/** Those in a tenant's namespace. */
+/** Kinds in a tenant's namespace. */
 export const KINDS: readonly ResourceType[] = [
   kinds.PROJECT,
   kinds.DOMAIN,
@@ -35,7 +35,7 @@ export const KINDS: readonly ResourceType[] = [
   MIDDLEWARE,
   kinds.INGRESS,
 ];
-/** Those that the operator applies. cert-manager copies the annotation of a Certificate to its requests. */
+/** Kinds that the operator applies. cert-manager copies the annotation of a Certificate to its requests. */
 const APPLIED: readonly ResourceType[] = [kinds.SERVICE, kinds.CERTIFICATE, MIDDLEWARE, kinds.INGRESS];
 /** Where the API server keeps built-in kinds. It keeps the others under their group. */
 const FOLDERS: Readonly<Record<string, string>> = {services: 'services/specs', ingresses: 'ingress'};
@@ -45,7 +45,7 @@ type StoredObject = KubeObject & {spec?: Record<string, unknown>};
 
 interface Template {
   readonly resource: ResourceType;
-  /** Text and, at odd indexes, what is replaced in it. */
+  /** Text and, at odd indexes, the parts to replace. */
   readonly key: readonly string[];
   readonly value: readonly string[];
   readonly isHashed: boolean;
@@ -58,7 +58,7 @@ export interface Copy {
   readonly objects: Iterable<Stored>;
 }
 
-/** A tenant of which any number of copies can be made. */
+/** A tenant that can be copied any number of times. */
 export class CopiedTenant {
   readonly #names: DerivedNames;
   readonly #namespace: string;
@@ -136,7 +136,7 @@ export class CopiedTenant {
     return {namespace, target: this.#names.target(uidOf(this.#account)), objects};
   }
 
-  /** From each text in the objects to what it is in those of a copy. */
+  /** From each text in the objects to its replacement in a copy. */
   #replacements(namespace: string, uidOf: (uid: string) => string): Map<string, string> {
     const hostIn = (host: string) => host.replace(this.#namespace, namespace);
     const derived = (where: string, account: string, host: (name: string) => string): string[] => {
@@ -147,7 +147,7 @@ export class CopiedTenant {
         backendName(where, PROJECT_NAME, PORT.number),
         this.#names.target(account),
         ...this.#hosts.flatMap(name => [routeName(where, host(name)), this.#names.proofToken(account, host(name))]),
-        where, // at the end: others contain it
+        where, // last, because others contain it
       ];
     };
     const before = [...this.#uids, ...derived(this.#namespace, this.#account, host => host)];
@@ -215,7 +215,7 @@ function withoutProtocol({protocol: _, ...port}: kinds.ServicePort & {protocol?:
   return port;
 }
 
-/** A random-looking one, the same for the same text. */
+/** Looks random, but the same text always gives the same uid. */
 function uuid(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

@@ -1,6 +1,6 @@
 /** Writes objects to etcd without the API server, through etcd's JSON gateway: https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/ */
 
-/** The API server decodes JSON for every kind, although it writes the built-in ones as Protocol Buffers. */
+/** The API server reads JSON for every kind, although it writes the built-in ones as Protocol Buffers. */
 export interface Stored {
   /** For example "/registry/secrets/default/key". */
   readonly key: string;
@@ -10,10 +10,13 @@ export interface Stored {
 /** etcd's own limits are 128 operations and 1.5 MiB. */
 const MAX_OPERATIONS = 128;
 const MAX_CHARACTERS = 500_000;
-/** Transactions at the same time. */
+/** Concurrent transactions. */
 const WRITERS = 4;
 
-/** Returns how many were written. Only while no API server runs, or it must be able to keep up with its watches. */
+/**
+ * Returns how many objects were written. Call it while no API server runs; a running one would have to keep up with its
+ * watches.
+ */
 export async function putAll(etcdUrl: string, objects: Iterable<Stored>): Promise<number> {
   const transactions = batches(objects)[Symbol.iterator]();
   let written = 0;

@@ -1,13 +1,13 @@
 /**
  * What a steady state costs: live domains on a real API server (the integration tests' world: CA issuer, CoreDNS, no
- * kubelet), then idle minutes, and a restart, in which nothing should be written.
+ * kubelet), then idle minutes and a restart, during which nothing should be written.
  *
  *     node bench/loop/idle.ts [MINUTES] [DOMAINS]      default 5 and 100
  *
- * Prints how long it took until the domains were live, with their records right from the start, and the API writes for
- * each, the operator's and cert-manager's, with each one's share of the API server's time; the writes of the idle time and
- * of the restart; all by resource, from the audit log. Then the operator's CPU time and memory, and how soon it puts back a
- * route that was deleted. With 0 minutes, only the first part.
+ * Prints how long it took until the domains were live, with correct records from the start; the API writes per domain
+ * by the operator and by cert-manager, with the share of each in the API server's time; and the writes of the idle time
+ * and of the restart; all by resource, from the audit log. Then it prints the operator's CPU time and memory, and how
+ * soon it restores a deleted route. With 0 minutes, it prints only the first part.
  */
 
 import {setTimeout as delay} from 'node:timers/promises';
@@ -24,7 +24,7 @@ const MINUTES = Number(process.argv[2] ?? 5);
 const DOMAINS = Number(process.argv[3] ?? 100);
 /** Half of the chart's memory limit. */
 const HEAP_MIB = 256;
-/** What several domains share. */
+/** Kinds that several domains share. */
 const SHARED = ['projects', 'heldhosts', 'services'];
 /** Routes deleted, one after another. */
 const SAMPLES = 50;
@@ -67,7 +67,7 @@ function reportEach(writes: readonly AuditEvent[]): void {
   report('ours, for several domains together', counted.filter(isShared), DOMAINS);
 }
 
-/** The time between the deletion of an owned route, as the API server answered it, and the sight of its successor. */
+/** The time from the API server's answer to the deletion of an owned route until the new route is seen. */
 async function notice({client, history}: OperatorWorld): Promise<void> {
   const routes = history.list(INGRESS).filter(({metadata}) => metadata.annotations?.[ANNOTATION.host]?.endsWith(ZONE));
   const times: number[] = [];

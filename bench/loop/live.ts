@@ -1,6 +1,6 @@
 /**
  * Live domains on a real API server, for the benches: the integration tests' world (CA issuer, CoreDNS, no kubelet) and
- * the operator as it is shipped. Every tenant has its records before its Domains.
+ * the operator as it is shipped. The records of each tenant exist before its Domains.
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -37,13 +37,13 @@ export interface LiveWorld {
   stop(): Promise<void>;
 }
 
-/** Node's flags, and the operator's file: bundled, because from the source it needs more memory. */
+/** Node's flags and the operator's file, which is bundled because the source needs more memory. */
 export async function shippedOperator(heapMiB: number): Promise<string[]> {
   await run([join(ROOT, 'node_modules/.bin/rolldown'), '--config', join(ROOT, 'tools/bundle.config.ts')]);
   return [...(await shippedFlags()), `--max-old-space-size=${heapMiB}`, join(ROOT, 'dist/operator.mjs')];
 }
 
-/** `heapMiB`: V8 allows itself half of a container's memory. */
+/** `heapMiB`: half of a container's memory, as V8 chooses by itself. */
 export async function startLiveWorld({domains, heapMiB}: {domains: number; heapMiB: number}): Promise<LiveWorld> {
   const program = await shippedOperator(heapMiB);
   const world = await startOperatorWorld({operatorApproves: true, atScale: true, program});
@@ -69,7 +69,7 @@ export async function startLiveWorld({domains, heapMiB}: {domains: number; heapM
 
 function configFor(world: OperatorWorld, domains: number): Readonly<Record<string, unknown>> {
   const dns = world.config.dns as {checks: object};
-  // Up to 10,000 domains, 3 checks per second. With more, the default. What DNS answers writes nothing.
+  // Up to 10,000 domains, 3 checks per second. With more, the default. What DNS answers causes no writes.
   const steadySeconds = Math.min(3600, Math.ceil(Math.max(60, domains * 0.36)));
   return {
     ...world.config,
@@ -80,7 +80,7 @@ function configFor(world: OperatorWorld, domains: number): Readonly<Record<strin
       orderBudget: {orders: 2 * domains, renewalReserve: 0, newHostsPerDomain: 2 * domains},
     },
     dns: {...dns, checks: {...dns.checks, steadySeconds}},
-    controller: {leaderElection: {leaseName: RELEASE.name, namespace: RELEASE.namespace}}, // of the default length
+    controller: {leaderElection: {leaseName: RELEASE.name, namespace: RELEASE.namespace}}, // with the default length
     log: {level: 'info'},
   };
 }
@@ -110,7 +110,7 @@ export async function becomeLive(world: OperatorWorld, count: number): Promise<v
   console.log(`${domains.length} domains live after ${seconds} s`);
 }
 
-/** Each with its records before its Domains; the keys of the Domains. */
+/** Creates the records of each tenant before its Domains. Returns the keys of the Domains. */
 async function makeTenants(world: OperatorWorld, count: number): Promise<string[]> {
   const {client, dns} = world;
   const domains: string[] = [];
@@ -130,13 +130,13 @@ async function makeTenants(world: OperatorWorld, count: number): Promise<string[
   return domains;
 }
 
-/** Each Domain at least once, since the operator started. */
+/** Whether each Domain was reconciled at least once since the operator started. */
 export async function hasReconciled(operator: OperatorProcess, domains: number): Promise<boolean> {
   const reconciled = await operator.metric('controller_runtime_reconcile_total', {controller: 'domain'});
   return reconciled >= domains && (await operator.metric('workqueue_depth')) === 0;
 }
 
-/** The writes so far, once there are no more: events are told after the fact, one after another. */
+/** The writes so far, once there are no more. Events lag behind, because they are sent one after another. */
 export async function quiet(world: OperatorWorld): Promise<AuditEvent[]> {
   let before = -1;
   return until(
@@ -151,7 +151,7 @@ export async function quiet(world: OperatorWorld): Promise<AuditEvent[]> {
   );
 }
 
-/** Prints the writes of idle minutes, and what they cost the operator. */
+/** Prints the writes during idle minutes, and what these minutes cost the operator. */
 export async function idle(
   {audit}: OperatorWorld,
   operator: OperatorProcess,

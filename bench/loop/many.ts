@@ -4,14 +4,14 @@
  *     node bench/loop/many.ts [DOMAINS]                    default 100000; 10000 takes 12 minutes
  *     PROFILE=/tmp/profiles node bench/loop/many.ts 10000  with CPU profiles of the starts, and heap snapshots at the end
  *
- * To make them all would take hours, so the operator and cert-manager make 100 of 5 tenants, and copies of these tenants
- * are written to etcd directly, while no API server runs (copies.ts says what a copy changes). Then the operator starts
- * alone: without cert-manager, and without the controllers of Kubernetes. An idle time without writes shows that
- * the copies are as the operator wants them.
+ * Creating them all would take hours, so the operator and cert-manager create 100 for 5 tenants, and copies of these
+ * tenants are written directly to etcd while no API server runs (copies.ts says what a copy changes). Then only the
+ * operator starts: without cert-manager, and without the controllers of Kubernetes. An idle time without writes shows
+ * that the copies are as the operator wants them.
  *
- * Prints, for the first start (when the API server has just read etcd) and for a restart: the time until the operator is
- * ready, and until it has reconciled everything once; the highest memory; then writes, CPU, and memory of idle minutes.
- * The restart has DNS checks disabled, as far as the configuration allows it, so the difference is their cost.
+ * For the first start (when the API server has just read etcd) and for a restart, it prints the time until the operator
+ * is ready and until it has reconciled everything once, the peak memory, and the writes, CPU, and memory of idle
+ * minutes. The restart has DNS checks disabled as far as the configuration allows, so the difference is their cost.
  */
 import {readdirSync, readFileSync} from 'node:fs';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -30,16 +30,16 @@ const SLIM = DOMAINS > 50_000;
 const MINUTES = 2;
 const PROFILE = process.env.PROFILE;
 const PROFILED_SECONDS = 30;
-/** No check in this time: the longest pause that a timer can wait for. */
+/** No check happens in this time, the longest that a timer can wait. */
 const NEVER_SECONDS = 1_000_000;
 const PATIENCE = {timeoutMs: 900_000, intervalMs: 200};
 
 type Operator = Awaited<ReturnType<typeof spawnOperator>>;
 
-/** The API server may stall for seconds when it has just started, and an operator that loses its lease ends. */
+/** The API server may stall for seconds just after its start, and an operator that loses its lease exits. */
 const PATIENT_LEASE = {leaseDurationSeconds: 120, renewDeadlineSeconds: 100};
 
-if (SLIM) process.env.GOMEMLIMIT ??= '13GiB'; // of the API server, on a machine of 24 GiB
+if (SLIM) process.env.GOMEMLIMIT ??= '13GiB'; // for the API server, on a machine with 24 GiB
 const {world, program, config, stop} = await startLiveWorld({domains: DOMAINS, heapMiB: HEAP_MIB});
 try {
   await becomeLive(world, MADE);
@@ -91,7 +91,7 @@ async function measure(world: OperatorWorld, what: string, config: Readonly<Reco
   await operator.stop();
 }
 
-/** What the operator's own diagnostics write, on a signal. */
+/** Written by the operator's own diagnostics, on a signal. */
 async function profileStart({child, logFile}: Operator, folder: string): Promise<void> {
   const hears = () => readFileSync(logFile, 'utf8').includes('Diagnostics are enabled');
   await until('the operator handles signals', hears, {intervalMs: 10});

@@ -1,4 +1,4 @@
-/** One peer as a process of its own: what it says, and what the kernel says of it. */
+/** One peer in its own process: what it reports, and what the kernel reports about it. */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {readdir, readFile, readlink} from 'node:fs/promises';
 import {createInterface} from 'node:readline';
@@ -21,7 +21,7 @@ export class Peer {
     }
   }
 
-  /** Resolves once it has seen all objects. */
+  /** Resolves once the peer has seen all objects. */
   async synced(): Promise<Synced> {
     return JSON.parse(await this.#line()) as Synced;
   }
@@ -44,7 +44,7 @@ export class Peer {
     return (Number(fields[11]) + Number(fields[12])) * 10;
   }
 
-  /** Open TCP connections to a port of the loopback. */
+  /** Open TCP connections to a port on the loopback interface. */
   async connections(port: number): Promise<number> {
     const folder = `/proc/${this.#child.pid}/fd`;
     const links = await Promise.all((await readdir(folder)).map(fd => readlink(`${folder}/${fd}`).catch(() => '')));

@@ -1,7 +1,7 @@
 /**
- * The time that a plan of orders takes with many waiting requests, most of which have to wait:
- * `node bench/loop/plan.ts [REQUESTS] [ACCOUNTS]`, by default 20,000 of 1,000. Prints the first plan, before the code is
- * compiled, and the median of the others.
+ * The time to plan orders with many waiting requests, most of which must keep waiting: `node bench/loop/plan.ts
+ * [REQUESTS] [ACCOUNTS]`, by default 20,000 of 1,000. Prints the time of the first plan, before the code is compiled,
+ * and the median of the others.
  */
 import {planOrders} from '../../src/operator/issuance/order-budget.ts';
 

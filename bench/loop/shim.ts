@@ -1,7 +1,7 @@
 /**
- * Domains applied at once, with DNS right, until each has its Certificate: against as many annotated Ingresses through
- * cert-manager's ingress-shim, on the same API server and cert-manager. The Domains are verified on the way. Amid them a
- * neighbour applies one, and how long that takes is told.
+ * How long Domains that are applied at once, with correct DNS, take until each has its Certificate, compared with as
+ * many annotated Ingresses through cert-manager's ingress-shim on the same API server. Only the Domains are verified
+ * first. Meanwhile, a neighbor applies one Domain, and its time is printed, too.
  *
  *     node bench/loop/shim.ts [OBJECTS] [ROUNDS]      default 1000 and 3
  */
@@ -30,9 +30,9 @@ const OBJECTS = Number(process.argv[2] ?? 1_000);
 const ROUNDS = Number(process.argv[3] ?? 3);
 /** Half of the chart's memory limit. */
 const HEAP_MIB = 256;
-/** Concurrent requests of those who apply. */
+/** Concurrent requests while applying. */
 const WRITERS = 16;
-/** At rest, the API server uses less than this share of one core, over this time. */
+/** The API server is at rest if it uses less than this share of one core for this long. */
 const IDLE_PERCENT = 15;
 const REST_MS = 3_000;
 const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};
@@ -53,7 +53,7 @@ try {
   await world.startOperator('bench', {
     plans,
     defaultPlan: 'pro',
-    dns: {...dnsConfig, checks: defaultDnsConfig.checks}, // those of tests check each host every two seconds
+    dns: {...dnsConfig, checks: defaultDnsConfig.checks}, // the tests' own check each host every two seconds
     log: {level: 'info'},
   });
   const times: {domains: Times[]; ingresses: Times[]} = {domains: [], ingresses: []};
@@ -62,7 +62,7 @@ try {
       async () => times.domains.push(await byDomains(`domains-${round}`)),
       async () => times.ingresses.push(await byIngresses(`ingresses-${round}`)),
     ];
-    // What is there already makes each slower than the one before, so they begin in turn.
+    // Existing objects make each run slower than the previous one, so the two alternate in going first.
     for (const turn of round % 2 === 0 ? turns : turns.toReversed()) {
       await atRest();
       await turn();
@@ -80,7 +80,9 @@ try {
   await world.stop();
 }
 
-/** cert-manager sends events and deletes keys long after its Certificates are ready: the next turn must not pay for it. */
+/**
+ * cert-manager sends events and deletes keys long after its Certificates are ready, which must not slow the next run.
+ */
 async function atRest(): Promise<void> {
   let beforeMs = 0;
   const isAtRest = () => {
@@ -104,7 +106,7 @@ async function byDomains(namespace: string): Promise<Times> {
   return times;
 }
 
-/** A namespace whose Project is deployed and whose records, a wildcard, stand; its zone. */
+/** Creates a namespace with a deployed Project and a wildcard record. Returns its zone. */
 async function deploy(namespace: string): Promise<string> {
   const zone = `${namespace}.test`;
   await dns.addZone(zone);
@@ -144,7 +146,7 @@ async function timed(namespace: string, hosts: readonly string[], apply: (host: 
     status?.conditions?.some(({type, status: state}) => type === 'Ready' && state === 'True');
   await until('all Certificates are ready', () => certificatesOf(namespace).every(isReady), TIMEOUT);
   const ready = seconds();
-  console.log(`${namespace}: made after ${made.toFixed(1)} s, ready after ${ready.toFixed(1)} s`);
+  console.log(`${namespace}: created after ${made.toFixed(1)} s, ready after ${ready.toFixed(1)} s`);
   return {made, ready};
 }
 

@@ -1,11 +1,11 @@
 /**
- * What each way to write costs an API server: 500 creates of an Ingress, updates of it, and writes of a Domain's status,
- * with server-side apply, merge patch at the resourceVersion, and POST or PUT.
+ * What each way of writing costs an API server: 500 creates and updates of Ingresses and writes of Domain statuses,
+ * with server-side apply, a merge patch at the resourceVersion, and POST or PUT.
  *
  *     node bench/loop/variants.ts [COUNT] [ROUNDS]      default 500 and 5
  *
- * Prints the API server's CPU time for each write, and the time until the response, as the median of the rounds; and the
- * bytes of managedFields that the write leaves on the object. The second table has the status as one atomic field.
+ * Prints the API server's CPU time per write and the time until the response, as medians of the rounds, and the bytes
+ * of managedFields that the write leaves on the object. In the second table, the status is one atomic field.
  */
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -20,7 +20,7 @@ import {until} from '../../test/cluster/wait.ts';
 
 const COUNT = Number(process.argv[2] ?? 500);
 const ROUNDS = Number(process.argv[3] ?? 5);
-/** Concurrent requests: those of a controller with its default workers. */
+/** Concurrent requests: as many as a controller has workers by default. */
 const WORKERS = 4;
 const NAMESPACE = 'default';
 const CRDS = join(import.meta.dirname, '../../crds');
@@ -119,7 +119,7 @@ async function measureAll(stem: string): Promise<Map<string, Cost>> {
   return costs;
 }
 
-/** Also a host, as the name of a Domain must be. */
+/** The name is also a valid host, as that of a Domain must be. */
 function nameOf(stem: string, how: string, index: number): string {
   return `${how}-${index}.${stem}.example`;
 }
@@ -162,7 +162,7 @@ async function read<T extends KubeObject>(resource: ResourceType<T>, names: read
   return names.map(name => at([found.get(name) as T], 0));
 }
 
-/** The status as one field, as far as field managers are concerned. */
+/** Makes the status a single field for field managers. */
 async function makeAtomic(): Promise<void> {
   const [domains = ''] = (await api.kubectl('get', 'crd', '-o', 'name'))
     .split('\n')

@@ -1,11 +1,12 @@
 /**
- * Durable POST /messages a second, beside what bounds it: the disk's own fdatasync rate, a commit per request, and servers
- * that store nothing. (SQLite as Node builds it calls fsync, which costs as much or a little more.) All in one run, in turns, so that what disturbs the machine disturbs all.
+ * Durable POST /messages per second, compared with its bounds: the disk's own fdatasync rate, a commit per request, and
+ * servers that store nothing. (SQLite as Node builds it calls fsync, which costs as much or a little more.) All take
+ * turns in one run, so that other load on the machine affects all of them.
  *
  *     node bench/messages/bench.ts [ROUNDS] [SECONDS]           default 3 rounds of 2 seconds each
  *     node bench/messages/bench.ts ROUNDS SECONDS layers        only the HTTP layers that store nothing, 64 clients
  *
- * Prints medians over the rounds, and what the goals of the project are met by. Fetches wrk if it is missing.
+ * Prints medians over the rounds, and by how much the project meets its goals. Fetches wrk if it is missing.
  */
 import {closeSync, fdatasyncSync, openSync, writeSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
@@ -22,7 +23,7 @@ const kinds: readonly Kind[] = onlyLayers ? LAYERS : KINDS;
 const rounds = Number(process.argv[2] ?? 3);
 const seconds = Number(process.argv[3] ?? 2);
 
-/** Appends of one page, each synced, as many as there are in a second. */
+/** How many times per second one page can be appended and synced. */
 function syncsPerSecond(folder: string): number {
   const file = openSync(join(folder, 'syncs'), 'w');
   const page = Buffer.alloc(4096);
@@ -49,7 +50,7 @@ class Results {
     return median(this.#all(kind, connections).map(sample => sample[what]));
   }
 
-  /** How many times as good the first is, within each round: median, worst, and best. */
+  /** How many times better `kind` is than `other` within each round: median, worst, and best. */
   ratios(kind: Kind, other: Kind, what: 'perSecond' | 'cpuMicros'): readonly [number, number, number] {
     const [ours, theirs] = [this.#all(kind, 64), this.#all(other, 64)];
     const ratios = ours.map((sample, round) => {
@@ -78,7 +79,7 @@ function table(results: Results): string {
   return [`   c  ${''.padEnd(32)}  POST/s  p50 ms  p99 ms  CPU us`, ...rows].join('\n');
 }
 
-/** The goals, all at 64 connections but for the last. */
+/** The goals, all at 64 connections except the last. */
 function goals(results: Results): string {
   const rate = (kind: Kind) => results.get(kind, 64, 'perSecond');
   const group = rate('group commit');
@@ -101,7 +102,7 @@ function goals(results: Results): string {
     .join('\n');
 }
 
-/** Within rounds, because another load on the machine changes from round to round. */
+/** Ratios are taken within rounds, because other load on the machine changes from round to round. */
 function layers(results: Results): string {
   const pairs: readonly (readonly [Kind, Kind])[] = [
     ['no-op', 'fastify no-op'],
@@ -124,7 +125,7 @@ function layers(results: Results): string {
 
 async function main(): Promise<void> {
   await ensureWrk();
-  // Beside the sources: the folder for temporary files is often in memory, where a sync costs nothing.
+  // Next to the sources, because the folder for temporary files is often in memory, where a sync costs nothing.
   const folder = await mkdtemp(join(import.meta.dirname, 'store-'));
   const servers = new Map<Kind, Server>();
   const results = new Results();

@@ -1,5 +1,5 @@
-/** What is compared, and with which request. */
-/** Servers that store nothing, and compare HTTP layers. */
+/** What the benchmark compares, and the request that it sends. */
+/** Servers that store nothing, to compare only HTTP layers. */
 export const LAYERS = [
   'no-op',
   'fastify no-op',
@@ -9,7 +9,7 @@ export const LAYERS = [
   'fastify no-op, checks, batched',
 ] as const;
 export const SQLITE = ['group commit', 'group commit, no thread', 'commit per request'] as const;
-/** Each with our HTTP layer, on a database of its own. The standby acknowledges each commit. */
+/** Each with our HTTP layer and its own database. The standby acknowledges each commit. */
 export const POSTGRES = [
   'PostgreSQL',
   'PostgreSQL, standby',
@@ -23,7 +23,7 @@ export type Kind = (typeof KINDS)[number] | PostgresKind;
 /** How many accounts have a key. */
 export const ACCOUNTS = 64;
 
-/** As post.lua has them. */
+/** The same keys as in post.lua. */
 export function keyOf(account: number): string {
   return `a-key-for-the-benchmark-${account}`;
 }

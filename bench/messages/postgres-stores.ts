@@ -1,4 +1,4 @@
-/** Stores on PostgreSQL that append, and that the benchmark compares. */
+/** The append-only stores on PostgreSQL that the benchmark compares. */
 import type {Logger} from 'pino';
 import {systemClock} from '../../src/base/clock.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
@@ -38,7 +38,7 @@ async function openOurs(options: PostgresStoresOptions): Promise<MessageStore> {
   return store;
 }
 
-/** The same transaction for each request on its own: the account's quota, the message, the commit. */
+/** One transaction per request: the account's quota, the message, the commit. */
 async function commitPerRequest({connection, rules}: PostgresStoresOptions): Promise<Append> {
   const {signal} = new AbortController();
   const free = await Promise.all(Array.from({length: CONNECTIONS}, () => Session.open(connection, signal, () => {})));
@@ -60,7 +60,7 @@ async function commitPerRequest({connection, rules}: PostgresStoresOptions): Pro
   };
 }
 
-/** No quota, no order, and no idempotency: the least that people use. */
+/** No quota, no order, and no idempotency: the simplest store in common use. */
 async function graphileWorker({uri}: PostgresStoresOptions): Promise<Append> {
   interface Peer {
     openQueue(uri: string, connections: number): Promise<(payload: object) => Promise<unknown>>;

@@ -1,6 +1,7 @@
 /**
- * One of the servers that are compared: `node server.ts KIND WHERE`, where WHERE is the folder of the database, or the file
- * with its URI. It prints the port it listens on. All answer the same request with the same body; they differ in what is done before, and in when it is answered.
+ * One of the servers under comparison: `node server.ts KIND WHERE`, where WHERE is the folder of the database, or the
+ * file with its URI. It prints the port it listens on. All answer the same request with the same body. They differ in
+ * what they do first and when they answer.
  */
 import {isUtf8} from 'node:buffer';
 import {randomUUID} from 'node:crypto';
@@ -82,7 +83,7 @@ function openPostgres(of: PostgresKind): Promise<MessageStore> {
   return postgresStores[of]({uri, connection, rules, writers, maxWaiting, maxWaitingBytes, logger});
 }
 
-/** The engine on the service's own thread: for asking whether a thread of its own pays. */
+/** The engine on the service's own thread, to find out whether a separate thread is worthwhile. */
 function onThisThread(options: SqliteStoreOptions): SqliteStore {
   const engine = new Engine(options.engine);
   let answer: (result: BatchResult) => void = () => undefined;
@@ -99,7 +100,7 @@ function onThisThread(options: SqliteStoreOptions): SqliteStore {
   return new SqliteStore(options, thread);
 }
 
-/** Collects what is to be answered, and answers all of it at the end of the turn: the control for group commit. */
+/** Collects requests and answers all of them at the end of the turn of the event loop: the control for group commit. */
 function atEndOfTurn(): () => Promise<void> {
   let waiting: (() => void)[] = [];
   return () =>
@@ -113,7 +114,7 @@ function atEndOfTurn(): () => Promise<void> {
     });
 }
 
-/** Keeps nothing. */
+/** Stores nothing. */
 function noStore(wait: () => Promise<void>): MessageStore {
   const append = async (): Promise<AppendOutcome> => {
     await wait();
@@ -157,7 +158,9 @@ const SCHEMA = {
   },
 };
 
-/** The least that fastify can do and still answer the same: the key's hash, JSON, schema of body and answer. */
+/**
+ * The least that fastify needs to give the same answer: the key's hash, JSON, and schemas of the body and the answer.
+ */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
   const known = keyHash(keyOf(0));
@@ -170,8 +173,8 @@ async function serveFastify(wait: () => Promise<void>): Promise<number> {
 }
 
 /**
- * The same with what our layer does for each request that is as it should be: scope, limits of the account, UTF-8,
- * request id, the same headers, metrics, log. What our layer refuses beyond that, this one does not.
+ * The same plus what our layer does for each valid request: scope, limits of the account, UTF-8, request id, the same
+ * headers, metrics, log. It does not refuse everything that our layer refuses.
  */
 async function serveFastifyWithChecks(wait: () => Promise<void>): Promise<number> {
   const {authenticator, limiter, holdings, metrics, clock} = checks();
@@ -210,7 +213,7 @@ function answerSubmissions(app: FastifyInstance, wait: () => Promise<void>): voi
   app.post<{Body: {message: string; id?: string}}>('/messages', {schema: SCHEMA}, async ({body}, reply) => {
     await wait();
     const now = Date.now();
-    body.id = ids.next(now); // For headers that name it.
+    body.id = ids.next(now); // For the headers that contain it.
     reply.code(202);
     return {id: body.id, message: body.message, status: 'queued', createdAt: new Date(now).toISOString()};
   });

@@ -1,4 +1,4 @@
-/** Starts the servers that are compared, and measures them with wrk. */
+/** Starts the servers under comparison and measures them with wrk. */
 import {type ChildProcess, execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {existsSync, readFileSync} from 'node:fs';
@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Kind} from './kinds.ts';
 
-const CLOCK_TICKS = 100; // of /proc/PID/stat, on every Linux of today
+const CLOCK_TICKS = 100; // of /proc/PID/stat, on every current Linux
 const run = promisify(execFile);
 
 export interface Server {
@@ -24,7 +24,7 @@ export interface Sample {
 export interface Load {
   readonly connections: number;
   readonly seconds: number;
-  /** How many accounts send, in turn. */
+  /** How many accounts take turns sending. */
   readonly accounts?: number;
 }
 
@@ -41,8 +41,8 @@ export async function startServer(kind: Kind, where: string): Promise<Server> {
 }
 
 /**
- * Of all threads of some processes and of their children that have ended, user and system, in microseconds. A process that
- * has ended counts as 0.
+ * User and system time in microseconds of all threads of these processes and of their children that have exited. A
+ * process that has exited counts as 0.
  */
 export function cpuMicros(...pids: readonly number[]): number {
   const stats = pids.filter(pid => existsSync(`/proc/${pid}`)).map(pid => readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -73,7 +73,10 @@ export async function measure(server: Server, {connections, seconds, accounts = 
   };
 }
 
-/** All at the same time, with an equal part of the connections each; the latency is that of the slowest. */
+/**
+ * Measures all servers at the same time, each with an equal share of the connections. The latency is that of the
+ * slowest.
+ */
 export async function measureTogether(servers: readonly Server[], load: Load): Promise<Sample> {
   const [even, rest] = [Math.floor(load.connections / servers.length), load.connections % servers.length];
   const samples = await Promise.all(

@@ -1,4 +1,4 @@
-/** A database's thread without group commit: each operation is a transaction of its own. */
+/** A database thread without group commit: each operation is a separate transaction. */
 import {parentPort, workerData} from 'node:worker_threads';
 import type {Chunk} from '../../src/messages/store/queue/operations.ts';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';

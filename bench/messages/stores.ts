@@ -1,8 +1,8 @@
 /**
- * The stores of the messages API, beside a commit per request on the same PostgreSQL, and graphile-worker: durable POST
- * /messages a second, of one account and of 64, and of one client that is alone. Three pods that share a database are
+ * The stores of the messages API, compared with a commit per request on the same PostgreSQL and with graphile-worker:
+ * durable POST /messages per second by one account, by 64, and by a single client. Three pods that share a database are
  * measured too, also on a server whose disk takes 3 ms longer: on a fast disk, they share the cores of this machine
- * rather than the commits. They are also measured with enough clients to fill their batches. All in one run, in turns.
+ * rather than the commits. They are also measured with enough clients to fill their batches. All take turns in one run.
  *
  *     node bench/messages/stores.ts [ROUNDS] [SECONDS] [CLIENTS]     default 5 rounds of 2 seconds each, 64 clients
  *
@@ -31,7 +31,7 @@ const SETTINGS: PostgresSettings = {shared_buffers: `'256MB'`, max_connections: 
 /** Before each flush of the WAL; in microseconds. */
 const SLOW_DISK: PostgresSettings = {commit_delay: 3000, commit_siblings: 0};
 
-/** What is compared: all of its servers are measured together. */
+/** A contestant. All of its servers are measured together. */
 interface Contestant {
   readonly pods: readonly Server[];
   /** The primary, and its standby. */
@@ -41,10 +41,10 @@ type Contestants = ReadonlyMap<string, Contestant>;
 type Measured = Sample & {readonly databaseMicros: readonly number[]};
 type Samples = Map<string, Measured[]>;
 
-/** `only`: measures the contestants whose names begin with it. */
+/** `only`: measures only the contestants whose names begin with it. */
 type LoadOfSome = Load & {readonly only?: string};
 const ofPods = {connections: CLIENTS_OF_PODS, seconds, only: STANDBY};
-/** By the title of its table. */
+/** Keyed by the title of its table. */
 const LOADS = new Map<string, LoadOfSome>([
   [`1 account, ${connections} clients`, {accounts: 1, connections, seconds}],
   [`${ACCOUNTS} accounts, ${connections} clients`, {accounts: ACCOUNTS, connections, seconds}],
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
   const cwd = join(import.meta.dirname, 'peers');
   const install = ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
   await promisify(execFile)('npm', install, {cwd});
-  // Beside the sources: the folder for temporary files is often in memory, where a sync costs nothing.
+  // Next to the sources, because the folder for temporary files is often in memory, where a sync costs nothing.
   const folder = await mkdtemp(join(import.meta.dirname, 'store-'));
   process.env.TMPDIR = folder;
   const stops: (() => unknown)[] = [() => rm(folder, {recursive: true, force: true})];
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
           if (contestant.pods.length > load.connections || !name.startsWith(load.only ?? '')) continue;
           const sample = await measure(contestant, load);
           const ofLoad = samples.get(title);
-          if (round >= 0) ofLoad?.set(name, [...(ofLoad.get(name) ?? []), sample]); // The first is for warming.
+          if (round >= 0) ofLoad?.set(name, [...(ofLoad.get(name) ?? []), sample]); // The first round only warms up.
         }
       }
     }
@@ -132,7 +132,7 @@ async function uriFile(folder: string, server: Postgres, name: string): Promise<
   return file;
 }
 
-/** As docs/benchmarks.md has it. */
+/** As docs/benchmarks.md shows it. */
 function report(samples: ReadonlyMap<string, Samples>): string {
   const tables = [...samples].map(
     ([title, ofLoad]) =>

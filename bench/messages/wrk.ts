@@ -3,7 +3,9 @@ import {cacheRoot} from '../../test/cluster/cache.ts';
 import {which} from '../../test/cluster/children.ts';
 import {librariesIn, unpackedPackages} from '../../test/support/debian-packages.ts';
 
-/** Puts wrk (https://github.com/wg/wrk) on this process's PATH: from the Debian package, unless it is there already. */
+/**
+ * Puts wrk (https://github.com/wg/wrk) on this process's PATH: from the Debian package, unless it is already installed.
+ */
 export async function ensureWrk(): Promise<void> {
   if (which('wrk')) return;
   const [apt, dpkg] = [which('apt-get'), which('dpkg')];

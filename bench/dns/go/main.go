@@ -1,13 +1,13 @@
-// What cert-manager asks of the DNS before it lets a certificate authority look: its own package, unchanged.
+// The DNS check that cert-manager makes before it lets a certificate authority validate: its own package, unchanged.
 //
 //	verifier cname|txt RESOLVER FILE
 //
-// txt is its check as it is: the TXT record _acme-challenge.HOST has the value at all name servers of its zone.
-// cname is the same check of another record: the one that it compares is the CNAME of the host. Its check of TXT is not
-// exported and knows no other type; its questions (DNSQuery, FindZoneByFqdn) are and do, and here they are put together in
-// the same order, with the same comparisons. Where a CNAME leads on, the next name is checked likewise.
+// txt is its check unchanged: the TXT record _acme-challenge.HOST has the value at all name servers of its zone. cname
+// is the same check for the CNAME of the host. cert-manager's TXT check is not exported and supports no other type. The
+// functions that it calls (DNSQuery, FindZoneByFqdn) are exported and support any type, so cname calls them in the same
+// order, with the same comparisons. If a CNAME points to another CNAME, the next name is checked in the same way.
 //
-// Reads questions from FILE as verifier.ts does, 32 at a time, and prints what it said of each.
+// Reads questions from FILE as verifier.ts does, answers 32 at a time, and prints each answer.
 package main
 
 import (
@@ -67,7 +67,8 @@ func checkCNAME(ctx context.Context, q question, resolvers []string) (bool, erro
 	return false, errors.New("the chain is too long")
 }
 
-// commonCNAME asks one server after another, as checkAuthoritativeNss does. Empty: some server has none, or another one.
+// commonCNAME queries one server after another, as checkAuthoritativeNss does. It is empty if a server has no CNAME or
+// a different one.
 func commonCNAME(ctx context.Context, name string, servers []string) (string, error) {
 	common := ""
 	for _, server := range servers {
@@ -96,7 +97,7 @@ func cnameOf(r *dns.Msg, name string) string {
 	return ""
 }
 
-// lookupNameservers is the function of the same name, which is not exported.
+// lookupNameservers copies cert-manager's function of the same name, which is not exported.
 func lookupNameservers(ctx context.Context, name string, resolvers []string) ([]string, error) {
 	zone, err := util.FindZoneByFqdn(ctx, name, resolvers)
 	if err != nil {
@@ -136,7 +137,7 @@ func main() {
 		panic("the check is cname or txt")
 	}
 	resolver := net.JoinHostPort(os.Args[2], "53")
-	// The addresses of name servers: in a cluster its own resolver finds them.
+	// The addresses of name servers. In a cluster, its own resolver finds them.
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, resolver)
 	}}

@@ -2,7 +2,7 @@
 //
 //	controller KUBECONFIG NAMESPACE OBJECTS
 //
-// See ../peers/samples.ts for what it says and hears.
+// See ../peers/samples.ts for its input and output.
 package main
 
 import (
@@ -42,7 +42,7 @@ func say(fields map[string]any) {
 	fmt.Println(string(line))
 }
 
-// What is found at first was written before, for another peer.
+// The first version of each object was written earlier, for another peer.
 func (s *samples) note(name, sent string) {
 	now := nowMs()
 	s.Lock()

@@ -1,4 +1,4 @@
-/** The informer of @kubernetes/client-node. It has no queue: its handlers stand for reconciles. */
+/** The informer of @kubernetes/client-node. It has no queue, so its handlers stand in for reconciles. */
 import {CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap} from '@kubernetes/client-node';
 import {readArguments, Samples} from './samples.ts';
 

@@ -1,5 +1,5 @@
-// The watch of kubernetes-fluent-client. It keeps no cache for its users and has no queue: its callback stands for a reconcile.
-// JavaScript, because the package is installed beside this file only when the benchmark runs.
+// The watch of kubernetes-fluent-client. It has neither a cache for its users nor a queue, so its callback stands in
+// for a reconcile. This is JavaScript because the package is installed next to this file only when the benchmark runs.
 import {readArguments, Samples} from './samples.ts';
 
 const {kubeconfig, namespace, objects} = readArguments();

@@ -1,8 +1,8 @@
 /**
- * What each peer measures of itself. A peer is a program `PEER KUBECONFIG NAMESPACE OBJECTS` that follows the ConfigMaps
- * of a namespace. It says `{"syncedMs"}` once it has seen so many objects, counted from the making of its client; and to
- * each line that it reads it answers `{"delays", "lastAt"}`: how long after the write (`data.sent`, milliseconds since
- * the epoch) its reconcile began, for every write since the last answer, and when the last of them did.
+ * What each peer measures. A peer is a program `PEER KUBECONFIG NAMESPACE OBJECTS` that follows the ConfigMaps of a
+ * namespace. Once it has seen that many objects, it prints `{"syncedMs"}`: the time since its client was created. It
+ * answers each line of its input with `{"delays", "lastAt"}`: for every write since the last answer, how long after the
+ * write (`data.sent`, milliseconds since the epoch) its reconcile began; and when the last of these reconciles began.
  */
 import {createInterface} from 'node:readline';
 
@@ -26,7 +26,7 @@ export function readArguments(): Arguments {
   return {kubeconfig, namespace, objects: Number(objects)};
 }
 
-/** Milliseconds since the epoch, with their fractions; the same clock in every process of this machine. */
+/** Milliseconds since the epoch, with fractions; the same clock in every process on this machine. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -45,7 +45,10 @@ export class Samples {
       .on('close', () => process.exit(0));
   }
 
-  /** A reconcile of the object begins. What it finds at first was written before, for another peer. */
+  /**
+   * Call this when a reconcile of the object begins. The first version of each object was written earlier, for another
+   * peer.
+   */
   note(name: string, sent = ''): void {
     const now = nowMs();
     const before = this.#sent.get(name);
