@@ -18,14 +18,14 @@ const FINDING = {
   severity: 'high',
   vulnerable_versions: '*',
 };
-/** npm takes seconds on a busy machine. */
+/** npm takes seconds to start on a busy machine. */
 const PATIENCE_MS = 60_000;
 
 let server: Server;
-/** Options of npm: this registry, and a cache that no invented vulnerability outlives. */
+/** Options of npm: the test's registry, and a temporary cache, so that no invented vulnerability outlives the test. */
 let options: readonly string[];
 let cache: string;
-/** Whether the registry answers, or refuses as a mirror does that knows packages only. */
+/** Whether the registry answers, or refuses like a mirror that only serves packages. */
 let answers = true;
 let asked: Asked = {};
 

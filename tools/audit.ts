@@ -1,6 +1,6 @@
 /**
- * Asks the npm registry for known vulnerabilities of what is shipped; fails at those that are high or critical. A registry
- * that cannot say (a mirror, no network) is no reason to fail, and never passes in silence.
+ * Asks the npm registry for known vulnerabilities in what is shipped, and fails if any is high or critical. If the
+ * registry cannot answer (a mirror, no network), this prints a warning instead of failing.
  *
  *     node tools/audit.ts
  */
@@ -8,7 +8,7 @@ import {spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 
-/** What `npm audit --json` prints: a report of version 2, or why there is none. */
+/** The output of `npm audit --json`: a report of version 2, or the reason why there is none. */
 export interface AuditOutput {
   readonly auditReportVersion?: number;
   readonly vulnerabilities?: Readonly<Record<string, Vulnerability>>;
@@ -45,12 +45,12 @@ function notChecked(why: string): Answer {
   const says = [
     'NOT CHECKED for known vulnerabilities: the npm registry did not answer.',
     why,
-    'Do it where it does, before you publish: npm audit --omit=dev',
+    'Before you publish, run this where the registry answers: npm audit --omit=dev',
   ];
   return {fails: false, lines: [line, ...says.map(text => `!! ${text}`), line]};
 }
 
-/** `options`: further ones of npm. */
+/** `options`: further options for npm. */
 export async function audit(options: readonly string[] = []): Promise<Answer> {
   const waits = ['--fetch-retries=0', '--fetch-timeout=20000'];
   const npm = spawn('npm', ['audit', '--omit=dev', '--package-lock-only', '--json', ...waits, ...options], {
@@ -58,7 +58,7 @@ export async function audit(options: readonly string[] = []): Promise<Answer> {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const gone = new Promise((resolve, reject) => npm.once('error', reject).once('exit', resolve));
-  // The exit code does not tell a finding from an error.
+  // The exit code does not distinguish a finding from an error.
   const [output] = await Promise.all([text(npm.stdout), gone]);
   try {
     return judge(JSON.parse(output) as AuditOutput);

@@ -22,7 +22,7 @@ function git(at: string, ...args: readonly string[]): string {
   }).trim();
 }
 
-/** Creates a repository with these commits; returns its folder and the hashes. */
+/** Creates a repository with these commits. Returns its folder and the hashes. */
 function repository(name: string, ...subjects: readonly string[]): {at: string; hashes: readonly string[]} {
   const at = join(folder, name);
   git(folder, 'init', '-q', '-b', 'main', at);

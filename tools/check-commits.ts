@@ -1,15 +1,15 @@
 /**
- * Does the subject of every new commit have at most 72 characters? Names those that are longer.
+ * Checks that the subject of every new commit has at most 72 characters. Names those that are longer.
  *
  *     node tools/check-commits.ts [FOLDER]      default: this repository
  *
- * New are the commits that are neither in the upstream's default branch nor from before this rule existed.
+ * A commit is new if it is neither in the upstream's default branch nor older than this rule.
  */
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';
 
 const MAX_LENGTH = 72;
-/** The last commit that breaks the rule. `main` is never rewritten, so this and what came before it stay as they are. */
+/** The last commit that breaks the rule. `main` is never rewritten, so this and earlier ones stay as they are. */
 const BEFORE_THE_RULE = '2d37684637cc5776916c79dc9c7e587990e571d6';
 const UPSTREAMS = ['refs/remotes/origin/HEAD', 'refs/remotes/origin/main', 'refs/remotes/origin/master'];
 
@@ -26,7 +26,7 @@ export function problemsOf(commits: readonly Commit[]): string[] {
   });
 }
 
-/** Undefined where nobody can know which commits are new: not a repository, or a clone that lacks the older commits. */
+/** Undefined if it is unknown which commits are new: outside a repository, or in a clone without the older commits. */
 export function newCommits(folder: string, beforeTheRule = BEFORE_THE_RULE): Commit[] | undefined {
   const known = [beforeTheRule, ...UPSTREAMS].filter(name =>
     git(folder, 'rev-parse', '-q', '--verify', `${name}^{commit}`),
@@ -39,7 +39,7 @@ export function newCommits(folder: string, beforeTheRule = BEFORE_THE_RULE): Com
   });
 }
 
-/** Undefined when git fails, or is not there. */
+/** Undefined if git fails or is not installed. */
 function git(folder: string, ...args: readonly string[]): string | undefined {
   const {status, stdout} = spawnSync('git', ['-C', folder, ...args], {
     encoding: 'utf8',

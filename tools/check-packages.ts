@@ -1,12 +1,13 @@
 /**
- * Is every npm package under a licence that the project may use, and pinned by its content? Names what is not.
+ * Checks that every npm package has a license that the project may use, and is pinned by its hash. Names those that do
+ * not.
  *
  *     node tools/check-packages.ts
  */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 
-/** Permissive: they ask for no more than to be named. */
+/** Permissive licenses, which require no more than attribution. */
 const SHIPPED = [
   '0BSD',
   'Apache-2.0',
@@ -20,10 +21,10 @@ const SHIPPED = [
   'Python-2.0',
   'Unlicense',
 ];
-/** Of tools, which nobody gets from us. */
+/** Also allowed for tools, which we do not distribute. */
 const TOOLS = [...SHIPPED, 'CC-BY-3.0', 'MPL-2.0'];
 
-/** What the registry that the lock file was made from does not have: Biome for other machines than ours. */
+/** Builds of Biome for other platforms, which the registry behind the lock file does not have. */
 const UNKNOWN = /^node_modules\/@biomejs\/cli-(android|darwin|win32|linux-\w+-musl)/;
 
 const LOCK_FILES = [
@@ -32,7 +33,7 @@ const LOCK_FILES = [
   'bench/messages/peers/package-lock.json',
 ];
 
-/** Of lock file version 3. https://docs.npmjs.com/cli/configuring-npm/package-lock-json */
+/** An entry of lock file version 3. https://docs.npmjs.com/cli/configuring-npm/package-lock-json */
 export interface LockedPackage {
   readonly version?: string;
   readonly license?: string;
@@ -41,7 +42,7 @@ export interface LockedPackage {
   readonly devOptional?: boolean;
 }
 
-/** One line for each. `packages`: by their paths; what needs no name is the project itself. */
+/** One line per problem. `packages` is keyed by path; the empty path is the project itself. */
 export function problemsOf(packages: Readonly<Record<string, LockedPackage>>, isShipped: boolean): string[] {
   const problems: string[] = [];
   for (const [path, {version = '', license = '', integrity = '', dev = false}] of Object.entries(packages)) {
@@ -55,7 +56,9 @@ export function problemsOf(packages: Readonly<Record<string, LockedPackage>>, is
   return problems;
 }
 
-/** An SPDX expression of names, AND, OR and parentheses: AND binds more strongly, and of a choice one has to do. */
+/**
+ * `expression`: SPDX, with names, AND, OR, and parentheses. AND binds more tightly; one alternative of an OR is enough.
+ */
 export function isAllowed(expression: string, allowed: readonly string[]): boolean {
   const inner = /\(([^()]*)\)/.exec(expression);
   if (inner) {

@@ -22,13 +22,13 @@ interface CustomResourceDefinition {
   };
 }
 
-/** Dates stay strings, as the API server sends them, and objects admit only what the schema names. */
+/** Dates stay strings, as the API server sends them, and objects allow only properties that the schema names. */
 function closed(schema: JSONSchema): JSONSchema {
   const copy: JSONSchema = {...schema};
   if (copy['x-kubernetes-int-or-string']) {
     return {description: copy.description ?? '', oneOf: [{type: 'integer'}, {type: 'string'}]};
   }
-  delete copy.maxItems; // would become a union of tuples
+  delete copy.maxItems; // it would become a union of tuples
   if (copy.properties) {
     copy.properties = Object.fromEntries(Object.entries(copy.properties).map(([key, value]) => [key, closed(value)]));
     copy.additionalProperties = false;
@@ -58,7 +58,7 @@ async function typesOfKind({spec: {names, versions}}: CustomResourceDefinition):
   return `// Generated from crds/ by tools/generate-types.ts; do not edit.\n\n${parts.join('\n')}`;
 }
 
-/** As after the defaults were applied: an option that has one is always set. */
+/** The schema after defaulting: an option with a default is always set. */
 function complete({title: _, minItems: __, ...schema}: JSONSchema): JSONSchema {
   const {properties = {}, required, items, additionalProperties} = schema;
   const isSet = ([name, option]: [string, JSONSchema]) =>

@@ -1,10 +1,10 @@
 /**
- * Generates what the chart says about its values, in two places, from two sources:
+ * Generates the description of the chart's values, in two files, from two sources:
  *
  * - the sections `messages.config` and `config` of values.yaml, with every default and description, from the schemas of
  *   the two configurations;
- * - values.schema.json: of these sections from the same schemas, of the rest from values.yaml (a value has the type of its
- *   default and the description of its comment).
+ * - values.schema.json: these sections from the same schemas, the rest from values.yaml (a value has the type of its
+ *   default and the description in its comment).
  *
  *     node tools/generate-values-schema.ts           writes both files
  *     node tools/generate-values-schema.ts --check   exits 1 and names the files that differ
@@ -28,7 +28,7 @@ interface Schema {
   [keyword: string]: unknown;
 }
 
-/** Options that the chart sets itself, because they follow from the release or the pod, or does not support. */
+/** Options that the chart does not support, or sets itself because they follow from the release or the pod. */
 const setByTheChart = {
   operator: [
     'admission',
@@ -52,14 +52,14 @@ const setByTheChart = {
 
 const chart = join(import.meta.dirname, '../charts/nameplate');
 const messagesMarker =
-  '  # From here on generated from src/messages/config-schema.ts (make generate): the configuration of the messages API.\n';
+  '  # Configuration of the messages API. Everything below is generated from src/messages/config-schema.ts (make generate).\n';
 const operatorMarker =
-  '# From here on generated from src/operator/config-schema.ts (make generate): the configuration of the operator.\n';
+  '# Configuration of the operator. Everything below is generated from src/operator/config-schema.ts (make generate).\n';
 
 /** Generated content by path. */
 export function generateValues(): ReadonlyMap<string, string> {
   const path = join(chart, 'values.yaml');
-  // The messages API's section is the last that is written by hand, and ends in its configuration.
+  // The messages API's section is the last manually written one, and its configuration comes last.
   const [handWritten = ''] = read(path).split(messagesMarker);
   const messages = withoutChartOptions(messagesConfigSchema, setByTheChart.messages);
   const operator = withoutChartOptions(operatorConfigSchema as Schema, setByTheChart.operator);
@@ -97,7 +97,7 @@ function withoutChartOptions(
   return {...schema, properties: Object.fromEntries(properties)};
 }
 
-/** A required option is an empty string in values.yaml: the templates ask for it in words. */
+/** A required option is an empty string in values.yaml, so that the templates can fail with a helpful message. */
 function mayBeUnset(schema: Schema): Schema {
   const {required = [], ...rest} = schema;
   if (rest.properties === undefined) return rest;
@@ -148,7 +148,7 @@ function wrap(text: string, indent: string): string {
 
 function mapSchema(map: YAMLMap): Schema {
   const properties = map.items.map((pair, index) => {
-    // The parser takes what stands before the first key for a comment on the map.
+    // The parser attaches a comment before the first key to the map.
     const comment = (index === 0 && map.commentBefore) || (pair.key as Scalar).commentBefore || '';
     const description = / -- (.*)/s.exec(comment)?.[1]?.replaceAll(/\s*\n\s*/g, ' ');
     return [keyOf(pair), {...(description !== undefined && {description}), ...valueSchema(pair, description)}] as const;
@@ -156,7 +156,7 @@ function mapSchema(map: YAMLMap): Schema {
   return {type: 'object', additionalProperties: false, properties: Object.fromEntries(properties)};
 }
 
-/** A map with a description of its own, or without keys, is free: resources, labels, tolerations. */
+/** A map that has its own description or no keys may have any content: resources, labels, tolerations. */
 function valueSchema({value}: Pair, description: string | undefined): Schema {
   if (isSeq(value)) return {type: 'array'};
   if (isMap(value)) return value.items.length === 0 || description !== undefined ? {type: 'object'} : mapSchema(value);
@@ -170,7 +170,7 @@ function keyOf({key}: Pair): string {
   return String((key as Scalar).value);
 }
 
-/** Paths of generated files that are not what they should be. */
+/** Paths of generated files that are out of date. */
 export function staleFiles(): readonly string[] {
   return [...generateValues()].filter(([path, content]) => read(path) !== content).map(([path]) => path);
 }

@@ -1,11 +1,11 @@
 /**
- * What each room of src may import, and the linter's rules that say so: biome.json extends what this generates.
+ * What each room of src may import, and the linter rules that enforce it: biome.json extends the generated file.
  *
  *     node tools/import-rules.ts           writes biome.rooms.json
  *     node tools/import-rules.ts --check   exits 1 if that file differs
  *
- * A room is a folder. src/rooms.test.ts checks that no two rooms can import each other, and that this table allows nothing
- * that no file needs.
+ * A room is a folder. src/rooms.test.ts checks that no two rooms can import each other, and that this table allows no
+ * import that no file needs.
  */
 import {existsSync, globSync, readFileSync, writeFileSync} from 'node:fs';
 import {dirname, join, relative} from 'node:path';
@@ -146,7 +146,7 @@ const CLIENT_NODE = {
   message: `Only ${KUBECONFIG} imports @kubernetes/client-node. To talk to the API server, use the KubeClient of src/runtime/kube/client.ts.`,
 };
 
-/** Allows the imports of one room and nothing else of src; names what is allowed, and where to change it. */
+/** Allows a room only its imports from src. The message names these, and where to change them. */
 function roomRule(room: string, allowed: readonly string[]) {
   const patternOf = (path: string) => {
     const from = relative(room, path) || '.';
@@ -154,10 +154,10 @@ function roomRule(room: string, allowed: readonly string[]) {
     return `!${relativePath}${/\.(ts|json)$/.test(path) ? '' : '/*'}`;
   };
   const list = allowed.length > 0 ? `only ${allowed.map(path => join('src', path)).join(', ')}` : 'nothing else';
-  const front = allowed.includes('dns/dns.ts') ? ' What src/dns/dns.ts lacks of src/dns, export there.' : '';
+  const front = allowed.includes('dns/dns.ts') ? ' Export what else you need in src/dns/dns.ts.' : '';
   return {
     group: ['../**', './*/**', ...allowed.map(patternOf)],
-    message: `Of src, src/${room} imports ${list}. Move what it needs to one of these, or pass it in.${front} The table is in tools/import-rules.ts.`,
+    message: `src/${room} may import ${list} from src. Move what it needs to one of these, or pass it in.${front} The table is in tools/import-rules.ts.`,
   };
 }
 

@@ -158,7 +158,7 @@ func evaluate(expression, variable string, object map[string]any) (any, error) {
 	return result.Value(), nil
 }
 
-// overridesIn lets Argo CD's own settings code read the ConfigMap.
+// overridesIn reads the ConfigMap with Argo CD's own settings code.
 func overridesIn(file string) (map[string]v1alpha1.ResourceOverride, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -218,7 +218,7 @@ func prune(kubeconfig, key string) error {
 	}
 }
 
-// As Argo CD, it looks at the live objects again before each step.
+// Like Argo CD, it reads the live objects again before each step.
 func syncWaves(kubeconfig, settingsFile string) error {
 	overrides, err := overridesIn(settingsFile)
 	if err != nil {

@@ -1,4 +1,4 @@
-/** Debian packages of any architecture by apt, which needs no root for folders of its own. */
+/** Downloads Debian packages for any architecture with apt, which needs no root in its own folders. */
 import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -6,13 +6,13 @@ import {run} from '../../test/cluster/children.ts';
 import {ARCHITECTURES, SUITE} from './pins.ts';
 
 export interface Apt extends AsyncDisposable {
-  /** The files of packages, in no order. Each of `specs`: NAME:ARCHITECTURE=VERSION. */
+  /** The files of the packages, in no particular order. Each of `specs` is NAME:ARCHITECTURE=VERSION. */
   download(specs: readonly string[]): Promise<Buffer[]>;
   /** A field of the newest version of NAME:ARCHITECTURE. */
   field(spec: string, field: string): Promise<string>;
 }
 
-/** Trusts any mirror, because the caller compares a hash: other systems than Debian lack its keys. */
+/** Trusts any mirror, because systems other than Debian lack its keys. The caller compares a hash instead. */
 export async function openApt(): Promise<Apt> {
   const root = await mkdtemp(join(tmpdir(), 'nameplate-apt-'));
   const sources = join(root, 'sources.list');

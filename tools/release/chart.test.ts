@@ -13,7 +13,7 @@ const {version} = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf
 const source: Source = {repository, version, commit: '', dirty: false, epoch: 1_700_000_000};
 const IMAGE = `nameplate:${version}`;
 
-/** The files that a chart is made of, elsewhere, with other dates and modes. */
+/** A copy of the files that the chart consists of, with other dates and modes. */
 function copy(): string {
   const umask = process.umask(0o077);
   const root = mkdtempSync(join(tmpdir(), 'nameplate-chart-'));

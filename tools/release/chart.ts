@@ -1,4 +1,6 @@
-/** The chart as `helm package` writes it, but with the same bytes each time, and with what Artifact Hub shows. */
+/**
+ * Packages the chart as `helm package` does, but with the same bytes each time, and with annotations for Artifact Hub.
+ */
 import {readdir, readFile, stat} from 'node:fs/promises';
 import {join, relative} from 'node:path';
 import {gzipSync} from 'node:zlib';

@@ -1,6 +1,6 @@
 /**
  * Builds the Dockerfile with Docker, and compares the image with that of `make release`. Needs a Docker engine with
- * BuildKit, a registry, and `make bundle`; passes its arguments to `docker build`:
+ * BuildKit, a registry, and `make bundle`. Passes its arguments to `docker build`:
  *
  *     node tools/release/compare-docker.ts --network host
  */
@@ -17,7 +17,7 @@ import {readTar, withFolders, writeTar} from './tar.ts';
 const repository = join(import.meta.dirname, '../..');
 const config = readDockerfile(await readFile(join(repository, 'Dockerfile'), 'utf8'));
 
-/** Types, modes, owners, sizes, and targets of links, as the system's tar reads them, and hashes; without dates. */
+/** Types, modes, owners, sizes, and link targets as the system's tar reads them, and hashes, but no dates. */
 async function listed(archive: string): Promise<string[]> {
   const lines = (await run(['tar', '--list', '--verbose', '--numeric-owner', '--file', archive])).split('\n');
   const files = readTar(await readFile(archive));

@@ -7,7 +7,7 @@ import {cacheRoot} from '../../test/cluster/cache.ts';
 import {fetchPinned} from './fetch.ts';
 import type {Pinned} from './pins.ts';
 
-/** Of the text `right`. */
+/** The hash of the text `right`. */
 const INTEGRITY = 'sha256-JwQvTm7KfQsqfuQCbfLs+lHTM55tEiqgmRGOzYVjutk=';
 const PINNED: Pinned = {registry: 'npm', name: 'some', version: '1.0.0', architecture: 'amd64', integrity: INTEGRITY};
 

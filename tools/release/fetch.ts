@@ -9,7 +9,7 @@ import {run} from '../../test/cluster/children.ts';
 import {openApt} from './apt.ts';
 import type {Pinned} from './pins.ts';
 
-/** The files of the packages, in their order. */
+/** The files of the packages, in the same order. */
 export async function fetchPinned(packages: readonly Pinned[]): Promise<Buffer[]> {
   const missing = packages.filter(each => !existsSync(cached(each)));
   if (missing.length > 0) console.error(`[release] downloading ${missing.map(({name}) => name).join(', ')}`);

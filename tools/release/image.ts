@@ -10,7 +10,9 @@ import {runtimeEntries} from './runtime.ts';
 import {type Entry, file, folder, withFolders, writeTar} from './tar.ts';
 
 const MEDIA = 'application/vnd.oci.image';
-/** Of zstd, which makes the image a fifth smaller than gzip does. Its output does not depend on the processor. */
+/**
+ * The level of zstd, which makes the image a fifth smaller than gzip does. Its output does not depend on the processor.
+ */
 const LEVEL = 9;
 
 export interface Descriptor {
@@ -38,7 +40,7 @@ export interface Image {
 }
 
 export interface Archive {
-  /** What a registry calls the image. */
+  /** The digest under which a registry serves the image. */
   readonly digest: string;
   readonly content: Buffer;
 }
@@ -46,7 +48,7 @@ export interface Archive {
 /** Where the parts of an image come from. */
 export interface ImageSource {
   readonly repository: string;
-  /** Seconds since 1970 that the image names as its date. */
+  /** The image's date, in seconds since 1970. */
   readonly epoch: number;
   readonly version: string;
 }
@@ -63,7 +65,7 @@ export async function buildImage(
   return assemble(architecture, layers, {created, config: {...settings, Labels}, history});
 }
 
-/** The fields of an image's configuration that do not follow from its layers. */
+/** The fields of an image's configuration that its layers do not determine. */
 export interface Settings {
   readonly created?: string;
   readonly config: object;
@@ -88,7 +90,7 @@ export function assemble(architecture: Architecture, layers: readonly Layer[], s
   return {architecture, manifest: manifest.descriptor, blobs: [...layers, config, manifest]};
 }
 
-/** The upper layer: what `make bundle` has made. */
+/** The upper layer: the output of `make bundle`. */
 export async function programEntries(repository: string): Promise<Entry[]> {
   const built = (await readdir(join(repository, 'dist'))).filter(name => /\.(mjs|cdx\.json)$/.test(name));
   const paths = ['LICENSE', ...built.map(name => `dist/${name}`)];
@@ -98,7 +100,7 @@ export async function programEntries(repository: string): Promise<Entry[]> {
   return withFolders(await Promise.all(entries));
 }
 
-/** What the last stage of the Dockerfile says about the image. Its values are JSON, or NAME=VALUE pairs. */
+/** The image's settings in the last stage of the Dockerfile. Their values are JSON or NAME=VALUE pairs. */
 export function readDockerfile(text: string) {
   const instructions =
     text
@@ -124,7 +126,7 @@ export function readDockerfile(text: string) {
   };
 }
 
-/** One image, or an index of one for each architecture. `name` is what an engine calls it after import, with its tag. */
+/** One image, or an index with one per architecture. `name`, with a tag, is its name in an engine after import. */
 export function archive(images: readonly Image[], name: string): Archive {
   const manifests = images.map(({manifest, architecture}) => ({...manifest, platform: {os: 'linux', architecture}}));
   const mediaType = `${MEDIA}.index.v1+json`;
@@ -143,7 +145,7 @@ export function archive(images: readonly Image[], name: string): Archive {
   return {digest: root?.digest ?? '', content: writeTar(withFolders(entries))};
 }
 
-/** For images that only go from here to a node. */
+/** For images that are only copied from here to a node. */
 export function uncompressedLayer(entries: readonly Entry[]): Layer {
   const tar = blob(`${MEDIA}.layer.v1.tar`, writeTar(entries));
   return {...tar, diffId: tar.descriptor.digest};
@@ -155,7 +157,7 @@ async function layer(entries: readonly Entry[]): Promise<Layer> {
   return {...blob(`${MEDIA}.layer.v1.tar+zstd`, await compressed(tar, diffId)), diffId};
 }
 
-/** Compressing Node takes seconds, so the result is kept. */
+/** Compressing Node takes seconds, so the result is cached. */
 async function compressed(tar: Buffer, diffId: string): Promise<Buffer> {
   const cached = join(cacheRoot(), 'layers', `${diffId.replace('sha256:', '')}.zst${LEVEL}`);
   if (existsSync(cached)) return readFile(cached);

@@ -1,4 +1,4 @@
-/** What Helm installs with the settings that the chart requires, for clusters without Helm. */
+/** For users without Helm: what it would install with the settings that the chart requires. */
 import {run} from '../../test/cluster/children.ts';
 import {ensurePrograms} from '../../test/cluster/programs.ts';
 
@@ -9,8 +9,8 @@ const SETTINGS = {
 };
 
 /**
- * `chart`: a folder or a package. `digest`: of a published image, because its tag can move. Without the Pod of `helm test`,
- * which would run, and fail, before the operator is ready.
+ * `chart`: a folder or a package. `digest`: of a published image, because its tag can move. The output lacks the Pod of
+ * `helm test`, which would run, and fail, before the operator is ready.
  */
 export async function renderChart(chart: string, digest?: string): Promise<string> {
   const helm = (await ensurePrograms(['helm'])).path('helm');

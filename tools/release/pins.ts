@@ -1,11 +1,11 @@
-/** What the images hold besides the programs: Node and the libraries that it needs, by version and hash. */
+/** What the images contain besides the programs: Node and the libraries that it needs, by version and hash. */
 import pins from './pins.json' with {type: 'json'};
 
 export type Architecture = 'amd64' | 'arm64';
 
 export const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64'];
 
-/** As Node calls them. */
+/** Node's names for the architectures. */
 const NODE_NAMES: Readonly<Record<Architecture, string>> = {amd64: 'x64', arm64: 'arm64'};
 
 export interface Pinned {

@@ -7,10 +7,10 @@ import {purlOf} from './sbom.ts';
 import type {Source} from './source.ts';
 import type {Publication} from './texts.ts';
 
-/** These have the hashes of what npm and Go downloaded for the build. */
+/** These list the hashes of what npm and Go downloaded for the build. */
 const LOCKS = ['package-lock.json', 'tools/helm/go.sum'];
 
-/** `files`: name → content. `publication`: for which address the texts and the chart were made, because they contain it. */
+/** `files`: name → content. `publication`: the addresses that the texts and the chart contain. */
 export async function provenance(
   {repository, version, commit, dirty}: Source,
   files: ReadonlyMap<string, Buffer>,

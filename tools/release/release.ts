@@ -3,7 +3,7 @@
  *
  *     node tools/release/release.ts
  *
- * With IMAGE_REPOSITORY and RELEASE_URL, as the release workflow sets them, it is the release to publish there.
+ * If IMAGE_REPOSITORY and RELEASE_URL are set, as in the release workflow, the release can be published there.
  */
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -21,7 +21,7 @@ import {file, withFolders, writeTar} from './tar.ts';
 import {fill, publicationIn} from './texts.ts';
 
 const repository = join(import.meta.dirname, '../..');
-/** By command: the program. */
+/** The program of each command. */
 const CLI: Readonly<Record<string, string>> = {
   'kubectl-nameplate': 'kubectl-nameplate',
   'nameplate-check': 'check',
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   const images = await Promise.all(ARCHITECTURES.map(each => buildImage(each, source)));
   const {content, digest} = archive(
     images,
-    // As a container engine completes `nameplate`, the default of the chart.
+    // How a container engine expands `nameplate`, the chart's default.
     `${publication?.image ?? 'docker.io/library/nameplate'}:${version}`,
   );
   const chart = await packageChart(source, publication?.image);
@@ -96,7 +96,7 @@ async function packageCli({version, epoch}: Source): Promise<Buffer> {
   return gzipSync(writeTar(entries, epoch), {level: 9});
 }
 
-/** What the README of the release, the conditions, and the alerts refer to. */
+/** The documents that the release's README, the conditions, and the alerts refer to. */
 async function packageDocs({epoch}: Source): Promise<Buffer> {
   const listed = await run(['git', 'ls-files', '-z', 'docs', 'examples', 'LICENSE'], {cwd: repository});
   const paths = listed.split('\0').filter(Boolean).sort();

@@ -1,4 +1,7 @@
-/** The lower layer of the image: Node, the shared libraries that it is linked to, and what a system is expected to have. */
+/**
+ * The lower layer of the image: Node, the shared libraries that it is linked to, and files that every system should
+ * have.
+ */
 
 import {spawnSync} from 'node:child_process';
 import {rootCertificates} from 'node:tls';
@@ -7,7 +10,7 @@ import {fetchPinned} from './fetch.ts';
 import {type Architecture, libraryPackages, nodePackage} from './pins.ts';
 import {type Entry, file, folder, readTar, withFolders} from './tar.ts';
 
-/** The files of each package that the image gets, besides its copyright. */
+/** The files that the image gets from each package, besides its copyright. */
 const WANTED: Readonly<Record<string, RegExp>> = {
   'base-files': /^(etc\/debian_version|etc\/os-release|usr\/lib\/os-release|usr\/share\/common-licenses\/.*)$/,
   'gcc-12-base': /^$/,
@@ -17,7 +20,7 @@ const WANTED: Readonly<Record<string, RegExp>> = {
   'libstdc++6': /\/libstdc\+\+\.so\.[\d.]+$/,
 };
 
-/** Numeric in the image, because the kubelet cannot tell that a name is not root's (runAsNonRoot). */
+/** A number, because the kubelet cannot tell from a name that the user is not root (runAsNonRoot). */
 export const USER = 65532;
 
 const ACCOUNTS = {
@@ -36,7 +39,7 @@ export async function runtimeEntries(architecture: Architecture): Promise<Entry[
     ...entries,
     ...fromNode(gunzipSync(node ?? '')),
     ...Object.entries(ACCOUNTS).map(([path, text]) => file(path, text)),
-    // Mozilla's list as Node has it, which is newer than the distribution's.
+    // Node's copy of Mozilla's list, which is newer than the distribution's.
     file('etc/ssl/certs/ca-certificates.crt', `${rootCertificates.join('\n')}\n`),
     folder('home/nonroot'),
     folder('tmp', 0o1777),
@@ -52,12 +55,12 @@ function fromNode(archive: Buffer): Entry[] {
   ];
 }
 
-/** With the entry of dpkg's database in a file of its own, which is how scanners find packages in images without dpkg. */
+/** Adds the package's entry of dpkg's database as a separate file, where scanners find it in images without dpkg. */
 function fromDebian(name: string, archive: Buffer): Entry[] {
   const files = readTar(dpkg('--fsys-tarfile', archive));
   const control =
     readTar(dpkg('--ctrl-tarfile', archive)).get('control')?.content ?? fail(`${name} has no control file`);
-  const wanted = WANTED[name] ?? fail(`pins.json has ${name}, of which runtime.ts wants nothing`);
+  const wanted = WANTED[name] ?? fail(`pins.json has ${name}, but runtime.ts lists no files of it`);
   const documents = `usr/share/doc/${name}`;
   const entries = [...files.values()].filter(({path}) => {
     return wanted.test(path) || path === documents || path === `${documents}/copyright`;

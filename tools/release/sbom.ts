@@ -1,4 +1,4 @@
-/** The SBOM of the image, as CycloneDX: Node, its libraries, and what the programs' own SBOMs list. */
+/** The SBOM of the image, as CycloneDX: Node, its libraries, and everything in the programs' own SBOMs. */
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Image} from './image.ts';

@@ -1,4 +1,4 @@
-/** What is released: the version, and the commit that gives everything its date. */
+/** What is released: the version, and the commit whose date everything gets. */
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {run} from '../../test/cluster/children.ts';
@@ -7,7 +7,7 @@ export interface Source {
   readonly repository: string;
   readonly version: string;
   readonly commit: string;
-  /** Differs from its commit. */
+  /** Whether the files differ from the commit. */
   readonly dirty: boolean;
   /** Seconds since 1970: SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch), or the commit's. */
   readonly epoch: number;

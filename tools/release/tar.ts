@@ -4,7 +4,7 @@ export interface Entry {
   /** Relative, without `./` and without a trailing slash. */
   readonly path: string;
   readonly mode: number;
-  /** What a file has in it. Without it and without `link` the entry is a folder. */
+  /** The content of a file. An entry with neither this nor `link` is a folder. */
   readonly content?: Buffer;
   /** Target of a symbolic link. */
   readonly link?: string;
@@ -24,7 +24,7 @@ export function folder(path: string, mode = 0o755): Entry {
   return {path, mode};
 }
 
-/** The entries and the folders that they are in, each before what it contains. */
+/** The entries and the folders that contain them, each folder before its content. */
 export function withFolders(entries: readonly Entry[]): Entry[] {
   const all = new Map(entries.map(entry => [entry.path, entry]));
   for (const {path} of entries) {
@@ -37,7 +37,7 @@ export function withFolders(entries: readonly Entry[]): Entry[] {
   return [...all.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** POSIX ustar. `mtime`: seconds since 1970, of all entries. */
+/** POSIX ustar. `mtime`: the date of all entries, in seconds since 1970. */
 export function writeTar(entries: readonly Entry[], mtime = 0): Buffer {
   const blocks: Buffer[] = [];
   for (const entry of entries) {

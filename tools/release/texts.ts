@@ -1,4 +1,4 @@
-/** The texts of a release. What they say depends on whether the release is published or only built. */
+/** The texts of a release, which depend on whether it is published or only built. */
 
 /** Where the release workflow publishes. */
 export interface Publication {
@@ -16,8 +16,8 @@ export function publicationIn({IMAGE_REPOSITORY, RELEASE_URL}: NodeJS.ProcessEnv
 }
 
 /**
- * Fills in the names in capitals, and keeps one side of each block of lines {{if published}}, {{else}}, and {{end}}; the
- * second may be missing.
+ * Fills in the names in capitals, and keeps one branch of each {{if published}} … {{else}} … {{end}}, whose lines
+ * contain nothing else. {{else}} is optional.
  */
 export function fill(text: string, values: Readonly<Record<string, string>>, publication?: Publication): string {
   const filled = text.replace(

@@ -1,6 +1,6 @@
 /**
- * Writes pins.json anew: the Node version of package.json, and the newest version of each library in the suite. Read
- * the difference before you commit it.
+ * Rewrites pins.json: the Node version of package.json, and the newest version of each library in the suite. Review the
+ * changes before you commit them.
  *
  *     node tools/release/update-pins.ts
  */

@@ -48,7 +48,10 @@ describe('before the workflow publishes', () => {
   });
   afterEach(() => rmSync(folder, {recursive: true}));
 
-  /** Runs the build's own command for the checksum, then the change, then the check before publishing: its exit code. */
+  /**
+   * Runs the build's own command for the checksum, then the change, then the check before publishing. Returns its exit
+   * code.
+   */
   function check(change: string): number | null {
     const output = join(folder, 'output');
     const env = {...process.env, GITHUB_REF_NAME: 'v1.2.3', GITHUB_REPOSITORY_OWNER: 'Acme', GITHUB_ENV: output};

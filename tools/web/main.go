@@ -1,5 +1,5 @@
-// The tenants' web server in tests: it answers every path with what it was asked, so that a test can see which pod was
-// reached, under which host, and whether path and query survived. STATUS is the status of its answers.
+// The tenants' web server in tests. It echoes each request, so that a test can see which pod it reached, under which
+// host, and whether path and query survived. STATUS is the status of its answers.
 package main
 
 import (

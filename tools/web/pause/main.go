@@ -9,6 +9,6 @@ import (
 
 func main() {
 	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM) // process 1 dies of no signal that it does not handle
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM) // process 1 ignores every signal that it does not handle
 	<-stop
 }
