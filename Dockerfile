@@ -9,7 +9,7 @@ FROM --platform=$BUILDPLATFORM node:26.10.0-bookworm AS build
 WORKDIR /src
 COPY . .
 RUN npm ci --no-audit --no-fund && node_modules/.bin/rolldown --config tools/bundle.config.ts
-# Without a default, which would replace the architecture that Docker builds for.
+# No default, which would override the architecture that Docker builds for.
 ARG TARGETARCH
 RUN node_modules/.bin/node tools/release/rootfs.ts /rootfs ${TARGETARCH}
 
@@ -19,7 +19,7 @@ LABEL org.opencontainers.image.title="Nameplate" \
       org.opencontainers.image.description="A Kubernetes operator for custom domains" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin:/bin
-# A number, because the kubelet cannot tell that a name is not root's (runAsNonRoot).
+# A number, because the kubelet cannot tell from a name that the user is not root (runAsNonRoot).
 USER 65532:65532
-# By default, V8 collects young objects only after 48 MB. With semi-spaces of 4 MB, the idle operator takes 20 MB less.
+# By default, V8 collects young objects only after 48 MB. With semi-spaces of 4 MB, the idle operator uses 20 MB less.
 ENTRYPOINT ["node", "--max-semi-space-size=4", "/app/operator.mjs"]

@@ -40,7 +40,7 @@ static: $(INSTALLED)
 	node tools/check-packages.ts
 	node tools/check-commits.ts
 
-# Not in `make test`: what is known about a package changes without a commit, and should fail no commit.
+# Not in `make test`: new vulnerabilities become known without a commit, so they should not fail one.
 .PHONY: audit
 audit: $(INSTALLED) ## known vulnerabilities of what is shipped, according to the npm registry
 	@node tools/audit.ts
@@ -81,7 +81,7 @@ bench-dns: $(INSTALLED) ## DNS verdicts, compared with node:dns and cert-manager
 	@node bench/dns/bench.ts
 
 .PHONY: bench-messages
-bench-messages: $(INSTALLED) ## durable messages per second, compared with what bounds them
+bench-messages: $(INSTALLED) ## durable messages per second, compared with their bounds
 	@node bench/messages/bench.ts
 	@node bench/messages/stores.ts
 
@@ -120,7 +120,7 @@ release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksu
 	@node tools/release/release.ts
 
 .PHONY: test-release
-test-release: $(INSTALLED) ## builds the release twice, elsewhere, and compares the bytes; starts both images (5 minutes)
+test-release: $(INSTALLED) ## builds the release twice, in other folders, and compares the bytes; starts both images (5 minutes)
 	@node test/run.ts release
 
 .PHONY: test-dockerfile
@@ -128,7 +128,7 @@ test-dockerfile: bundle ## builds the Dockerfile with Docker and compares the im
 	@node tools/release/compare-docker.ts $(ARGS)
 
 .PHONY: test-adopt
-test-adopt: $(INSTALLED) ## installs the release by its README, as a new user would, with dashboards and an alert (2 minutes)
+test-adopt: $(INSTALLED) ## installs the release as its README says, like a new user, with dashboards and an alert (2 minutes)
 	@node test/run.ts adopt
 
 .PHONY: cluster-up
@@ -147,7 +147,7 @@ cluster-down: $(INSTALLED) ## stop the cluster and leave no trace
 clean: ## remove node_modules and dist; the cluster's programs stay in their cache
 	rm -rf node_modules dist coverage
 
-# Node 26 comes as an npm package, so any Node from 20 on is enough to begin with.
+# Node 26 comes as an npm package, so any Node from version 20 is enough to install it.
 $(INSTALLED): package.json package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or later (https://nodejs.org)" >&2; exit 1; }
 	npm ci --no-audit --no-fund --loglevel=error

@@ -1,10 +1,10 @@
 import {defineConfig} from 'vitest/config';
 import {BaseSequencer, type TestSpecification} from 'vitest/node';
 
-/** The files that take minutes. Without what vitest remembers of earlier runs, it begins with the largest files instead. */
+/** The files that take minutes. Without timings of earlier runs, vitest would begin with the largest files instead. */
 const LONGEST = ['crash/crash.test.ts', 'operator/operator.test.ts', 'approval/approval.test.ts'];
 
-/** The files that take minutes begin first, so that no worker ends with one of them while the other has nothing left. */
+/** Runs the files that take minutes first, so that none of them is left for one worker while the other is idle. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -27,14 +27,14 @@ export default defineConfig({
         },
       },
       {
-        // Real API servers and DNS servers as processes of this machine.
+        // Real API servers and DNS servers as processes on this machine.
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts', ...(process.env.SOAK ? ['test/integration/**/*.soak.ts'] : [])],
           globalSetup: 'test/integration/setup.ts',
-          testTimeout: 180_000, // Longer than any wait for a condition: the error of the wait says more.
+          testTimeout: 180_000, // Longer than any wait for a condition, whose own error says more.
           hookTimeout: 180_000,
-          maxWorkers: process.env.SOAK ? 1 : 2, // Nothing else runs beside 10,000 domains.
+          maxWorkers: process.env.SOAK ? 1 : 2, // Nothing else runs next to 10,000 domains.
           maxConcurrency: 16,
         },
       },
@@ -43,7 +43,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts', ...(process.env.SOAK ? ['test/e2e/**/*.soak.ts'] : [])],
-          exclude: ['test/e2e/hostile/*.test.ts'], // of the generator alone: unit tests
+          exclude: ['test/e2e/hostile/*.test.ts'], // unit tests of the generator
           globalSetup: 'test/e2e/setup.ts',
           testTimeout: 240_000,
           hookTimeout: 300_000,
@@ -88,7 +88,7 @@ export default defineConfig({
           include: ['test/adopt/**/*.test.ts'],
           testTimeout: 900_000, // Longer than the waits in the README.
           hookTimeout: 900_000,
-          bail: 1, // Each test begins where the one before ended.
+          bail: 1, // Each test starts where the previous one ended.
         },
       },
     ],
