@@ -1,7 +1,8 @@
 /**
- * The tests, tier after tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|adopt|release ...]`, the first four by default. It
- * brings a cluster up for e2e, gateway, upgrade, and adopt, takes it down again (KEEP=1 leaves it), and ends with what failed, and one line that counts everything. It fails when a test
- * failed, when there was none, and, where CI=true, when one was skipped. ONLY=name runs name.soak.ts, or else name.test.ts, in its tier and nothing else.
+ * Runs the tests, tier by tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|adopt|release ...]`, the first
+ * four by default. It brings up a cluster for e2e, gateway, upgrade, and adopt, and takes it down again (KEEP=1 leaves
+ * it). It ends with the failures and one line with the counts. It fails if a test failed, if there was none, and with
+ * CI=true, if one was skipped. ONLY=name runs only name.soak.ts, or else name.test.ts, in its tier.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync, globSync} from 'node:fs';
@@ -16,10 +17,10 @@ import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
 
 const TIERS = ['unit', 'integration', 'e2e', 'gateway', 'upgrade', 'adopt', 'release'] as const;
 type Tier = (typeof TIERS)[number];
-/** Without `upgrade`, which builds the last release, and `adopt` and `release`, which build this one. */
+/** Omits `upgrade`, which builds the last release, and `adopt` and `release`, which build this one. */
 const BY_DEFAULT: readonly Tier[] = ['unit', 'integration', 'e2e', 'gateway'];
 
-/** Verbs of the cluster: what the node must know. The test of `adopt` loads the image of the release itself. */
+/** Commands of the cluster that load what the node needs. The test of `adopt` loads the release's image itself. */
 const LOADED = {
   e2e: ['load-operator'],
   gateway: ['load-operator', ...(process.env.SOAK ? ['load-former-edge'] : [])],
@@ -37,7 +38,7 @@ const only = process.env.ONLY ? filesNamed(process.env.ONLY) : [];
 
 let running: ChildProcess | undefined;
 let stopped = false;
-// Ctrl-C reaches the child too; either way it ends first, and then the cluster is taken down as always.
+// Ctrl-C also reaches the child, which always ends first. Then the cluster is taken down as usual.
 process.on('SIGINT', () => {
   stopped = true;
 });
@@ -64,7 +65,7 @@ function inside(...command: readonly string[]): Promise<number> {
   return cluster('exec', '--', process.execPath, ...command);
 }
 
-/** Runs vitest by `start` and counts. What fails without a report, as by a crash, counts as one failure. */
+/** Runs vitest with `start`, and counts. A failure without a report, such as a crash, counts as one failure. */
 async function runTier(tier: Tier, folder: string, start: (...args: readonly string[]) => Promise<number>) {
   const report = join(folder, `${tier}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
@@ -80,13 +81,13 @@ function failure(what: string): Tally {
 async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<Tally> {
   process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
-    await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside
+    await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside the cluster
     if (tier === 'e2e') await ensurePostgres();
     if (tier === 'adopt') {
       await ensurePrometheus();
       if ((await node(RELEASE)) !== 0) return failure('adopt: the release');
     }
-    // An earlier one may have been kept.
+    // An earlier cluster may have been kept.
     for (const verb of ['down', 'up', ...LOADED[tier]]) {
       if (stopped || (await cluster(verb)) !== 0) return failure(`${tier}: the cluster's ${verb}`);
     }
@@ -99,7 +100,7 @@ async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<T
   }
 }
 
-/** Their folders are tiers. */
+/** The folders of these tests are tiers. */
 function filesNamed(name: string): readonly string[] {
   const find = (kind: string) => globSync(`*/**/${name}.${kind}.ts`, {cwd: import.meta.dirname});
   const loops = find('soak');

@@ -22,20 +22,20 @@ const TENANT = 'shop-team';
 const RATE_INTERVAL = '30s';
 const SLOW = {timeoutMs: 180_000, intervalMs: 1000};
 
-/** What the README says to edit. The hosts of the examples are in zones of the test cluster already. */
+/** What the README says to edit. The examples' hosts are already in zones of the test cluster. */
 const DOMAINS = {'apps.example.net': info.baseDomain, 'edge.example.net': info.targetDomain};
-/** The internet of the test cluster. Its name servers have addresses that are private elsewhere. */
+/** The internet of the test cluster. Its name servers have addresses that would be private elsewhere. */
 const TEST_SETTINGS = [
   `config.dns.rootServers={${info.dns.root}}`,
   `config.dns.recursives={${info.dns.resolver}}`,
   'config.dns.allowAddresses={172.30.0.0/24}',
   'config.certificates.caaIdentities={pebble.test}',
 ];
-/** Prometheus is a process of the node. */
+/** Prometheus runs as a process on the node. */
 const METRICS_FROM = `networkPolicy.metricsFrom[0].ipBlock.cidr=${ADDRESSES.node}/32`;
 
 const MESSAGES = 'nameplate-messages.json';
-/** Dashboard → what the Prometheus operator calls the job. */
+/** Dashboard → the Prometheus operator's name for the job. */
 const JOBS: Readonly<Record<string, string>> = {
   'nameplate-operator.json': 'nameplate-metrics',
   [MESSAGES]: 'nameplate-messages',
@@ -61,7 +61,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** The next command of the README, which must be this one. */
+/** Returns the next command of the README, which must begin with `start`. */
 function next(start: string): string {
   const [command = ''] = commands.splice(0, 1);
   expect(command.slice(0, start.length)).toBe(start);
@@ -97,7 +97,7 @@ test('the checksums are right, and the documentation unpacks', async () => {
 test('the image is in the node', async () => {
   next('skopeo copy '); // there is no registry
   await shell(next('ctr '));
-  next('kind load '); // the node is none of kind's
+  next('kind load '); // the node is not one of kind's
 });
 
 test('installs, and is ready', async () => {
@@ -143,7 +143,7 @@ test('a first domain is live', async () => {
   expect(answer).toContain('host=shop.example.com');
 });
 
-/** At the DNS provider of these hosts, as `describe` shows them. */
+/** Creates the records of these hosts at their DNS provider, as `describe` shows them. */
 async function createRecords(describe: string, ...hosts: readonly string[]): Promise<void> {
   const records = await until('the records to create are shown', async () => {
     const shown = recordsIn(await shell(describe)).filter(({name}) => hosts.includes(name));
@@ -178,7 +178,8 @@ test('the dashboards are filled', async () => {
   const {query} = prometheus;
   await until('all pods are scraped', async () => (await query('sum(up)'))[0]?.value === 3, SLOW);
 
-  // What happened before is no increase, and a domain that waits has a reason. One of these two has no record.
+  // Prometheus shows no increase for earlier events, and a waiting domain needs a reason. One of these two has no
+  // record.
   await shell(`kubectl apply --namespace ${TENANT} --filename examples/domain.yaml`);
   await createRecords(`kubectl describe domain --namespace ${TENANT}`, 'shop.example.org');
   await kubectl('wait', '-n', TENANT, '--for=condition=Ready', '--timeout=5m', 'domain/shop.example.org');
@@ -201,13 +202,13 @@ test('the dashboards are filled', async () => {
   }
 });
 
-/** A request that is accepted, and one that is refused: of what happens only once, no increase is seen. */
+/** Sends requests that are accepted and refused, each repeatedly: Prometheus shows no increase for a single event. */
 async function useMessages(): Promise<void> {
   await shell(send);
   expect((await visitor.request(`https://${MESSAGES_HOST}/messages`)).status).toBe(401);
 }
 
-/** The rules, with an alert that fires after 5 seconds instead of 5 minutes: nobody waits that long for a test. */
+/** The rules, but alerts fire after 5 seconds instead of 5 minutes, so that the test need not wait. */
 function impatient({groups}: Rules): Rules {
   const isShort = (rule: {alert: string}) => rule.alert === 'NameplateNoLeader';
   return {

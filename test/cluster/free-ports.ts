@@ -4,8 +4,8 @@ import {once} from 'node:events';
 import {createServer} from 'node:net';
 
 /**
- * Ports of the loopback that nobody listens on, by TCP or UDP. They lie below those that outgoing connections are given
- * (ip_local_port_range of ip(7)), or one of these might take a port before the program that it was found for.
+ * Loopback ports that nobody listens on with TCP or UDP. They lie below the range for outgoing connections
+ * (ip_local_port_range in ip(7)), so that no such connection takes a port before the intended program does.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

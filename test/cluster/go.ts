@@ -4,7 +4,7 @@ import {run} from './children.ts';
 const MINIMUM_MINOR = 26;
 const NEEDED = `Go 1.${MINIMUM_MINOR} or newer builds the programs of the test cluster`;
 
-/** CGO is off because the binaries go into images without a libc; the toolchain is local so that none is downloaded in silence. */
+/** CGO is off because the images have no libc. The toolchain is local, so that none is silently downloaded. */
 export const GO_FLAGS = {CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local'} as const;
 
 /** Version and platform of the local Go, or an error that says what is missing. */
@@ -28,25 +28,25 @@ export interface GoBuild {
   ldflags: string;
   /** GOCACHE of this build. */
   cache: string;
-  /** How many builds run at the same time and share the memory; by default, this one alone. */
+  /** How many builds run at the same time and share the memory; by default, only this one. */
   builds?: number;
 }
 
 export async function goBuild(build: GoBuild): Promise<void> {
-  // The linker drops debug information (-s -w), so the compiler need not write it.
+  // The linker drops debug information (-s -w), so the compiler need not generate it.
   const flags = ['-gcflags=all=-dwarf=false', '-ldflags', `-s -w ${build.ldflags}`];
   const argv = ['go', 'build', ...flags, '-o', build.output, build.package];
   const env = {...process.env, ...GO_FLAGS, ...compilerMemory(build.builds ?? 1), GOCACHE: build.cache};
   await run(argv, {cwd: build.module, env}).catch(explain);
 }
 
-/** Compilers that collect no garbage until memory gets scarce use a tenth less CPU. */
+/** Compilers use a tenth less CPU if they collect no garbage until memory gets scarce. */
 function compilerMemory(builds: number): Readonly<Record<string, string>> {
   const mebibytes = Math.floor(freemem() / 2 / (builds * availableParallelism()) / 2 ** 20);
   return mebibytes < 1024 ? {} : {GOGC: 'off', GOMEMLIMIT: `${mebibytes}MiB`};
 }
 
-/** The folder of a module in the module cache, downloaded if need be. */
+/** The folder of a module in the module cache. Downloads the module if necessary. */
 export async function goModuleFolder(module: string, cwd: string, toolchain: string): Promise<string> {
   const env = {...process.env, ...GO_FLAGS, GOTOOLCHAIN: toolchain};
   const answer = await run(['go', 'mod', 'download', '-json', module], {cwd, env}).catch(explain);

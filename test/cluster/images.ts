@@ -8,7 +8,7 @@ import {type Entry, file, folder, withFolders} from '../../tools/release/tar.ts'
 import type {Envoy} from './envoy.ts';
 import type {Programs} from './programs.ts';
 
-/** Images that hold one static binary each, whatever the edge. */
+/** Images with one static binary each, needed for every edge. */
 const PROGRAMS = [
   'pause',
   'coredns',
@@ -38,7 +38,8 @@ export interface BinaryImage {
 }
 
 /**
- * Archives of all images that the cluster runs, except those that it pulls; built once for each version of a program.
+ * Archives of all images that the cluster runs, except those that it pulls. Each is built once per version of its
+ * program.
  */
 export async function ensureImages(
   programs: Programs,
@@ -49,11 +50,11 @@ export async function ensureImages(
   const images: BinaryImage[] = names.map(name => ({name, binary: programs.path(name)}));
   if (envoy) images.push({name: 'envoy', ...envoy});
   const archives: string[] = [];
-  for (const image of images) archives.push(await ensureImage(image)); // one at a time, for each is in memory
+  for (const image of images) archives.push(await ensureImage(image)); // one at a time, because each is in memory
   return archives;
 }
 
-/** The archive of one image, beside its program. */
+/** Writes the archive of one image next to its program. */
 export async function ensureImage(image: BinaryImage): Promise<string> {
   const config = configuration(image.name);
   const hash = createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 8);
@@ -67,8 +68,8 @@ export async function ensureImage(image: BinaryImage): Promise<string> {
 }
 
 /**
- * The user is a number, because the kubelet cannot tell that a name is not root's. Envoy Gateway calls its programs by
- * name.
+ * The user is a number, because the kubelet cannot tell from a name that it is not root. Envoy Gateway starts its
+ * programs by name.
  */
 function configuration(name: string): object {
   return {...(ROOT.has(name) ? {} : {User: '65532:65532'}), Env: ['PATH=/'], Entrypoint: [`/${name}`]};

@@ -1,4 +1,4 @@
-/** The release that upgrades start from. It was never published; its commit counts. */
+/** The release that upgrades start from. It was never published, so a commit stands in for it. */
 import {execFile} from 'node:child_process';
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -45,7 +45,10 @@ async function tryLink(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Another process may have discarded the dead lock and taken it meanwhile: what was moved is looked at, and put back. */
+/**
+ * Meanwhile, another process may have discarded the dead lock and taken it. So this checks the file that it moved, and
+ * puts back a live one.
+ */
 async function discard(file: string, owner: number, mine: string): Promise<void> {
   const moved = `${mine}.dead`;
   const found = await rename(file, moved).then(
@@ -56,7 +59,7 @@ async function discard(file: string, owner: number, mine: string): Promise<void>
   await rm(moved, {force: true});
 }
 
-/** Signal 0 only asks; EPERM means that it lives and belongs to somebody else. */
+/** Signal 0 only checks. EPERM means that the process is alive and belongs to somebody else. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

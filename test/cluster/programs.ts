@@ -12,19 +12,19 @@ import {type SetSpec, sets} from './program-sets.ts';
 
 export type ProgramSet = keyof typeof sets;
 
-/** What only one edge runs. */
+/** Sets that only one edge runs. */
 const edges = {traefik: ['traefik'], gateway: ['envoygateway']} satisfies Record<string, ProgramSet[]>;
 
-/** The set with the Helm of the tests, which takes three minutes to build. */
+/** The set with the Helm of the tests. Helm takes three minutes to build. */
 export const HELM: ProgramSet = process.arch === 'x64' ? 'helmprebuilt' : 'helm';
 
-/** What only one edge has, where the programs of the cluster come as published images. */
+/** Sets for only one edge if the programs of the cluster come as published images. */
 const publishedEdges = {traefik: ['traefikfiles'], gateway: ['envoygatewayfiles', 'gatewayapi']} satisfies Record<
   string,
   ProgramSet[]
 >;
 
-/** What no cluster runs, or only one of kind. */
+/** Sets that no cluster runs, or only one of kind's. */
 const notEverywhere: readonly string[] = [
   'kind',
   'kubeadm',
@@ -42,7 +42,7 @@ const notEverywhere: readonly string[] = [
 
 export type Edge = keyof typeof edges;
 
-/** The edge that EDGE names: Traefik by default. */
+/** The edge that EDGE names; Traefik by default. */
 export function pickEdge(): Edge {
   const wanted = process.env.EDGE ?? 'traefik';
   if (wanted === 'traefik' || wanted === 'gateway') return wanted;
@@ -50,7 +50,7 @@ export function pickEdge(): Edge {
 }
 
 export interface Programs {
-  /** Absolute path of a program; throws for one that is in none of the sets asked for. */
+  /** Absolute path of a program. Throws if it is in none of the requested sets. */
   path(program: string): string;
   /** Absolute path of a file or folder copied out of a Go module. */
   asset(name: string): string;
@@ -69,8 +69,8 @@ function moduleOf(name: ProgramSet): string {
 }
 
 /**
- * Builds whatever of the sets is not in the cache yet and says where everything is. Safe to call from several
- * processes: one builds, the others wait. A build that was interrupted goes on with the program it stopped at.
+ * Builds the parts of the sets that are not in the cache yet, and returns where everything is. Several processes may
+ * call this: one builds, the others wait. An interrupted build continues with the program at which it stopped.
  */
 export async function ensurePrograms(wanted: readonly ProgramSet[], log: Log = console.error): Promise<Programs> {
   const version = await goVersion();
@@ -99,7 +99,7 @@ function isComplete(folder: string): boolean {
   return existsSync(join(folder, 'complete'));
 }
 
-/** How many programs are built at the same time: while one is linked or downloaded, the other uses the cores. */
+/** How many programs are built at the same time. While one is linked or downloaded, the other uses the cores. */
 const BUILDS = 2;
 
 async function buildSets(missing: readonly {name: ProgramSet; folder: string}[], log: Log): Promise<void> {
@@ -162,7 +162,10 @@ function goCache(): string {
   return join(cacheRoot(), 'go-build');
 }
 
-/** Go's build cache takes 8 GB; it is of no use once every program of the tests stands. NAMEPLATE_KEEP_GOCACHE=1 keeps it. */
+/**
+ * Go's build cache takes 8 GB and is useless once all programs of the tests are built. NAMEPLATE_KEEP_GOCACHE=1 keeps
+ * it.
+ */
 async function dropBuildCache(cache: string): Promise<void> {
   if (process.env.NAMEPLATE_KEEP_GOCACHE) return;
   const version = await goVersion();
@@ -170,7 +173,7 @@ async function dropBuildCache(cache: string): Promise<void> {
   if (folders.every(isComplete)) await rm(cache, {recursive: true, force: true});
 }
 
-/** Go may clean its module cache at any time, so what is needed from it at run time is copied. */
+/** Go may clean its module cache at any time, so this copies the files that are needed at run time. */
 async function copyAssets(name: ProgramSet, folder: string): Promise<void> {
   const spec: SetSpec = sets[name];
   for (const [asset, {module, path}] of Object.entries(spec.assets ?? {})) {

@@ -4,12 +4,12 @@ import {kind} from './provider/kind.ts';
 import {namespaces} from './provider/namespaces.ts';
 import type {StateFolder} from './state.ts';
 
-/** What a cluster is made of. */
+/** The parts of a cluster. */
 export interface Parts {
   readonly programs: readonly ProgramSet[];
   /** Images that the node pulls from a registry: our name → theirs. The others are built. */
   readonly pulled: Readonly<Record<string, string>>;
-  /** The published image of the node, where it comes from a registry. */
+  /** The published image of the node, if it comes from a registry. */
   readonly node?: string;
 }
 
@@ -21,32 +21,32 @@ export interface CreateOptions {
   signal: AbortSignal;
 }
 
-/** A way to run a single-node Kubernetes whose network holds the fixed addresses of state.ts. */
+/** A way to run a single-node Kubernetes whose network contains the fixed addresses in state.ts. */
 export interface Provider {
   readonly name: 'kind' | 'namespaces';
-  /** Decides what a cluster is made of. */
+  /** Chooses the parts of a cluster. */
   findParts(edge: Edge, log: (line: string) => void): Promise<Parts>;
-  /** Ensures what the machine must have; installs it or throws an error that names it. */
+  /** Installs what the machine lacks, or throws an error that names it. */
   prepare(log: (line: string) => void): Promise<void>;
-  /** Returns with the node Ready, `state.kubeconfig` written, the addresses up. */
+  /** Returns once the node is Ready, `state.kubeconfig` is written, and the addresses are up. */
   create(options: CreateOptions): Promise<void>;
   /** The folder of the zone files, as programs started through `enter` see it. */
   zones(state: StateFolder): string;
-  /** Empty folders on the node, each for one volume; none where the provider brings a StorageClass of its own. */
+  /** Empty folders on the node, each for one volume; none if the provider has its own StorageClass. */
   volumes(state: StateFolder): readonly string[];
   loadImages(state: StateFolder, archives: readonly string[]): Promise<void>;
   /** The command prefix that puts a program into the cluster's network. */
   enter(state: StateFolder): readonly string[];
   isRunning(state: StateFolder): Promise<boolean>;
-  /** Ends everything and removes every trace; harmless where nothing is left. */
+  /** Stops everything and removes every trace. Does nothing if nothing is left. */
   delete(state: StateFolder): Promise<void>;
 }
 
 export const providers = {kind, namespaces} as const;
 
 /**
- * kind where a Docker engine answers, namespaces for root on Linux; NAMEPLATE_PROVIDER=kind|namespaces decides otherwise.
- * `kind` brings its own engine where none answers.
+ * Chooses kind if a Docker engine answers, otherwise namespaces for root on Linux. NAMEPLATE_PROVIDER=kind|namespaces
+ * overrides this. `kind` starts its own engine if none answers.
  */
 export async function pickProvider(): Promise<Provider> {
   const wanted = process.env.NAMEPLATE_PROVIDER;

@@ -1,4 +1,4 @@
-/** Run once inside a new cluster: writes the zones that it starts with into the folder given. */
+/** Runs once inside a new cluster: writes its initial zones to the given folder. */
 import {seedZones} from './zones.ts';
 
 await seedZones(process.argv[2] ?? '');

@@ -8,22 +8,22 @@ export const ADDRESSES = {
   /** Answers like a recursive resolver over all zones. */
   resolver: '172.30.0.50',
   root: '172.30.0.51',
-  /** Authoritative for com, org, net, test and so on. */
+  /** Authoritative for com, org, net, test, and so on. */
   tld: '172.30.0.52',
   /** Authoritative for the customers' zones and the platform's. */
   ns1: '172.30.0.53',
   ns2: '172.30.0.54',
-  /** The resolver that the CA asks: like `resolver`, but with overrides. */
+  /** The CA's resolver: like `resolver`, but with overrides. */
   ca: '172.30.0.55',
   pebble: '172.30.0.56',
-  /** Where a test may start a name server of its own; `resolver` finds the zone CHALLENGE_ZONE there. */
+  /** Where a test may start its own name server; `resolver` finds the zone CHALLENGE_ZONE there. */
   challenges: '172.30.0.57',
   ingress: '172.30.0.80',
 } as const;
 
 export const BASE_DOMAIN = 'apps.nameplate.test';
 export const TARGET_DOMAIN = 'edge.nameplate.test';
-/** As in manifests/dns.yaml. */
+/** The same name as in manifests/dns.yaml. */
 export const CHALLENGE_ZONE = 'challenges.nameplate.test';
 
 /** Zone files, as a path on the node; it is private to the node. */
@@ -36,11 +36,11 @@ export interface StateFolder {
   readonly kubeconfig: string;
   /** Roots of the CAs in the cluster, in PEM. */
   readonly roots: string;
-  /** What NAMEPLATE_CLUSTER points to: a ClusterInfo. It appears when the cluster is complete. */
+  /** The file that NAMEPLATE_CLUSTER names, with a ClusterInfo. It is written once the cluster is complete. */
   readonly info: string;
   /** Logs of what does not run as a pod. */
   readonly logs: string;
-  /** Data of the node, etcd and the container runtime. */
+  /** Data of the node, etcd, and the container runtime. */
   readonly node: string;
 }
 

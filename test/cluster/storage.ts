@@ -1,6 +1,6 @@
 import {basename} from 'node:path';
 
-/** A default StorageClass over folders of the node, each for one volume; a claim is bound once a pod wants it. */
+/** A default StorageClass over folders on the node, each for one volume. A claim is bound once a pod uses it. */
 export function storageOver(paths: readonly string[]): object {
   const storageClassName = 'standard';
   const isDefault = {'storageclass.kubernetes.io/is-default-class': 'true'};

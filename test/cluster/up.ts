@@ -26,7 +26,7 @@ export interface UpOptions {
   provider: Provider;
   state: StateFolder;
   edge: Edge;
-  /** Build the operator's image meanwhile, and load it. */
+  /** Meanwhile, build the operator's image and load it. */
   operator?: boolean;
   log: (line: string) => void;
   signal: AbortSignal;
@@ -41,8 +41,8 @@ interface Context extends UpOptions {
 }
 
 /**
- * Brings a cluster up, complete and ready. Leaves nothing when it fails or is aborted; with NAMEPLATE_KEEP_FAILED set a
- * cluster that failed is kept for a look.
+ * Brings up a complete, ready cluster. Leaves nothing if it fails or is aborted, but NAMEPLATE_KEEP_FAILED keeps a
+ * failed cluster for inspection.
  */
 export async function up(options: UpOptions): Promise<void> {
   const {provider, state, log, signal} = options;
@@ -142,14 +142,14 @@ async function installDns({kubectl}: Context): Promise<void> {
   await kubectl('-n', 'kube-system', 'rollout', 'status', '--timeout=120s', 'deployment/coredns');
 }
 
-/** Before cert-manager, which ends if it is to use Gateway API and the CRDs do not exist. */
+/** Runs before cert-manager, which exits if it is configured for Gateway API but the CRDs do not exist. */
 async function installEnvoyGateway({inside, kubectl, programs}: Context): Promise<void> {
   // Some are too large for the annotation of a client-side apply.
   for (const crds of ['gateway-api-crds', 'envoy-gateway-crds']) {
     await kubectl('apply', '--server-side', '-f', programs.asset(crds));
   }
   await untilEstablished(kubectl);
-  // The chart of the Go module has no values.yaml yet: a release makes it from this template.
+  // The chart in the Go module has no values.yaml: releases generate it from this template.
   const chart = programs.asset('envoy-gateway-chart');
   const template = await readFile(join(chart, 'values.tmpl.yaml'), 'utf8');
   const values = template
@@ -170,7 +170,7 @@ async function installCertManager({edge, inside, kubectl, programs}: Context): P
 }
 
 async function installEdge({edge, kubectl, programs, signal}: Context): Promise<void> {
-  // The webhook is trusted once the injector has written its CA into the configuration; until then it refuses.
+  // Calls to the webhook fail until the injector has written its CA into the configuration.
   const issuers = () => kubectl('apply', '-f', join(MANIFESTS, 'issuers.yaml'));
   await until('the webhook of cert-manager is trusted', issuers, {timeoutMs: 60_000, intervalMs: 500, signal});
   if (edge === 'traefik') await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
@@ -183,7 +183,7 @@ async function installEdge({edge, kubectl, programs, signal}: Context): Promise<
     };
     await until(`${namespace}/${name} is issued`, isReady, {timeoutMs: 60_000, signal});
   };
-  await issued('cert-manager', 'selfca'); // which issues the others
+  await issued('cert-manager', 'selfca'); // it issues the others
   const pebble = async () => {
     await issued('pebble', 'pebble');
     await kubectl('apply', '-f', join(MANIFESTS, 'pebble.yaml'));
@@ -194,7 +194,7 @@ async function installEdge({edge, kubectl, programs, signal}: Context): Promise<
   else await kubectl('-n', 'gateway', 'wait', '--for=condition=Programmed', '--timeout=180s', 'gateway/platform');
 }
 
-/** As an administrator, in the place of an approver: the operator is not there yet. Says whether there are requests. */
+/** Approves requests as an administrator, because the operator does not run yet. Returns whether there are any. */
 async function approveRequests(kubectl: Context['kubectl'], namespace: string): Promise<boolean> {
   const {items} = JSON.parse(await kubectl('-n', namespace, 'get', 'certificaterequests', '-o', 'json')) as {
     items: {metadata: {name: string}; status?: {conditions?: {type: string}[]}}[];
@@ -202,7 +202,7 @@ async function approveRequests(kubectl: Context['kubectl'], namespace: string): 
   for (const {metadata, status} of items) {
     const conditions = status?.conditions ?? [];
     if (conditions.some(({type}) => type === 'Approved')) continue;
-    const lastTransitionTime = timestamp(Date.now()); // with fractions, cert-manager would find it changed when it reads it
+    const lastTransitionTime = timestamp(Date.now()); // fractions would look like a change to cert-manager
     const approved = {
       type: 'Approved',
       status: 'True',

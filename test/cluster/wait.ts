@@ -6,12 +6,12 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What a probe throws if waiting longer cannot help. */
+/** A probe throws this if waiting longer cannot help. */
 export class Hopeless extends Error {}
 
 /**
- * Polls `probe` until it answers something truthy and returns that. A probe that throws counts as "not yet", unless it
- * throws Hopeless; its last error becomes the cause of the error thrown at the deadline.
+ * Polls `probe` until it returns something truthy, and returns that. A probe that throws counts as "not yet", unless it
+ * throws Hopeless. The last error becomes the cause of the error at the deadline.
  */
 export async function until<T>(
   what: string,

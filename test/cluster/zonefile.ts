@@ -1,6 +1,6 @@
 import {isIPv4, isIPv6} from 'node:net';
 
-/** The text of a zone file: one record a line, every name absolute, the SOA first. Pure. */
+/** The text of a zone file: one record per line, absolute names, the SOA first. Pure. */
 
 export interface ZoneRecord {
   /** Absolute, without the trailing dot. */
@@ -37,8 +37,8 @@ export function parseZone(text: string): ZoneFile {
 }
 
 /**
- * A value as a person writes it, in the form that a zone file wants: absolute names, quoted strings of at most 255 bytes.
- * Throws for one that is malformed, since the server would then refuse the whole zone.
+ * Converts a value as a person writes it to the form that a zone file requires: absolute names, quoted strings of at
+ * most 255 bytes. Throws if it is malformed, because the server would refuse the whole zone.
  */
 export function formatValue(type: string, value: string): string {
   if (!isWellFormed(type, value)) throw new Error(`${JSON.stringify(value)} is no value for a record of type ${type}`);

@@ -7,33 +7,33 @@ import {ADDRESSES, BASE_DOMAIN, TARGET_DOMAIN} from './state.ts';
 import {until} from './wait.ts';
 import {formatValue, formatZone, parseZone, undotted, type ZoneFile, type ZoneRecord} from './zonefile.ts';
 
-/** `ns1` and `ns2` are the customers' name servers; `ca` overrides what the CA alone sees. */
+/** `ns1` and `ns2` are the customers' name servers; `ca` overrides what only the CA sees. */
 export type ZoneServer = 'ns1' | 'ns2' | 'ca';
 
 export interface SetOptions {
   /** Seconds; 30 by default. */
   ttl?: number;
-  /** One server alone, so that they disagree; by default both name servers. */
+  /** Only one server, so that the two disagree; by default, both. */
   server?: ZoneServer;
 }
 
-/** Edits the DNS that the cluster's inhabitants see. Every promise resolves when the servers concerned serve the change. */
+/** Edits the DNS that programs in the cluster see. Each promise resolves once all affected servers serve the change. */
 export interface Zones {
   /** Replaces all records of a name and type, in the longest zone that fits; throws for a malformed value. */
   set(name: string, type: string, values: string | readonly string[], options?: SetOptions): Promise<void>;
   /** Removes a name's records, of one type or all. */
   remove(name: string, type?: string, options?: Pick<SetOptions, 'server'>): Promise<void>;
   list(name: string): Promise<(ZoneRecord & {server: ZoneServer})[]>;
-  /** A new zone on ns1 and ns2, delegated by its parent. A test that has its own waits for no other. */
+  /** A new zone on ns1 and ns2, delegated by its parent. A test with its own zone does not wait for other tests. */
   addZone(zone: string): Promise<void>;
-  /** Takes the zone and its delegation away. */
+  /** Removes the zone and its delegation. */
   removeZone(zone: string): Promise<void>;
 }
 
 const FOLDERS = {root: 'public/root', tld: 'public/tld', ns1: 'public/ns1', ns2: 'ns2', ca: 'ca'} as const;
 type Folder = keyof typeof FOLDERS;
 
-/** Who reads a folder, and so must have seen a change of it. */
+/** The servers that read a folder, and must therefore have seen a change to it. */
 const READERS: Record<Folder, readonly string[]> = {
   root: [ADDRESSES.root, ADDRESSES.resolver],
   tld: [ADDRESSES.tld, ADDRESSES.resolver],
@@ -53,7 +53,7 @@ const CUSTOMER_ZONES = ['example.com', 'example.org', 'example.net'];
 export function openZones(root: string): Zones {
   const pathOf = (folder: Folder, zone: string) => join(root, FOLDERS[folder], `db.${zone}`);
 
-  /** The longest zone of a folder that the name lies in. */
+  /** The longest zone in a folder that contains the name. */
   const zoneOf = (folder: Folder, name: string) => {
     for (let zone = name; zone !== ''; zone = zone.slice(zone.indexOf('.') + 1)) {
       if (existsSync(pathOf(folder, zone))) return zone;
@@ -62,7 +62,10 @@ export function openZones(root: string): Zones {
     return undefined;
   };
 
-  /** The lock is held while the file is written, not while the servers take it up: edits of one zone wait together. */
+  /**
+   * The lock is held while the file is written, but not while the servers load it, so that edits of one zone wait
+   * together.
+   */
   const edit = async (folder: Folder, zone: string, change: Change): Promise<void> => {
     const path = pathOf(folder, zone);
     await mkdir(join(root, 'locks'), {recursive: true});
@@ -80,7 +83,7 @@ export function openZones(root: string): Zones {
     await Promise.all(
       folders.map(folder => {
         const zone = folder === 'ca' ? name : zoneOf(folder, name);
-        if (!zone) throw new Error(`${name} lies in none of the zones; addZone makes one`);
+        if (!zone) throw new Error(`${name} is in none of the zones; addZone creates one`);
         return edit(folder, zone, change);
       }),
     );
@@ -143,7 +146,10 @@ export function openZones(root: string): Zones {
   };
 }
 
-/** Writes the root, the top-level domains, the customers' zones and the platform's, before any server reads them. */
+/**
+ * Writes the root, the top-level domains, and the zones of the customers and the platform, before any server reads
+ * them.
+ */
 export async function seedZones(root: string): Promise<void> {
   const write = (folder: Folder, zone: string, records: readonly ZoneRecord[]) =>
     writeAtomically(root, join(root, FOLDERS[folder], `db.${zone}`), formatZone({...emptyZone(folder, zone), records}));
@@ -184,7 +190,10 @@ function delegation(zone: string): ZoneRecord[] {
   return NAME_SERVERS.map(server => record(zone, 'NS', server));
 }
 
-/** The serial starts at the time, so that a zone that is removed and added again is never taken for its old self. */
+/**
+ * The serial starts at the current time, so that a zone that is removed and added again is never mistaken for the old
+ * one.
+ */
 function emptyZone(folder: Folder, zone: string): ZoneFile {
   const primaries = {
     root: ROOT_SERVER,

@@ -1,6 +1,6 @@
 /**
- * Runs before runc, with its arguments, on a machine without CAP_SYS_RESOURCE: takes that capability, and the limits that
- * need it, out of what runc is about to start.
+ * Runs before runc, with its arguments, on a machine without CAP_SYS_RESOURCE: removes that capability, and the limits
+ * that need it, from the container that runc is about to start.
  */
 import {readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';

@@ -4,7 +4,7 @@ import {until} from '../wait.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** The parents of cgroups: one for version 2, one for each hierarchy for version 1. */
+/** The parents of cgroups: one with version 2, one per hierarchy with version 1. */
 function hierarchies(): string[] {
   if (existsSync(join(ROOT, 'cgroup.controllers'))) return [ROOT];
   return readdirSync(ROOT, {withFileTypes: true})
@@ -12,7 +12,7 @@ function hierarchies(): string[] {
     .map(entry => join(ROOT, entry.name));
 }
 
-/** Makes the cgroup under which the kubelet keeps its pods; it must be there before the kubelet starts. */
+/** Creates the cgroup under which the kubelet keeps its pods. It must exist before the kubelet starts. */
 export function makeCgroup(name: string): void {
   for (const parent of hierarchies()) {
     const folder = join(parent, name);
@@ -24,7 +24,9 @@ export function makeCgroup(name: string): void {
   }
 }
 
-/** To the kernel a cgroup is one competitor, as heavy as one process: on a busy machine all pods together would starve. */
+/**
+ * The kernel gives a cgroup the same share as a single process, so on a busy machine, all pods together would starve.
+ */
 function giveCpuShare(folder: string): void {
   const asProcesses = 8;
   for (const [file, ofOneProcess] of Object.entries({'cpu.weight': 100, 'cpu.shares': 1024})) {
@@ -32,7 +34,7 @@ function giveCpuShare(folder: string): void {
   }
 }
 
-/** A cpuset of version 1 starts empty and takes no process until it has CPUs and memory nodes. */
+/** A cpuset of version 1 starts empty and accepts no process until it has CPUs and memory nodes. */
 function copyCpuset(parent: string, folder: string): void {
   for (const file of ['cpuset.cpus', 'cpuset.mems']) {
     const value = readFileIfThere(join(parent, file));

@@ -1,4 +1,4 @@
-/** The Docker engine that kind runs in: the one that answers, or one of our own, out of Debian packages. */
+/** The Docker engine that kind runs in: one that already answers, or our own from Debian packages. */
 import {spawn} from 'node:child_process';
 import {existsSync, openSync, readFileSync, writeFileSync} from 'node:fs';
 import {chmod, mkdir, readdir, rm, rmdir} from 'node:fs/promises';
@@ -12,7 +12,7 @@ import {makeCgroup, removeCgroup} from './cgroups.ts';
 
 type Log = (line: string) => void;
 
-/** Images stay here when our engine has ended. */
+/** Images stay here after our engine has ended. */
 const FOLDER = join(cacheRoot(), 'docker');
 const SOCKET = join(FOLDER, 'docker.sock');
 const PID = join(FOLDER, 'docker.pid');
@@ -26,7 +26,7 @@ export async function docker(...args: readonly string[]): Promise<string> {
   return run(['docker', ...args], {env: await engineEnvironment()});
 }
 
-/** For programs that talk to the engine. */
+/** The environment for programs that talk to the engine. */
 export async function engineEnvironment(): Promise<NodeJS.ProcessEnv> {
   return isOwn() ? {...(await ownEnvironment(() => {})), DOCKER_HOST: `unix://${SOCKET}`} : process.env;
 }
@@ -36,7 +36,7 @@ export function isOwn(): boolean {
   return existsSync(SOCKET);
 }
 
-/** Whether an engine answers: that of the clusters, or the one that `env` leads to. */
+/** Whether an engine answers: that of the clusters, or the one that `env` points to. */
 export async function answers(env?: NodeJS.ProcessEnv): Promise<boolean> {
   const version = ['docker', 'version', '--format', '{{.Server.Version}}'];
   return run(version, {env: env ?? (await engineEnvironment())}).then(
@@ -45,7 +45,7 @@ export async function answers(env?: NodeJS.ProcessEnv): Promise<boolean> {
   );
 }
 
-/** While a cluster is made or removed, no other process starts or ends the engine. */
+/** While a cluster is created or removed, no other process starts or ends the engine. */
 export async function withEngine<T>(body: () => Promise<T>): Promise<T> {
   await mkdir(FOLDER, {recursive: true});
   return withLock(`${FOLDER}.lock`, body);
@@ -57,7 +57,7 @@ export async function nodesOf(cluster?: string): Promise<string[]> {
   return (await docker('ps', '--all', '--quiet', '--filter', filter)).split('\n').filter(Boolean);
 }
 
-/** Debian's Docker and mmdebstrap, unpacked into the cache: installed, they would start a service. */
+/** Debian's Docker and mmdebstrap, unpacked into the cache, because installing them would start a service. */
 export async function ownEnvironment(log: Log): Promise<NodeJS.ProcessEnv> {
   const [apt, dpkg] = [which('apt-get'), which('dpkg')];
   if (!apt || !dpkg) {
@@ -73,7 +73,7 @@ export async function ownEnvironment(log: Log): Promise<NodeJS.ProcessEnv> {
   return {...process.env, PATH, LD_LIBRARY_PATH: await librariesIn(folder)};
 }
 
-/** Starts an engine if none answers. Its bridges, rules and published ports are in a network of its own. */
+/** Starts an engine if none answers. Its bridges, rules, and published ports are in a separate network namespace. */
 export async function ensureEngine(log: Log): Promise<void> {
   if (await answers()) return;
   await rm(SOCKET, {force: true});
@@ -91,7 +91,7 @@ export async function ensureEngine(log: Log): Promise<void> {
   ];
   const logFile = join(FOLDER, 'log');
   const output = openSync(logFile, 'w');
-  // A /run of its own is away from the sockets of another containerd.
+  // A separate /run keeps it away from the sockets of another containerd.
   const script = 'ip link set lo up && mount -t tmpfs tmpfs /run && exec dockerd "$@"';
   const argv = ['--net', '--mount', 'sh', '-c', script, 'dockerd', ...flags];
   const child = spawn('unshare', argv, {detached: true, stdio: ['ignore', output, output], env});
@@ -104,7 +104,7 @@ export async function ensureEngine(log: Log): Promise<void> {
   await Promise.race([until('the Docker engine answers', () => answers(), {timeoutMs: 60_000}), ended]);
 }
 
-/** Ends our engine when it has no node any more. */
+/** Ends our engine if it has no node left. */
 export async function endIdleEngine(): Promise<void> {
   if (!isOwn() || (await nodesOf()).length > 0) return;
   const pid = Number(readFileSync(PID, 'utf8'));
@@ -115,13 +115,13 @@ export async function endIdleEngine(): Promise<void> {
   await removeIfEmpty('/lib/modules');
 }
 
-/** Docker makes this folder, which kind mounts, where a machine has none. */
+/** Docker creates this folder, which kind mounts, if a machine has none. */
 async function removeIfEmpty(folder: string): Promise<void> {
   const content = await readdir(folder).catch(() => ['']);
   if (content.length === 0) await rmdir(folder);
 }
 
-/** `docker run --privileged` asks runc for every capability there is, and runc fails on one that this machine lacks. */
+/** `docker run --privileged` requests every capability from runc, which fails on one that this machine lacks. */
 async function runtimeFlags(): Promise<string[]> {
   if (hasSysResource()) return [];
   const runtime = join(FOLDER, 'runc');

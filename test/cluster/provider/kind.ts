@@ -19,7 +19,7 @@ import {ensureNodeImage} from './node-image.ts';
 import {ensurePackages, TO_ENTER} from './packages.ts';
 import {NODE, publishedImages, pullImages, pullsNode} from './published.ts';
 
-/** kind, in the Docker engine that answers or in one of our own. Entering the node's network takes root. */
+/** kind, in the Docker engine that answers or in our own. Entering the node's network requires root. */
 export const kind: Provider = {
   name: 'kind',
   findParts,
@@ -38,7 +38,7 @@ export const kind: Provider = {
   delete: state => withEngine(() => remove(state)),
 };
 
-/** The node's network with this machine's files: only the resolver is put over /etc/resolv.conf. */
+/** The node's network with this machine's files, except that /etc/resolv.conf names the cluster's resolver. */
 const ENTER = `
   resolver=$1; shift
   exec nsenter --target "$0" --net unshare --mount sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$resolver" "$@"`;
@@ -78,7 +78,7 @@ async function create({state, parts, programs, log}: CreateOptions): Promise<voi
   }
   const kubectl = [...kind.enter(state), programs.path('kubectl'), '--kubeconfig', state.kubeconfig];
   await run([...kubectl, 'config', 'set-cluster', `kind-${clusterName(state)}`, '--server=https://127.0.0.1:6443']);
-  await run([...kubectl, '-n', 'kube-system', 'delete', 'deployment', 'coredns']); // ours takes its place
+  await run([...kubectl, '-n', 'kube-system', 'delete', 'deployment', 'coredns']); // ours replaces it
   await pullImages(nodeName(state), parts.pulled);
 }
 
@@ -101,7 +101,7 @@ async function configuration(state: StateFolder, {node}: Parts): Promise<object>
     kind: 'Cluster',
     apiVersion: 'kind.x-k8s.io/v1alpha4',
     nodes: [{role: 'control-plane', extraMounts: mounts}],
-    // Services of the node that we build take the place of kindnet and of the pod of kube-proxy.
+    // Services of the node image that we build replace kindnet and the kube-proxy pod.
     networking: node ? {} : {disableDefaultCNI: true, kubeProxyMode: 'none'},
     kubeadmConfigPatches: [
       JSON.stringify({apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', failCgroupV1: false}),
@@ -113,7 +113,7 @@ async function configuration(state: StateFolder, {node}: Parts): Promise<object>
   };
 }
 
-/** For kubeadm: its control plane asks for 0.65 CPU, which tests on two cores want for their pods. */
+/** Patches for kubeadm, whose control plane requests 0.65 CPU, which tests on two cores need for their pods. */
 async function writePatches(state: StateFolder): Promise<string> {
   const folder = join(state.root, 'patches');
   await mkdir(folder);
@@ -132,7 +132,7 @@ function resolvConf(state: StateFolder): string {
   return join(state.root, 'resolv.conf');
 }
 
-/** The first process of the node, as this machine numbers it. */
+/** Contains the node's first process, by its number on this machine. */
 function pidFile(state: StateFolder): string {
   return join(state.root, 'pid');
 }

@@ -13,8 +13,8 @@ import {containerdSocket, type NodeSpec, readyFile} from './node.ts';
 import {ensurePackages} from './packages.ts';
 
 /**
- * Kubernetes without Docker: kubelet, containerd and the rest in network, mount and process namespaces of their own.
- * Killing the first process takes everything with it. Needs root on Linux.
+ * Kubernetes without Docker: kubelet, containerd, and the rest run in separate network, mount, and process namespaces.
+ * Killing the first process ends everything. Needs root on Linux.
  */
 export const namespaces: Provider = {
   name: 'namespaces',
@@ -29,7 +29,10 @@ export const namespaces: Provider = {
   delete: remove,
 };
 
-/** The first process inside, as seen from outside; its start time tells it from a later process of the same number. */
+/**
+ * The first process inside, as seen from outside. Its start time distinguishes it from a later process with the same
+ * number.
+ */
 interface FirstProcess {
   readonly pid: number;
   readonly startTime: string;
@@ -73,8 +76,9 @@ async function create({state, programs, signal}: CreateOptions): Promise<void> {
 }
 
 /**
- * nsenter stays between caller and command, and forwards no signal: Ctrl-C, which the terminal gives to both, must not end
- * it, and when it ends the command must too. Entering leaves one in the root folder; `env` goes back.
+ * nsenter stays between caller and command, and forwards no signal. Ctrl-C, which the terminal sends to both, must not
+ * end nsenter; and when nsenter ends, the command must end, too. nsenter changes to the root folder; `env` changes
+ * back.
  */
 function enter(state: StateFolder): readonly string[] {
   const nsenter = ['nsenter', `--target=${firstProcess(state).pid}`, '--net', '--mount', '--pid', '--'];

@@ -13,7 +13,7 @@ import {docker, ownEnvironment} from './engine.ts';
 
 const SOURCE = join(import.meta.dirname, 'kind-node');
 
-/** As in kind's images/base/Dockerfile, and what that file builds from source. */
+/** The packages in kind's images/base/Dockerfile, and those of programs that it builds from source. */
 const PACKAGES = [
   ...[
     'systemd',
@@ -32,7 +32,7 @@ const PACKAGES = [
 ];
 const EXCLUDED = ['doc', 'man', 'locale'].map(name => `--dpkgopt=path-exclude=/usr/share/${name}/*`);
 
-/** Where kind's own image has them. */
+/** The same paths as in kind's own image. */
 const PROGRAMS = {
   kubeadm: 'usr/bin',
   kubelet: 'usr/bin',
@@ -40,10 +40,10 @@ const PROGRAMS = {
   'kube-proxy': 'usr/local/bin',
 } as const;
 
-/** Those that kubeadm runs as pods, and the sandbox's. */
+/** The images that kubeadm runs as pods, and that of the sandbox. */
 const IMAGES = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'pause'] as const;
 
-/** The reference of the node's image in the engine, which is built if it is not there. */
+/** Returns the reference of the node's image in the engine. Builds the image if it does not exist. */
 export async function ensureNodeImage(programs: Programs, log: (line: string) => void): Promise<string> {
   const archives: string[] = [];
   for (const name of IMAGES) archives.push(await ensureImage({name, binary: programs.path(name)}));
@@ -88,12 +88,12 @@ async function fillRoot(root: string, programs: Programs): Promise<void> {
   await writeFile(join(root, 'kind/manifests/default-storage.yaml'), JSON.stringify(storage));
 }
 
-/** The root filesystem of a Debian with PACKAGES. */
+/** The root filesystem of Debian with PACKAGES. */
 async function debian(): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify([SUITE, PACKAGES, EXCLUDED]));
   const archive = join(cacheRoot(), 'docker', `debian-${hash.digest('hex').slice(0, 12)}.tar`);
   if (existsSync(archive)) return archive;
-  const draft = archive.replace(basename(archive), `new-${basename(archive)}`); // its ending says the format
+  const draft = archive.replace(basename(archive), `new-${basename(archive)}`); // its extension determines the format
   const options = ['--quiet', '--variant=essential', `--include=${PACKAGES}`, ...EXCLUDED];
   await run(['mmdebstrap', ...options, SUITE, draft], {env: await ownEnvironment(() => {})});
   await rename(draft, archive);

@@ -1,6 +1,6 @@
 /**
- * Runs inside the namespaces that namespaces.ts made, under an init: sets up network and mounts, starts Kubernetes and
- * stays. Everything here dies with the process namespace. Takes a NodeSpec as its argument.
+ * Runs under an init inside the namespaces that namespaces.ts created: sets up network and mounts, starts Kubernetes,
+ * and keeps running. Everything here ends with the process namespace. Takes a NodeSpec as its argument.
  */
 import {mkdirSync, rmSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -46,7 +46,7 @@ async function main(spec: NodeSpec): Promise<void> {
   await Promise.race(running.map(child => failOnExit(child, logFile(spec, child.name))));
 }
 
-/** What Kubernetes writes to fixed places goes to an overlay that vanishes with the namespace. */
+/** What Kubernetes writes to fixed paths goes to an overlay that vanishes with the namespace. */
 async function setUpMounts(state: StateFolder): Promise<void> {
   await run(['mount', '--make-rprivate', '/']);
   await run(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);
@@ -62,8 +62,8 @@ async function setUpMounts(state: StateFolder): Promise<void> {
 }
 
 /**
- * A veth pair carries the addresses and the default route. The route leads nowhere, so that nothing leaves; but without
- * one, addresses of Services would be unreachable.
+ * A veth pair carries the addresses and the default route. The route leads nowhere, so no packet leaves; but without a
+ * route, addresses of Services would be unreachable.
  */
 async function setUpNetwork(): Promise<void> {
   const commands = [
@@ -188,7 +188,7 @@ function kubeletConfiguration(state: StateFolder, cgroup: string): object {
     localStorageCapacityIsolation: false,
     containerRuntimeEndpoint: `unix://${containerdSocket(state)}`,
     authentication: {anonymous: {enabled: true}, webhook: {enabled: false}},
-    authorization: {mode: 'AlwaysAllow'}, // nothing but this cluster's own pods can reach it
+    authorization: {mode: 'AlwaysAllow'}, // only this cluster's own pods can reach it
     clusterDNS: [CLUSTER_DNS],
     clusterDomain: 'cluster.local',
     resolvConf: '/etc/resolv.conf',

@@ -1,6 +1,6 @@
 import {run, which} from '../children.ts';
 
-/** Program → the Debian package that has it. The CNI plugins are looked for by their own path. */
+/** Program → the Debian package that contains it. The CNI plugins are found by their absolute path. */
 const PACKAGES = {
   unshare: 'util-linux',
   nsenter: 'util-linux',
@@ -19,10 +19,10 @@ const PACKAGES = {
 
 type Program = keyof typeof PACKAGES;
 
-/** What it takes to run a command inside a cluster, and what the tests run there. */
+/** Programs needed to run a command inside a cluster, and those that the tests run there. */
 export const TO_ENTER: readonly Program[] = ['unshare', 'nsenter', 'mount', 'curl', 'dig'];
 
-/** Installs what is missing by apt, saying so, or throws an error that names it. */
+/** Installs what is missing with apt and logs it, or throws an error that names it. */
 export async function ensurePackages(
   log: (line: string) => void,
   programs = Object.keys(PACKAGES) as readonly Program[],

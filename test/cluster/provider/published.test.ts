@@ -15,7 +15,7 @@ function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Each has one. */
+/** Fails if an image has no digest. */
 function withoutDigests(images: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const digests = new Set(Object.values(images).map(image => /@sha256:[0-9a-f]{64}$/.exec(image)?.[0]));
   expect([...digests].filter(Boolean)).toHaveLength(Object.keys(images).length);

@@ -1,16 +1,16 @@
 /**
- * Images from registries, in the place of the programs that take longest to build. NOT RUN so far: no machine that this was
- * written on reaches a registry.
+ * Images from registries, instead of the programs that take longest to build. NOT RUN so far: no registry could be
+ * reached.
  */
 import {imageReference} from '../images.ts';
 import type {Edge} from '../programs.ts';
 import {answers, docker, isOwn} from './engine.ts';
 
-/** The image of Kubernetes 1.36 in the release notes of the kind that `tools/kind` has. */
+/** The image of Kubernetes 1.36, as in the release notes of the kind version in `tools/kind`. */
 export const NODE = 'kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed';
 export const KIND = 'v0.33.0';
 
-/** The digests agree with those in at least two public repositories that pin the same tag. No registry was asked. */
+/** The digests agree with those in at least two public repositories that pin the same tag. No registry was queried. */
 const CERT_MANAGER = Object.fromEntries(
   Object.entries({
     controller: '70f532fd9cfde0b09d55687200942399d89838bc2d5d5b45152eb799a15912b8',
@@ -33,7 +33,7 @@ export function publishedImages(edge: Edge): Readonly<Record<string, string>> {
   return {...CERT_MANAGER, ...EDGES[edge]};
 }
 
-/** Whether an engine that we did not start reaches a registry: pulls the node's image to find out. */
+/** Pulls the node's image to find out whether an engine that we did not start can reach a registry. */
 export async function pullsNode(log: (line: string) => void): Promise<boolean> {
   if (isOwn() || !(await answers(process.env))) return false;
   log(`[cluster] pulling ${NODE}`);
@@ -46,7 +46,7 @@ export async function pullsNode(log: (line: string) => void): Promise<boolean> {
   );
 }
 
-/** Into the node, which has the network of its engine; under the names that our manifests have. */
+/** Pulls images into the node, which has its engine's network, and gives them the names in our manifests. */
 export async function pullImages(node: string, pulled: Readonly<Record<string, string>>): Promise<void> {
   const pull = async ([name, published]: readonly [string, string]) => {
     const ctr = ['exec', node, 'ctr', '--namespace', 'k8s.io', 'images'];

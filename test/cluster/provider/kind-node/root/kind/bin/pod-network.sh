@@ -1,5 +1,5 @@
 #!/bin/sh
-# Waits for kube-proxy: a first connection to a Service that sets off before its rules stand hangs for 30 s.
+# Waits for kube-proxy: a connection to a Service that starts before its rules exist hangs for 30 s.
 until curl -ksm 1 -o /dev/null https://10.96.0.1/livez &&
   cidr=$(kubectl --kubeconfig /etc/kubernetes/super-admin.conf get node "$(hostname)" -o 'jsonpath={.spec.podCIDR}') && [ "$cidr" ]
 do sleep 0.2; done
