@@ -1,9 +1,9 @@
-/** What the operator wrote, by the API server's own count. */
+/** The operator's writes, as the API server counts them. */
 import type {Cluster} from '../cluster/cluster.ts';
 
 /**
- * Group, resource and verb of the operator's writes that nobody else in this cluster makes. Its Lease is left out, and
- * so are its removals of Ingresses, which cannot be told from those of cert-manager's solvers.
+ * Group, resource, and verbs of writes that only the operator makes in this cluster. Its Lease is left out, and so are
+ * its deletions of Ingresses, which look the same as those of cert-manager's solvers.
  */
 const OPERATORS = new Map<string, readonly string[]>([
   ['nameplate.dev/domains/status', ['APPLY']],
@@ -19,7 +19,7 @@ const OPERATORS = new Map<string, readonly string[]>([
   ['events.k8s.io/events', ['POST', 'PATCH']],
 ]);
 
-/** Writes since the API server started, by what and how: "domainclaims POST". */
+/** Writes since the API server started, by resource and verb: "domainclaims POST". */
 export async function apiWrites({kubectl}: Pick<Cluster, 'kubectl'>): Promise<Map<string, number>> {
   const writes = new Map<string, number>();
   for (const line of (await kubectl('get', '--raw', '/metrics')).split('\n')) {

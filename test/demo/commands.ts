@@ -1,8 +1,8 @@
-/** Command lines that the story types often. Pure. */
+/** Command lines that the story often types. Pure. */
 import type {Edge} from '../cluster/programs.ts';
 import {LISTENERS_ALLOWED} from '../support/objects.ts';
 
-/** What one edits at a DNS provider; here the zone files of the cluster's name servers. */
+/** Edits DNS as at a DNS provider: here, the zone files of the cluster's name servers. */
 export function dns(...args: readonly string[]): string {
   return `node test/cluster/cli.ts dns ${args.join(' ')}`;
 }
@@ -17,7 +17,7 @@ export function allowListeners(namespace: string, edge: Edge): string[] {
   return edge === 'gateway' ? [`kubectl label namespace ${namespace} ${labels.join(' ')}`] : [];
 }
 
-/** The Domain says why it is not ready, or anything else of its conditions, with this reason. */
+/** Waits until Ready, or another condition of the Domain, has this reason. */
 export function waitForReason(namespace: string, host: string, reason: string, condition = 'Ready'): string {
   const path = `{.status.conditions[?(@.type=="${condition}")].reason}`;
   return `kubectl -n ${namespace} wait domain/${host} --for=jsonpath='${path}'=${reason} --timeout=120s`;

@@ -1,4 +1,7 @@
-/** `make demo`: a real Kubernetes, the operator's image, the story, and nothing left behind. KEEP=1 leaves it up. */
+/**
+ * `make demo`: starts a real Kubernetes with the operator's image, tells the story, and removes everything. KEEP=1
+ * keeps it.
+ */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {join} from 'node:path';
 
@@ -23,7 +26,7 @@ async function story(): Promise<number> {
   return cluster('exec', '--', process.execPath, join(import.meta.dirname, 'story.ts'));
 }
 
-// What runs is ended, and then the cluster is taken down as always. Ctrl-C reaches it from the terminal.
+// The running program gets Ctrl-C from the terminal and ends. Then the cluster is taken down as usual.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => running?.kill('SIGTERM'));
 

@@ -1,4 +1,4 @@
-/** An apex, removal, and what all of it cost. */
+/** An apex, removal, and the cost of it all. */
 import type {Cluster} from '../cluster/cluster.ts';
 import {failuresOf, type Observation} from '../support/http.ts';
 import {
@@ -65,7 +65,7 @@ export async function removalFromProject(terminal: Terminal): Promise<void> {
 }
 
 export function neighbour(terminal: Terminal, observation: Observation): void {
-  terminal.heading('Meanwhile, the neighbour');
+  terminal.heading('Meanwhile, the neighbor');
   const {visits} = observation;
   const failures = failuresOf(observation);
   const found = failures.length === 0 ? `${visits.length} of ${visits.length}` : failures.slice(0, 5).join('; ');

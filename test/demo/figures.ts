@@ -4,7 +4,7 @@ export interface Figures {
   readonly lifetimes: Lifetimes;
   /** Seconds. */
   readonly removed: number;
-  /** Of one domain, by what and how. */
+  /** For one domain, by resource and verb. */
   readonly writes: {readonly toLive: ReadonlyMap<string, number>; readonly toRemoved: ReadonlyMap<string, number>};
   /** Seconds. */
   readonly story: number;

@@ -67,11 +67,11 @@ export interface Lifetimes {
   readonly verified: number;
   readonly certified: number;
   readonly live: number;
-  /** The first request that was answered over HTTPS. */
+  /** Until the first request was answered over HTTPS. */
   readonly answered: number;
 }
 
-/** Returns seconds since the record was right. */
+/** Returns seconds since the record became correct. */
 async function recordRight(terminal: Terminal, target: string): Promise<Lifetimes> {
   terminal.heading('The record is correct: verified, certified, live');
   await terminal.type([dns('remove', HOST, 'A'), dns('set', HOST, 'CNAME', target)], {

@@ -1,6 +1,6 @@
 /** What a tenant applies in the story. Pure. */
 
-/** The Project shop, and in `domains` the lines of its spec.domains. */
+/** The Project shop. `domains` are the lines of its spec.domains. */
 export function shop(...domains: readonly string[]): string {
   return projectManifest('acme', 'shop', domains);
 }

@@ -33,7 +33,7 @@ export async function messageProcessed(terminal: Terminal): Promise<void> {
     shows: 'what the APIKey shows of it',
     matching: [/shop +npk_\w+ +True +Active/],
   });
-  // The shell of each command is a new one, and the key is not to be printed.
+  // Each command runs in a new shell, and the key must not be printed.
   const key = "KEY=$(kubectl -n acme get secret shop-apikey -o jsonpath='{.data.key}' | base64 -d)";
   await terminal.type([key, 'printf %.12s "$KEY"'], {
     shows: 'the key is in a Secret of the tenant, and begins like this',

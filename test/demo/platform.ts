@@ -1,4 +1,6 @@
-/** The platform team installs Nameplate; a tenant publishes a project and meets the two gates before custom domains. */
+/**
+ * The platform team installs Nameplate; a tenant publishes a project and meets the two conditions for custom domains.
+ */
 
 import type {Edge} from '../cluster/programs.ts';
 import {RELEASE, valuesFor} from '../support/install.ts';
@@ -96,7 +98,10 @@ export async function freePlan(terminal: Terminal): Promise<void> {
   });
 }
 
-/** Leaves blog.example.com on its way to live: the neighbour of all that follows. Returns the account's CNAME target. */
+/**
+ * Leaves blog.example.com about to become live, as the neighbor of all that follows. Returns the account's CNAME
+ * target.
+ */
 export async function notDeployed(terminal: Terminal): Promise<string> {
   terminal.heading('Not deployed yet');
   await terminal.type('kubectl -n acme create service clusterip blog --tcp=80:8080', {

@@ -1,4 +1,4 @@
-/** The main job as a person would do it, step by step; runs inside the cluster. Exits with 1 where an answer is wrong. */
+/** The main job as a person would do it, step by step; runs inside the cluster. Exits with 1 if an answer is wrong. */
 import {type Cluster, connect} from '../cluster/cluster.ts';
 import {createVisitor} from '../support/http.ts';
 import {apiWrites, writesBetween} from './api-writes.ts';
@@ -24,8 +24,8 @@ async function main(): Promise<void> {
   await defaultHost(terminal, edge);
   await freePlan(terminal);
 
-  // What takes long is a certificate: cert-manager checks each challenge five times, 2 s apart. So hosts that do not
-  // need each other come to life at the same time.
+  // Certificates take long: cert-manager checks each challenge five times, 2 s apart. So independent hosts become live
+  // at the same time.
   const first = terminal.aside(firstDomain);
   const target = await notDeployed(terminal);
   terminal.say('From here on, independent steps run at the same time, and are printed one after another.');
@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   await redirected.show();
   await repaired.show();
   await moved.show();
-  await processed.done; // from here on, only what is typed here makes the operator write
+  await processed.done; // from now on, only the commands typed here make the operator write
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
   const live = await apiWrites(cluster);
@@ -74,7 +74,7 @@ async function main(): Promise<void> {
   for (const line of formatFigures(figures)) print(line);
 }
 
-/** Requests the neighbor from when it is live. */
+/** Requests the neighbor continuously once it is live. */
 async function requestNeighbour({info, kubectl}: Cluster) {
   await kubectl('-n', 'acme', 'wait', 'domain/blog.example.com', '--for=condition=Ready', '--timeout=120s');
   return (await createVisitor(info)).observe('https://blog.example.com/');
@@ -88,4 +88,4 @@ try {
   await diagnose();
   process.exitCode = 1;
 }
-process.exit(); // the neighbour is still being requested where the story broke off
+process.exit(); // if the story broke off, the neighbor is still being requested

@@ -1,4 +1,4 @@
-/** Prints what a person would type and what it answered; what is printed is what is run. */
+/** Prints the commands that a person would type, and their output. Every printed command really runs. */
 import {join} from 'node:path';
 import {type InspectColor, styleText} from 'node:util';
 import {run} from '../cluster/children.ts';
@@ -9,11 +9,11 @@ const SHOWN_LINES = 12;
 const SHOWN_COLUMNS = 700;
 
 export interface Expectation {
-  /** What the answer shows, for the line with the check mark. */
+  /** What the output proves, for the line with the check mark. */
   readonly shows: string;
-  /** All of them must match the whole answer. */
+  /** Each must match somewhere in the output. */
   readonly matching?: readonly RegExp[];
-  /** The answer's lines that are printed. */
+  /** How many lines of the output are printed. */
   readonly lines?: number;
 }
 
@@ -22,7 +22,7 @@ export interface Output {
   readonly seconds: number;
 }
 
-/** Steps that run beside others, and are printed at their turn. */
+/** Steps that run alongside others, and are printed later. */
 export interface Aside<T> {
   readonly done: Promise<T>;
   /** Prints what they have printed so far, and from then on prints as they go. */
@@ -33,7 +33,7 @@ export class Terminal {
   #step = 0;
   readonly #start = performance.now();
   readonly #parent: Terminal | undefined;
-  /** What steps have printed whose turn has not come. */
+  /** The output of steps that are not shown yet. */
   #held: (() => void)[] | undefined;
   readonly #asides: Terminal[] = [];
 
@@ -52,7 +52,7 @@ export class Terminal {
     const terminal = new Terminal(this);
     this.#asides.push(terminal);
     const done = steps(terminal);
-    done.catch(() => {}); // whoever waits for it reports it
+    done.catch(() => {}); // reported where `done` is awaited
     const show = () => {
       terminal.#release();
       return done;
@@ -60,7 +60,7 @@ export class Terminal {
     return {done, show};
   }
 
-  /** Prints what is held back: the story ends before its turn. */
+  /** Prints everything held back, when the story ends early. */
   releaseAll(): void {
     for (const terminal of this.#asides) terminal.#release();
   }
@@ -88,7 +88,9 @@ export class Terminal {
     for (const printOne of held) printOne();
   }
 
-  /** Runs command lines in a shell, in the repository's folder. Throws where one fails or answers something else. */
+  /**
+   * Runs command lines in a shell, in the repository's folder. Throws if one fails, or its output is not as expected.
+   */
   async type(commands: string | readonly string[], expected: Expectation): Promise<Output> {
     const {shows, matching = [], lines = SHOWN_LINES} = expected;
     const all = [commands].flat();
@@ -106,7 +108,7 @@ export class Terminal {
     return {text, seconds};
   }
 
-  /** For what is checked without a command. */
+  /** Prints the result of a check that needs no command. */
   check(shows: string, holds: boolean, found: string): void {
     if (!holds) throw new Error(`wanted "${shows}", but found: ${found}`);
     this.#pass(`${shows}: ${found}`);

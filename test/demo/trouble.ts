@@ -1,4 +1,4 @@
-/** What goes wrong later: CAA, a certificate that failed, a host that two accounts want. */
+/** What goes wrong later: CAA, a failed certificate, a host that two accounts want. */
 import type {Edge} from '../cluster/programs.ts';
 import {
   allowListeners,

@@ -1,6 +1,6 @@
 /**
- * How one tenant attacks another, tried by tenants who are admins of their namespaces: each attempt is refused or harmless,
- * with the reason, and the victim is served throughout.
+ * Attacks of one tenant on another, by tenants that are admins of their namespaces. Each attempt is refused, with the
+ * reason, or harmless, and the victim is served throughout.
  */
 import {afterAll, beforeAll, describe, expect, it} from 'vitest';
 import {liveVictim, type Victim} from './attacks/attackers.ts';
@@ -14,7 +14,7 @@ import {leadElsewhere, writeRoutes} from './attacks/routes.suite.ts';
 import {misleadVerifier, squat, takeNodePorts} from './attacks/shared-resources.suite.ts';
 
 const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
-  // Takes longest, and therefore begins first.
+  // Takes the longest, so it starts first.
   'name servers within the cluster are not queried, and rotating answers are reported only now and then':
     misleadVerifier,
   'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,

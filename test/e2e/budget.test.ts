@@ -1,4 +1,4 @@
-/** The orders of the CA account, which all tenants share where the issuer is the platform's: as the chart has it by default. */
+/** The order budget of the CA account, which all tenants share if the issuer is the platform's, as it is by default. */
 import {afterAll, beforeAll, expect, it} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
 import {
@@ -25,16 +25,17 @@ let victim: Victim;
 
 beforeAll(async () => {
   victim = await liveVictim();
-  // With the claims that other tests let go, their orders are forgotten: not between being counted here and the new budget.
+  // Orders are forgotten with the released claims of other tests. That must not happen between the count below and the
+  // new budget.
   const areSwept = async () => (await listAll(admin, DOMAIN_CLAIM)).every(({spec}) => spec.releasedAt === undefined);
-  await until('what was let go is swept', areSwept, {timeoutMs: 120_000});
+  await until('released claims are swept', areSwept, {timeoutMs: 120_000});
   const orders = (await ordersOf()).length + FREE + RESERVE;
   const budget = {orders, renewalReserve: RESERVE, windowSeconds: 3600};
   await installOperator(cluster, [
     ...(await settings(cluster)),
     `config.certificates.issuerRef.name=${ISSUER.name}`,
     `config.certificates.issuerRef.kind=${ISSUER.kind}`,
-    // What has a certificate keeps its issuer, and orders nothing.
+    // Hosts with a certificate keep their issuer and order nothing.
     `config.certificates.formerIssuerRefs[0].name=${ISSUER_NAME}`,
     'config.certificates.formerIssuerRefs[0].kind=Issuer',
     `config.certificates.approval.tenantCertificates.hosts[0].name=${ISSUER.name}`,
@@ -86,7 +87,7 @@ it("a tenant that orders for many hosts, manually as well, gets its share and le
   expect(message).toContain('The certificate order is queued');
 });
 
-/** As the claims have them, of one namespace or all. */
+/** The orders in the claims of one namespace or all. */
 async function ordersOf(namespace?: string): Promise<{host: string; at: string}[]> {
   const claims: DomainClaim[] = await listAll(admin, DOMAIN_CLAIM);
   const chosen = claims.filter(({spec}) => namespace === undefined || spec.namespace === namespace);

@@ -1,4 +1,7 @@
-/** Challenges that are never solved: cert-manager processes 60 at a time, of all tenants together. SOAK=1: of 100 hosts. */
+/**
+ * Challenges that are never solved: cert-manager processes 60 at a time for all tenants together. SOAK=1: for 100
+ * hosts.
+ */
 import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, expect, it} from 'vitest';
 import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SERVICE} from '../../src/operator/model/kinds.ts';
@@ -13,7 +16,7 @@ import {listen} from './hostile/listen.ts';
 import {settings} from './setup.ts';
 import {admin, cluster} from './world.ts';
 
-/** Enough to take every slot of cert-manager, if they were not limited. */
+/** Enough to occupy every slot of cert-manager if they were not limited. */
 const HOSTS = process.env.SOAK ? 100 : 5;
 
 const AT_ONCE = 10;
@@ -41,7 +44,7 @@ beforeAll(async () => {
   [stuck, other] = await Promise.all([newAttacker('stuck'), newAttacker('other')]);
   hosts = Array.from({length: HOSTS}, (_, n) => stuck.self.host(`h${n}`));
   await Promise.all([stuck, other].map(makeTenantsIssuer));
-  // Some at a time: an account's limit on challenges in progress holds for these, too.
+  // Some at a time, because the limit on an account's challenges in progress applies to these, too.
   for (let count = AT_ONCE; count < hosts.length + AT_ONCE; count += AT_ONCE) {
     await stuck.self.goLive({aliases: hosts.slice(0, count)});
   }
@@ -79,7 +82,7 @@ it(
     const isFree = async () => (await listAll(admin, CHALLENGE, {namespace: stuck.self.namespace})).length === 0;
     await until('no challenge is left of before', isFree, {timeoutMs: 3 * MINUTE_MS});
     const challenges = countAtOnce(stuck.self.namespace);
-    // The namespace still holds the host, and the self check reaches nobody.
+    // The namespace still holds the host, but the self check reaches nobody.
     await Promise.all(hosts.map(host => cluster.zones.set(host, 'CNAME', `nowhere.${stuck.self.zone}`)));
     for (const [n, host] of hosts.entries()) await orderFromTenantsIssuer(stuck, `more-${n}`, host);
     await otherIsIssued();
@@ -96,19 +99,19 @@ async function install(limits: Readonly<Record<string, number>> = {}): Promise<v
   await installOperator(cluster, [...(await settings(cluster)), ...values, `config.plans.pro.maxDomains=100`]);
 }
 
-/** One more certificate, within a minute. */
+/** Checks that one more certificate is issued within a minute. */
 async function otherIsIssued(): Promise<void> {
   const issued = async () => (await messages(other, 'Issued')).length;
   const before = await issued();
   const startMs = performance.now();
   await orderFromTenantsIssuer(other, `more-${ordered++}`, other.self.host('shop'));
-  await until('the other is issued', async () => (await issued()) > before, WITHIN_A_MINUTE);
+  await until('the other certificate is issued', async () => (await issued()) > before, WITHIN_A_MINUTE);
   console.log(`another account's certificate: ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
 }
 
 interface Tarpit {
   readonly address: string;
-  /** Requests that wait. */
+  /** The number of waiting requests. */
   open(): number;
   stop(): Promise<void>;
 }
@@ -131,7 +134,7 @@ async function startTarpit(): Promise<Tarpit> {
   return {address: await servedAtPort80(new URL(base)), open: () => open.size, stop};
 }
 
-/** Of a Service of the tenant's, where its host's record may point. */
+/** Creates a Service of the tenant, and returns its address, to which the host's record may point. */
 async function servedAtPort80({hostname, port}: URL): Promise<string> {
   const name = 'tarpit';
   const made = await make(stuck, SERVICE, name, {spec: {ports: [{port: 80, targetPort: Number(port)}]}});
@@ -145,13 +148,13 @@ async function servedAtPort80({hostname, port}: URL): Promise<string> {
   return (made as {spec?: {clusterIP?: string}}).spec?.clusterIP ?? '';
 }
 
-/** Its tenant may read it, too. */
+/** The response to the challenge, which its tenant may read, too. */
 async function keyOf(token: string): Promise<string> {
   const challenges = await listAll(admin, CHALLENGE, {namespace: stuck.self.namespace});
   return challenges.find(({spec}) => spec.token === token)?.spec.key ?? '';
 }
 
-/** Of the tenant's requests that are Ready, or not, for this reason. */
+/** The messages of the tenant's requests whose condition Ready has this reason. */
 async function messages({self}: Attacker, reason: string): Promise<string[]> {
   const requests: CertificateRequest[] = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
   const conditions = requests.flatMap(({status}) => status?.conditions ?? []);
@@ -160,7 +163,7 @@ async function messages({self}: Attacker, reason: string): Promise<string[]> {
     .map(({message = ''}) => message);
 }
 
-/** How many challenges of the namespace there are at a time, at most, from now on; one that is being deleted has ended. */
+/** From now on, counts the most challenges at a time in the namespace. One that is being deleted has ended. */
 function countAtOnce(namespace: string): {most(): Promise<number>} {
   const open = new Set<string>();
   let most = 0;

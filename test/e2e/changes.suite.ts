@@ -1,4 +1,6 @@
-/** Changes that a tenant makes: hosts that move, swap, go, and come back while a visitor requests them all the time. */
+/**
+ * Changes that a tenant makes: hosts that move, swap, leave, and come back while a visitor requests them continuously.
+ */
 import {expect, it} from 'vitest';
 import {failuresOf, type Observation} from '../support/http.ts';
 import {newClusterTenant, visitor} from './world.ts';
@@ -100,7 +102,7 @@ export function changing(): void {
   });
 }
 
-/** Every status that was answered, once each. */
+/** Every response status, once each. */
 function statusesOf({visits}: Observation): number[] {
   const all = visits.flatMap(({outcome}) =>
     outcome instanceof Error ? [] : outcome.answers.map(({status}) => status),

@@ -1,4 +1,7 @@
-/** Connections that one tenant opens to the messages API through the edge, from whose address everybody's come. */
+/**
+ * Connections that one tenant opens to the messages API through the edge, whose address all tenants' connections come
+ * from.
+ */
 import {readFile} from 'node:fs/promises';
 import {connect, type TLSSocket} from 'node:tls';
 import {afterAll, expect, it} from 'vitest';

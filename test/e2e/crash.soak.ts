@@ -1,6 +1,7 @@
 /**
- * The operator killed at each of its writes, as in integration/crash, but on the full cluster: certificates by ACME, DNS
- * from the root down, the chart's policies in force. Its lives take minutes, so only `make soak` runs them.
+ * The operator is killed at each of its writes, as in integration/crash, but on the full cluster: with ACME
+ * certificates, DNS from the root down, and the chart's policies. Each life takes minutes, so only `make soak` runs
+ * them.
  */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -27,7 +28,7 @@ let history: History;
 let world: DomainTenantWorld & MortalOperatorWorld;
 
 beforeAll(async () => {
-  await scale(admin, OPERATOR, 0); // those that die take its place
+  await scale(admin, OPERATOR, 0); // the operators that die replace it
   folder = await mkdtemp(join(tmpdir(), 'nameplate-crash-'));
   history = new History(admin);
   const followed = [kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE];
@@ -46,7 +47,7 @@ afterAll(async () => {
 
 crashSuite(() => world, {prepare, patienceMs: 10 * MINUTE_MS, timeoutMs: 60 * MINUTE_MS});
 
-/** The way to the API server, and a kubeconfig of the chart's service account. */
+/** How to reach the API server, and a kubeconfig for the chart's service account. */
 async function access(): Promise<Pick<MortalOperatorWorld, 'api' | 'kubeconfig'>> {
   const config = JSON.parse(await cluster.kubectl('config', 'view', '--raw', '--minify', '--output', 'json'));
   const {server, 'certificate-authority-data': ca = ''} = config.clusters[0].cluster;
@@ -58,7 +59,7 @@ async function access(): Promise<Pick<MortalOperatorWorld, 'api' | 'kubeconfig'>
   return {api, kubeconfig};
 }
 
-/** As the chart has configured the operator; the key of the platform becomes a file. */
+/** The configuration that the chart gave the operator, with the platform key in a file. */
 async function installedConfig(): Promise<MortalOperatorWorld['config']> {
   const get = async (...what: string[]) =>
     JSON.parse(await cluster.kubectl('get', ...what, '--namespace', OPERATOR.namespace, '--output', 'json')).data;
@@ -67,7 +68,7 @@ async function installedConfig(): Promise<MortalOperatorWorld['config']> {
   const keyFile = join(folder, 'platform.key');
   await writeFile(keyFile, Buffer.from(key ?? '', 'base64'), {mode: 0o600});
   const config = parse(text);
-  // Released claims, with all orders of a life, must still be there when its end is checked.
+  // Released claims, with all orders of a life, must still exist when its end is checked.
   const claims = {...config.claims, lingerSeconds: 3600};
   const orderBudget = {orders: 10_000, windowSeconds: 3600, newHostsPerDomain: 10_000, domainWindowSeconds: 3600};
   const certificates = {...config.certificates, orderBudget};

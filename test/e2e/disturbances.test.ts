@@ -44,7 +44,7 @@ it('operators are killed while domains go live: all become live, and nothing is 
     }),
   );
   await Promise.all([allLive, killAsTheyGo(tenants.map(tenant => ({tenant, hosts: hostsOf(tenant)})))]);
-  // Each Certificate was created once, and never changed.
+  // Each Certificate was created once and never changed.
   expect(attempts.map(each => each.names().certificates.length)).toEqual([3, 3, 3, 3]);
   for (const tenant of tenants) {
     for (const host of hostsOf(tenant)) {
@@ -56,7 +56,7 @@ it('operators are killed while domains go live: all become live, and nothing is 
   await Promise.all(attempts.map(each => each.stop()));
 });
 
-/** A leader as soon as a host is proved, any replica and a leader again when a part of the hosts is live. */
+/** Kills the leader once a host is proved, then, when some hosts are live, any replica, and later the leader again. */
 async function killAsTheyGo(all: readonly {tenant: ClusterTenant; hosts: readonly string[]}[]): Promise<void> {
   const statesOf = async () => {
     const domains = await Promise.all(all.flatMap(({tenant, hosts}) => hosts.map(host => tenant.domain(host))));

@@ -1,4 +1,4 @@
-/** Hosts whose certificates come by DNS-01. Each delegates its challenges to a zone of the platform, by a CNAME. */
+/** Hosts with certificates by DNS-01. Each delegates its challenges to a zone of the platform with a CNAME. */
 import {afterAll, beforeAll, expect, it} from 'vitest';
 import {INGRESS, ISSUER, SECRET} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
@@ -88,7 +88,7 @@ export function solvingByDns(): void {
   });
 }
 
-/** Returns the name at which cert-manager then writes. */
+/** Returns the name that cert-manager then writes. */
 async function delegate({namespace}: ClusterTenant, host: string): Promise<string> {
   const record = `${namespace}.${CHALLENGE_ZONE}`;
   await cluster.zones.set(`_acme-challenge.${host}`, 'CNAME', record);
@@ -101,7 +101,7 @@ function solverAt({key}: UpdateServer) {
   return {dns01: {cnameStrategy: 'Follow', rfc2136: {nameserver: ADDRESSES.challenges, ...tsig}}};
 }
 
-/** At the platform's ACME CA. */
+/** Creates an issuer at the platform's ACME CA. */
 async function createIssuer(
   by: KubeClient,
   {namespace}: ClusterTenant,

@@ -1,6 +1,6 @@
 /**
- * ACME servers that the platform lists for Issuers of tenants, and that lie, hang, or never end: nothing reaches the edge,
- * and another tenant still gets its certificate within a minute.
+ * ACME servers that the platform lists for tenants' Issuers, but that lie, hang, or never finish: nothing reaches the
+ * edge, and another tenant still gets its certificate within a minute.
  */
 import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, expect, it} from 'vitest';
@@ -111,7 +111,7 @@ function serverOf(name: string): RogueAcme {
   return server;
 }
 
-/** With a live host, and an Issuer at the server. */
+/** Creates a tenant with a live host and an Issuer at the server. */
 async function tenantOf(server: RogueAcme): Promise<{attacker: Attacker; host: string}> {
   const attacker = await newAttacker('rogue-listed');
   const host = attacker.self.host('own');
@@ -120,7 +120,7 @@ async function tenantOf(server: RogueAcme): Promise<{attacker: Attacker; host: s
   return {attacker, host};
 }
 
-/** One more certificate of a tenant with an honest CA. */
+/** Checks that another tenant gets one more certificate from an honest CA within a minute. */
 async function isIssuedWithinAMinute(): Promise<void> {
   const name = `more-${orders++}`;
   const {self} = honest;

@@ -42,7 +42,7 @@ class Writer {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       const message = `message ${this.acknowledged.size}`;
-      const {body} = await key.until('', {status: 202}, jsonPost({message})); // Always with the same idempotency key.
+      const {body} = await key.until('', {status: 202}, jsonPost({message})); // always with the same idempotency key
       this.acknowledged.set(message, JSON.parse(body).id);
     }
   }
@@ -54,7 +54,7 @@ let key: TenantKey;
 const writer = new Writer();
 
 beforeAll(async () => {
-  const address = ADDRESSES.node; // Pods reach it.
+  const address = ADDRESSES.node; // reachable from pods
   server = await startPostgres({}, {address, fromTest: address, wrapper: []});
   database = await server.createDatabase();
   key = await newKey('migration');
@@ -64,7 +64,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await writer.stop();
-  // As if nothing had been written to PostgreSQL: the other tests use SQLite.
+  // Pretends that nothing was written to PostgreSQL, because the other tests use SQLite.
   await server.query(
     `TRUNCATE nameplate.accounts, nameplate.messages, nameplate.bodies, nameplate.idempotency;
     UPDATE nameplate.migrated SET state = 'undone'`,
@@ -94,7 +94,7 @@ async function setUri(uri: string): Promise<void> {
   await cluster.apply(JSON.stringify({apiVersion: 'v1', kind: 'Secret', metadata, stringData: {uri}}));
 }
 
-/** What serves has every acknowledged message exactly once, and nothing else. */
+/** The serving store has every acknowledged message exactly once, and nothing else. */
 async function expectAll(): Promise<void> {
   const listed: [message: string, id: string][] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -106,7 +106,7 @@ async function expectAll(): Promise<void> {
   expect(listed).toEqual([...writer.acknowledged]);
 }
 
-/** Once the migration has copied everything and is about to note that it is done. */
+/** Kills the migration when it has copied everything and is about to record that it is done. */
 async function killMigration(): Promise<void> {
   const table = 'nameplate.migrated';
   const holding = server.query(`LOCK TABLE ${table} IN SHARE MODE; SELECT pg_sleep(120)`, database).catch(() => {});

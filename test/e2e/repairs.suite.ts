@@ -1,4 +1,4 @@
-/** What goes missing or is changed behind the operator's back comes back, and nothing blinks. */
+/** What is lost or changed behind the operator's back is restored, without an interruption. */
 import {expect, it} from 'vitest';
 import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
 import {failuresOf} from '../support/http.ts';

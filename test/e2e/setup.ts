@@ -1,4 +1,4 @@
-/** Before the e2e tests: the chart installed with values that make them fast, and nothing left of an earlier run. */
+/** Prepares the e2e tests: installs the chart with values that make them fast, and removes what an earlier run left. */
 import {type Cluster, connect} from '../cluster/cluster.ts';
 import {ADDRESSES} from '../cluster/state.ts';
 import {dumpStates} from '../support/dump-states.ts';
@@ -8,8 +8,8 @@ import {createTestClient} from '../support/kube.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
 
 /**
- * Each tenant brings an Issuer of its own, so that a test can do without ACME, or without any issuer. DNS is looked at
- * often, so that a test of drift takes seconds.
+ * Each tenant has its own Issuer, so that a test can do without ACME, or without any issuer. DNS is checked often, so
+ * that a test of drift takes seconds.
  */
 const SETTINGS = [
   `config.certificates.issuerRef.name=${ISSUER_NAME}`,
@@ -30,9 +30,11 @@ const SETTINGS = [
   'messages.backup.size=1Gi',
 ];
 
-/** On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which an Issuer of a tenant may not. */
+/**
+ * On a Gateway, all hosts use the platform's issuer: its solver names the Gateway, which a tenant's Issuer may not do.
+ */
 const GATEWAY_SETTINGS = [
-  // So that a tenant can have an order of its own in progress, which it then keeps from ending.
+  // So that a tenant can have its own order in progress, and keep it from ending.
   `config.certificates.approval.tenantCertificates.hosts[0].name=${TENANTS_ISSUER}`,
   'config.certificates.approval.tenantCertificates.hosts[0].kind=ClusterIssuer',
   // The default pauses: probes must report a fault within a minute.
@@ -69,8 +71,8 @@ async function listedServers({info, kubectl}: Cluster): Promise<string[]> {
 }
 
 /**
- * For the orders of tenants on a Gateway. With an account of its own, because Pebble reuses one of a hundred valid
- * authorizations even if it is told to reuse none; then an order has no challenge.
+ * For the tenants' own orders on a Gateway. It has a separate account, because Pebble reuses one in a hundred valid
+ * authorizations even if configured to reuse none, and then an order has no challenge.
  */
 async function applyTenantsClusterIssuer({info, kubectl, apply}: Cluster): Promise<void> {
   const {spec} = JSON.parse(await kubectl('get', 'clusterissuer', info.issuers.acme, '-o', 'json'));

@@ -133,7 +133,7 @@ export function staying(): void {
 interface Removal {
   readonly state: 'Blocked' | 'Unverified' | 'Verified' | 'Live' | 'Degraded';
   readonly options: ClusterTenantOptions;
-  /** What is done once the domain has been added. */
+  /** What to do after adding the domain. */
   readonly prepare: (tenant: ClusterTenant, host: string) => Promise<void>;
 }
 

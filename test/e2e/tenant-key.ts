@@ -13,7 +13,7 @@ const URL = `https://${MESSAGES_HOST}/messages`;
 
 export type TenantKey = Awaited<ReturnType<typeof newKey>>;
 
-/** A key with all scopes, of a tenant of its own. */
+/** A key with all scopes, for a new tenant. */
 export async function newKey(tenantName: string) {
   const {namespace} = await newClusterTenant(tenantName, {deployed: false});
   const name = {namespace, name: 'shop'};
@@ -43,7 +43,7 @@ export async function newKey(tenantName: string) {
   };
 }
 
-/** A POST of JSON with an idempotency key of its own. */
+/** A POST of JSON with a new idempotency key. */
 export function jsonPost(body: object): RequestOptions {
   const headers = {'content-type': 'application/json', 'idempotency-key': randomUUID()};
   return {method: 'POST', body: JSON.stringify(body), headers};

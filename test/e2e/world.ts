@@ -1,4 +1,4 @@
-/** What every e2e test reaches: the cluster, its API, its ingress; and new tenants in it. */
+/** What all e2e tests share: the cluster, its API, its ingress, and a way to create tenants. */
 
 import {connect} from '../cluster/cluster.ts';
 import {type ClusterTenant, type ClusterTenantOptions, createClusterTenant} from '../support/cluster-tenant.ts';
@@ -9,7 +9,9 @@ export const cluster = await connect();
 export const admin = createTestClient(cluster.info.kubeconfig);
 export const visitor = await createVisitor(cluster.info);
 
-/** The CA finds no address for the host, whatever the authoritative servers say: its attempts fail immediately. */
+/**
+ * The CA finds no address for the host, no matter what the authoritative servers say, so its attempts fail immediately.
+ */
 export function hideFromCa(host: string): Promise<void> {
   return cluster.zones.set(host, 'TXT', 'nothing else here', {server: 'ca'});
 }
@@ -18,7 +20,7 @@ export function showToCa(host: string): Promise<void> {
   return cluster.zones.remove(host, undefined, {server: 'ca'});
 }
 
-/** `name` begins the names of its namespace and of its zone. */
+/** The names of the tenant's namespace and zone begin with `name`. */
 export function newClusterTenant(name: string, options: ClusterTenantOptions = {}): Promise<ClusterTenant> {
   return createClusterTenant({cluster, client: admin, visitor}, name, options);
 }

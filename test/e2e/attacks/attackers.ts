@@ -1,4 +1,7 @@
-/** Who attacks in the e2e tests, and whom: tenants that act by tokens of their own, and one victim that is served throughout. */
+/**
+ * The attackers in the e2e tests, which are tenants that use their own tokens, and their victim, which is served
+ * throughout.
+ */
 import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -11,14 +14,14 @@ import {TENANT_LABEL} from '../../support/workload.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../world.ts';
 
 export const EDGE_CLASS = cluster.info.ingress.className;
-/** How the policies refuse what is managed, and RBAC what nobody gave. */
+/** How the policies refuse writes to managed objects, and how RBAC refuses missing rights. */
 export const REFUSED_AS_MANAGED = /managed by Nameplate|Only Nameplate may write/;
-/** On a Certificate, a request, or an annotation for an issuer that the platform does not list. */
+/** Refuses a Certificate, a request, or an annotation for an issuer that the platform does not list. */
 export const NOT_LISTED = 'Nameplate would not approve a certificate from';
 export const REFUSED_BY_RBAC = /403 Forbidden: .* is forbidden: User "system:serviceaccount:/;
 
 export interface Attacker {
-  /** Acts by its own token. */
+  /** Acts with its own token. */
   readonly self: ClusterTenant;
   readonly client: KubeClient;
   /** The same tenant as the platform sees it. */
@@ -29,7 +32,7 @@ export async function newAttacker(name: string, options: ClusterTenantOptions = 
   return attackerIn((await newClusterTenant(name, options)).namespace);
 }
 
-/** A namespace of this very name, on a paid plan, as the platform makes one. */
+/** Creates a namespace with exactly this name, on a paid plan, as the platform does. */
 export async function newNamespace(name: string): Promise<void> {
   const {metadata, ...rest} = tenantNamespace(name, {plan: 'pro'});
   await admin.apply(NAMESPACE, {
@@ -38,14 +41,14 @@ export async function newNamespace(name: string): Promise<void> {
   });
 }
 
-/** The current holder of the namespace. */
+/** The tenant that holds the namespace now. */
 export async function attackerIn(name: string): Promise<Attacker> {
   const client = await tenantClient(cluster, admin, name);
   const tenantBy = (by: KubeClient) => new ClusterTenant({cluster, visitor, client: by}, name);
   return {client, self: tenantBy(client), tenant: tenantBy(admin)};
 }
 
-/** By the attacker's token, in its namespace. */
+/** Creates an object with the attacker's token, in its namespace. */
 export function make(
   {client, self}: Pick<Attacker, 'client' | 'self'>,
   kind: ResourceType,
@@ -58,7 +61,7 @@ export function make(
   return client.create<KubeObject>(kind, object);
 }
 
-/** Like `make` before the policies existed: they let the platform's own client pass. */
+/** Like `make` before the policies existed. Uses the platform's own client, which they let pass. */
 export function makeAsBefore({self}: Attacker, kind: ResourceType, name: string, content: object): Promise<KubeObject> {
   return make({self, client: admin}, kind, name, content);
 }
@@ -66,9 +69,9 @@ export function makeAsBefore({self}: Attacker, kind: ResourceType, name: string,
 export interface Victim {
   readonly tenant: ClusterTenant;
   readonly host: string;
-  /** Its pods answer with this name. */
+  /** Its pods answer with the name of this Service. */
   readonly service: string;
-  /** What a visitor may have seen since it went live that is not the victim's own answer, as lines. */
+  /** The answers to visitors since the host went live that were not the victim's own, one line each. */
   strangeAnswers(): Promise<string[]>;
 }
 
@@ -91,7 +94,7 @@ function strangeIn({visits}: Observation, service: string): string[] {
   });
 }
 
-/** The Ingresses of a namespace by which the edge would serve the host. */
+/** The Ingresses in a namespace with which the edge would serve the host. */
 export async function ingressesFor(host: string, namespace: string): Promise<string[]> {
   const all = await listAll(admin, INGRESS, {namespace});
   const ofEdge = all.filter(({spec}) => spec.ingressClassName === cluster.info.ingress.className);

@@ -31,7 +31,7 @@ import {
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
 
-/** On admission, by the approver for what is older than the policies, and past both. */
+/** Attempts that admission refuses, attempts older than the policies that the approver denies, and ways around both. */
 export async function askForCertificates(victim: Victim): Promise<void> {
   const attacker = await newAttacker('attack-certs');
   const {self, client, tenant} = attacker;
@@ -62,7 +62,7 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   const [mine = Buffer.of(), theirs = Buffer.of()] = await Promise.all(
     [own, host].map(async name => Buffer.from(await signingRequest({names: [`DNS:${name}`]}), 'base64')),
   );
-  const twoFaced = Buffer.concat([Buffer.from('x'), mine, theirs]); // cert-manager skips a block that begins no line
+  const twoFaced = Buffer.concat([Buffer.from('x'), mine, theirs]); // cert-manager skips a block within a line
   for (const [name, request] of Object.entries({'by-hand': theirs, 'two-faced': twoFaced})) {
     const content = {spec: {request: request.toString('base64'), issuerRef: platform(fast), usages: ['server auth']}};
     await expect(make(attacker, CERTIFICATE_REQUEST, name, content)).rejects.toThrow(NOT_LISTED);
@@ -105,14 +105,17 @@ async function bypassCertificates(victim: Victim, attacker: Attacker, acme: obje
   const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
   const solver = {http01: {ingress: {ingressClassName: EDGE_CLASS}}};
   const made = make(attacker, CHALLENGE, 'steal', {spec: {...challenge, solver}});
-  await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // whichever the API server evaluates first
+  await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // either may be evaluated first
   const annotations = {'traefik.ingress.kubernetes.io/router.pathmatcher': `Path(\`/\`) || Host(\`${host}\`) && Path`};
   const ingress = {ingressClassName: EDGE_CLASS, ingressTemplate: {metadata: {annotations}}};
   const wide = make(attacker, ISSUER, 'wide', {spec: {acme: {...acme, solvers: [{http01: {ingress}}]}}});
   await expect(wide).rejects.toThrow('An Issuer may not choose where a challenge is solved');
 }
 
-/** Why each request was denied, by the name that it was given, once all but the namespace's own are. */
+/**
+ * The reason for each denial, by the request's name, once all requests but those for the namespace's own host are
+ * decided.
+ */
 function denials({self, tenant}: Attacker): Promise<Record<string, string>> {
   const own = routeName(self.namespace, self.host('own'));
   return until(

@@ -44,7 +44,7 @@ export function losingHosts(): void {
       },
       {timeoutMs: MINUTE_MS, intervalMs: 20},
     );
-    await repairSolver(); // its challenge would now be solved, if it still had a route
+    await repairSolver(); // its challenge would now be solved if it still had a route
     const {status} = await next.self.sees(host, {state: 'Live'});
     const liveAt = Date.parse(findCondition(status?.conditions, 'Ready')?.lastTransitionTime ?? '');
     expect(liveAt - Date.parse(claim.spec.since)).toBeLessThan(MINUTE_MS);
@@ -55,7 +55,7 @@ export function losingHosts(): void {
   });
 }
 
-/** On a Gateway from a ClusterIssuer: a tenant's Issuer may not name a Gateway in its solver. */
+/** On a Gateway, this uses a ClusterIssuer, because a tenant's Issuer may not name a Gateway in its solver. */
 async function orderAnother(former: Attacker, host: string): Promise<void> {
   if (isGateway) {
     const issuerRef = {name: TENANTS_ISSUER, kind: 'ClusterIssuer'};
@@ -67,8 +67,8 @@ async function orderAnother(former: Attacker, host: string): Promise<void> {
 }
 
 /**
- * From now on, cert-manager's self check reaches nobody, so the challenge stays open as long as its holder likes. What is
- * returned repairs the solver, if it still exists.
+ * Makes cert-manager's self check fail from now on, so the challenge stays open as long as its holder likes. The
+ * returned function repairs the solver, if it still exists.
  */
 async function breakSolver(attacker: Attacker, host: string): Promise<() => Promise<void>> {
   const {self, client} = attacker;
@@ -101,7 +101,7 @@ async function solverRoutes({self}: Attacker): Promise<string[]> {
   return routes.map(({metadata}) => metadata.name);
 }
 
-/** Requests and Orders that could still become a certificate. */
+/** Requests and Orders that could still lead to a certificate. */
 async function left({self}: Attacker, host: string): Promise<string[]> {
   const orders = (await listAll(admin, ORDER, {namespace: self.namespace})) as {
     spec?: {dnsNames?: string[]};

@@ -1,4 +1,4 @@
-/** What Nameplate manages in the attacker's own namespace, and what only the platform gives. */
+/** Objects that Nameplate manages in the attacker's own namespace, and settings reserved for the platform. */
 import {expect} from 'vitest';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
@@ -60,7 +60,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const changed = client.patch(DOMAIN, {namespace, name: own}, status, {subresource: 'status'});
   await expect(changed).rejects.toThrow(REFUSED_BY_RBAC);
 
-  // As one from before the policies, or by a controller that they let pass: it keeps the Ingresses, and they serve nothing.
+  // Finalizers from before the policies, or from a trusted controller, keep the Ingresses, but these serve nothing.
   const keep = async (finalizers: string[] | null) => {
     for (const kept of [name, `${name}-http`]) {
       await admin.patch(INGRESS, {namespace, name: kept}, {metadata: {finalizers}});

@@ -1,4 +1,4 @@
-/** Only its DNS decides who holds a host, whatever tenants did before and whatever they left behind. */
+/** Only a host's DNS decides who holds it, no matter what tenants did before or left behind. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
 import {hostLabel} from '../../../src/operator/model/derived-names.ts';
@@ -50,7 +50,7 @@ export function moving(): void {
     await isAt(host, one, two);
     await zones.set(proof, 'TXT', second);
     await isAt(host, two, one);
-    await zones.set(proof, 'TXT', [first, second]); // a token that was left over, or has come back
+    await zones.set(proof, 'TXT', [first, second]); // a token that was left over or has come back
     await isHeldAgainst(one, second);
     await isAt(host, two, one);
     await zones.set(proof, 'TXT', first, {server: 'ns1'});
@@ -68,12 +68,12 @@ export function moving(): void {
     const host = gone.self.host('shop');
     await squatter.self.applyProject({primary: host});
     await squatter.self.sees(host, {state: 'Unverified', DNSVerified: 'RecordMissing'});
-    expect(await gone.tenant.claim(host)).toBeUndefined(); // who comes first and proves nothing holds nothing
+    expect(await gone.tenant.claim(host)).toBeUndefined(); // being first without a proof is not enough
     await gone.self.goLive({primary: host});
 
     await deleteNamespace(gone.self.namespace);
     await visitor.untilGone(host);
-    await newNamespace(gone.self.namespace); // by another tenant: without the account
+    await newNamespace(gone.self.namespace); // another tenant's: without the account
     const again = await attackerIn(gone.self.namespace);
     await again.self.deploy('web');
     await again.self.applyProject({primary: host});
@@ -123,8 +123,8 @@ async function deleteNamespace(name: string): Promise<void> {
 }
 
 /**
- * From now on: the moments at which the host was published from more than one namespace, as one watch shows them in their
- * order.
+ * Collects from now on, in the order of a single watch, each moment at which more than one namespace published the
+ * host.
  */
 function watchPublished(host: string): () => Promise<string[]> {
   const standing = new Map<string, string>();

@@ -23,7 +23,7 @@ export async function collide(victim: Victim): Promise<void> {
     await self.sees(each, {state: 'Blocked', Accepted: 'ReservedHost'});
     expect(await self.routes(each)).toEqual([]);
   }
-  // Project a-b of namespace c and a of b-c: the same letters in the same order.
+  // Projects a-b in namespace c and a in b-c have the same letters in the same order.
   const [name = '', rest = ''] = tenant.namespace.split(/-(?=[^-]*$)/);
   await newNamespace(rest);
   const twin = await attackerIn(rest);
@@ -68,7 +68,7 @@ export async function redirectAway(victim: Victim): Promise<void> {
   expect(await self.routes(old)).toEqual([]);
 }
 
-/** The thief knows the key, including a replaced one, and claims it in every possible way. */
+/** The thief knows the key, even a replaced one, and claims it in every possible way. */
 export async function copyKey(): Promise<void> {
   const [owner, thief] = await Promise.all(
     ['attack-key-a', 'attack-key-b'].map(name => newAttacker(name, {deployed: false, issuer: 'none'})),
@@ -85,11 +85,11 @@ export async function copyKey(): Promise<void> {
   };
   await copy();
   await until('the copy is refused', async () => (await reasonOf()) === 'KeyInUse');
-  // Still the owner's account, in which the message is; and the thief has lost its own.
+  // The key still belongs to the owner's account, which has the message; and the thief has lost its own key.
   expect((await ask(`/${id}`, key)).status).toBe(200);
   await ask('', theirs, undefined, 401);
 
-  // The owner replaces the leaked key, which works until its clients have the new one.
+  // The owner replaces the leaked key, which keeps working until the owner's clients have the new one.
   await thief.client.delete(SECRET, secret);
   await until('the thief has its own key again', async () => (await reasonOf()) === 'Issued');
   const replaced = await rotate(owner, key);
@@ -101,7 +101,7 @@ export async function copyKey(): Promise<void> {
   expect((await ask(`/${id}`, key)).status).toBe(200);
 }
 
-/** With every right in its namespace. */
+/** Tries to write its own status, with every right in its namespace. */
 async function writeOwnStatus({client, self}: Attacker, key: string): Promise<void> {
   const {namespace} = self;
   const args = ['--clusterrole=cluster-admin', `--serviceaccount=${namespace}:${ACCOUNT}`, '-n', namespace];
@@ -140,7 +140,7 @@ async function keyOf(client: KubeClient, namespace: string): Promise<string | un
   return found && Buffer.from(found.data?.key ?? '', 'base64').toString();
 }
 
-/** Repeats the request until the API has heard of what was done to the key. */
+/** Repeats the request until the API knows about the change to the key. */
 function ask(path: string, key = '', message?: object, status = message ? 202 : 200) {
   const headers = {
     authorization: `Bearer ${key}`,

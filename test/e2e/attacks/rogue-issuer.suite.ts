@@ -22,7 +22,10 @@ import {
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
 
-/** Through an Issuer that is refused, one that is older than the policies, annotations, and the ingress shim. */
+/**
+ * Relays through an Issuer that is refused, through one older than the policies, by annotations, and by the ingress
+ * shim.
+ */
 export async function relayChallenges(victim: Victim): Promise<void> {
   const attacker = await newAttacker('rogue-acme');
   const own = attacker.self.host('own');
@@ -50,7 +53,7 @@ export function issuerSpec({directory}: RogueAcme, ingress: object) {
   return {acme};
 }
 
-/** Certificates for the attacker's own host, through each way of creating one. */
+/** Certificates for the attacker's own host, created in every possible way. */
 async function relayBy(attacker: Attacker, own: string): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
   const relay = {spec: {secretName: 'relay', dnsNames: [own], issuerRef}};
@@ -62,7 +65,7 @@ async function relayBy(attacker: Attacker, own: string): Promise<void> {
   expect(await decisionOf(attacker, 'relay')).toMatch(/^Denied NotManaged: /);
 }
 
-/** An ACME server may put a challenge on any name: an address, a wildcard, another tenant's host. */
+/** An ACME server can demand a challenge for any name: an address, a wildcard, another tenant's host. */
 async function relayForNames(attacker: Attacker, own: string, victim: Victim): Promise<void> {
   const issuerRef = {name: 'rogue', kind: 'Issuer', group: 'cert-manager.io'};
   const names = {
@@ -107,7 +110,7 @@ function decisionOf({self}: Attacker, certificate: string): Promise<string> {
   );
 }
 
-/** What the edge answers for the token, unless it is what the victim itself answers. */
+/** The edge's answers for the token that are not the victim's own. */
 export async function pathsAtTheEdge({host, service}: Victim, {token}: RogueAcme): Promise<string[]> {
   const url = `http://${host}/.well-known/acme-challenge/${token}`;
   const {status, body} = await visitor.request(url);

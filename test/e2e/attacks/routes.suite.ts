@@ -47,7 +47,7 @@ export async function writeRoutes(victim: Victim): Promise<void> {
   const change = {spec: {ingressClassName: EDGE_CLASS}};
   await expect(attacker.client.patch(INGRESS, elsewhere, change)).rejects.toThrow(LIST_IT);
   await whileEdgeIsDefault(async () => {
-    // The API server fills the class in, once it knows.
+    // The API server sets the class once it knows the default.
     const says = `Only Nameplate may write Ingresses of class ${EDGE_CLASS}`;
     const refusal = () => make(attacker, INGRESS, 'steal', {spec: ingressSpec(host)}).catch(String);
     await until('the class is filled in and refused', async () => `${await refusal()}`.includes(says));
@@ -90,7 +90,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
     await client.patch(SERVICE, {namespace, name: 'web'}, {spec});
     await self.sees(own, {state: 'Degraded', Routed: 'ServiceWithoutSelector', says});
     await putBehind(attacker, 'web', victimsPods);
-    // The existing route keeps working; nothing that the tenant names is reached.
+    // The existing route keeps working, and nothing that the tenant names is reached.
     for (const url of urls) expect((await visitor.request(url)).body).toContain('text=web');
     const slices = await listAll(admin, ENDPOINT_SLICE, {
       namespace,
@@ -112,7 +112,7 @@ async function addressesOf(namespace: string): Promise<string[]> {
   );
 }
 
-/** A slice and Endpoints of the tenant's own making. */
+/** Creates a slice and Endpoints as the tenant. */
 async function putBehind(attacker: Attacker, service: string, addresses: readonly string[]): Promise<void> {
   const labels = {'kubernetes.io/service-name': service};
   const slice = {addressType: 'IPv4', endpoints: [{addresses}], ports: [{name: 'http', port: 8080}]};

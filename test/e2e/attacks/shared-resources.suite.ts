@@ -1,4 +1,4 @@
-/** What all tenants share: hosts that nobody has yet, and the time of the verifier. */
+/** What all tenants share: hosts that nobody holds yet, and the verifier's time. */
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {DOMAIN, DOMAIN_CLAIM, type Domain, SERVICE} from '../../../src/operator/model/kinds.ts';
@@ -7,17 +7,17 @@ import {follow, listAll} from '../../support/kube.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../world.ts';
 import {ingressesFor, make, newAttacker, type Victim} from './attackers.ts';
 
-/** Of plan pro, in test/support/values.yaml. */
+/** The limit of plan pro in test/support/values.yaml. */
 const MAX_DOMAINS = 20;
 
-/** More hosts than its plan has, all of them the victim's, before the victim has thought of them. */
+/** Lists more hosts than the plan allows, all of them the victim's, before the victim does. */
 export async function squat(victim: Victim): Promise<void> {
   const attacker = await newAttacker('attack-squat');
   const {self, tenant} = attacker;
   const attempts = tenant.recordAttempts();
   const {zone} = victim.tenant;
   const later = victim.tenant.host('later');
-  // Of those that came in one second the first by name count as older.
+  // Of Domains created in the same second, the first by name counts as the oldest.
   const many = Array.from({length: MAX_DOMAINS}, (_, n) => victim.tenant.host(`z${n}`));
   const coveted = [later, victim.host, zone];
   await self.applyProject({aliases: coveted});
@@ -48,7 +48,7 @@ export async function squat(victim: Victim): Promise<void> {
   await attempts.stop();
 }
 
-/** A Service has at most 100 ports here, so the last ones go one by one. */
+/** A Service has at most 100 ports here, so the last ports are taken one by one. */
 export async function takeNodePorts(): Promise<void> {
   const attacker = await newAttacker('attack-ports', {issuer: 'none'});
   const {self, client} = attacker;
@@ -73,7 +73,7 @@ export async function takeNodePorts(): Promise<void> {
   for (const name of taken) await client.delete(SERVICE, {namespace: self.namespace, name});
 }
 
-/** Its name servers are the cluster's own addresses, in every notation; and a record that never stays the same. */
+/** Name servers at the cluster's own addresses, in every notation, and a record that keeps changing. */
 export async function misleadVerifier(): Promise<void> {
   const attacker = await newAttacker('attack-dns', {issuer: 'none'});
   const {self} = attacker;
@@ -102,19 +102,19 @@ export async function misleadVerifier(): Promise<void> {
     const {status} = await self.sees(host, {state: 'Unverified', DNSVerified: 'DelegationBroken', says});
     expect(status?.dns?.observed ?? [], host).toEqual([]);
   }
-  // Each change is reported eventually, and none sooner than half a minute after the one before.
+  // Each change is reported eventually, and none less than half a minute after the previous one.
   const told = (turn: number) => () => reported.find(({observed}) => observed.includes(`turn-${turn}.`));
   for (const turn of [0, 1, 2]) {
     await zones.set(turning, 'CNAME', `turn-${turn}.evil.test`);
-    await until(`turn ${turn} is told`, told(turn), {timeoutMs: 90_000});
+    await until(`turn ${turn} is reported`, told(turn), {timeoutMs: 90_000});
   }
   await stop();
   const pauses = reported.slice(1).flatMap(({reason, at}, index) => {
     const before = reported[index];
-    return before && before.reason === reason ? [at - before.at] : []; // what changes more than the evidence is reported immediately
+    return before && before.reason === reason ? [at - before.at] : []; // a change of the reason is reported immediately
   });
   expect(pauses.length).toBeGreaterThan(0);
-  expect(Math.min(...pauses)).toBeGreaterThan(28_000); // The times have whole seconds.
+  expect(Math.min(...pauses)).toBeGreaterThan(28_000); // The times are in whole seconds.
 }
 
 /** When the status was last written. */
@@ -131,7 +131,7 @@ interface Evidence {
   readonly at: number;
 }
 
-/** What the Domain's status shows as observed, each time that it is another. */
+/** Records what the Domain's status shows as observed, whenever it changes. */
 function watchEvidence(namespace: string, host: string): {reported: readonly Evidence[]; stop(): Promise<void>} {
   const reported: Evidence[] = [];
   const stop = follow(admin, DOMAIN, {namespace}, ({metadata, status}) => {

@@ -1,4 +1,4 @@
-/** An ACME Issuer of a tenant's own, at the server that the platform of these tests lists. */
+/** A tenant's own ACME Issuer, at the server that the platform of these tests lists. */
 import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, ISSUER} from '../../../src/operator/model/kinds.ts';
 import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';

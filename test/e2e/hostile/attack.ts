@@ -1,4 +1,4 @@
-/** Makes the moves of a plan in the cluster, as the tenant that the attacker is. */
+/** Makes the moves of a plan in the cluster, with the rights of the attacking tenant. */
 import {DOMAIN} from '../../../src/operator/model/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {resourceName} from '../../../src/runtime/kube/object.ts';
@@ -24,7 +24,7 @@ interface Patched {
 }
 
 const CHALLENGE = kindOf('acme.cert-manager.io', 'Challenge');
-/** Its own rights; without them it could do nothing more. */
+/** The attacker's own rights, without which it could do nothing more. */
 const FOOTHOLD = new Set([ACCOUNT, 'admin', 'tenant-extras']);
 const MOST_REACTIONS = 150;
 const PATIENCE_MS = 12_000;
@@ -56,7 +56,7 @@ export class Attack {
     this.#own.add(`Secret ${known.keySecret}`);
   }
 
-  /** Never throws: what is refused is logged. */
+  /** Never throws; logs what is refused. */
   async make(move: Move): Promise<void> {
     const outcome = await this.#try(move).catch(({message}: Error) => `refused: ${message.slice(0, 300)}`);
     this.#log(`${describeMove(move)} -> ${outcome}`);
@@ -67,13 +67,13 @@ export class Attack {
     for (const stop of this.#reactions.splice(0)) await stop().catch(() => {});
   }
 
-  /** Lists the host from now on, as by an `add`. */
+  /** Lists the host from now on, like the move `add`. */
   async list(host: string): Promise<void> {
     this.#listed.add(host);
     await this.#attacker.self.applyProject({aliases: [...this.#listed]});
   }
 
-  /** The one of its account, which any of its Domains shows. */
+  /** Its account's DNS target, which any of its Domains shows. */
   async ownTarget(): Promise<string> {
     const {client, self} = this.#attacker;
     const required = async () => {
@@ -177,7 +177,7 @@ export class Attack {
       const metadata = {...before.metadata, ...(resourceVersion && {resourceVersion})};
       await this.#attacker.client.replace(resource, {...before, metadata}).then(
         () => undone++,
-        () => {}, // refused, or changed meanwhile
+        () => {}, // refused or changed meanwhile
       );
     }
     return `${undone} objects are as before`;
@@ -196,13 +196,13 @@ export class Attack {
     return 'pointed';
   }
 
-  /** Waiting is a move: what was begun gets its time. */
+  /** Waiting is a move, too: it lets earlier moves take effect. */
   async #wait(): Promise<string> {
     const {client, self} = this.#attacker;
     const isDone = async () => (await listAll(client, CHALLENGE, {namespace: self.namespace})).length === 0;
     const options = {timeoutMs: PATIENCE_MS, intervalMs: 500};
     const start = performance.now();
-    // First it must begin: a challenge exists a second or two after its cause.
+    // A challenge appears only a second or two after its cause.
     await until('a challenge is there', async () => !(await isDone()), {timeoutMs: 3_000}).catch(() => {});
     await until('all challenges are gone', isDone, options).catch(() => {});
     return `${Math.round((performance.now() - start) / 1000)} s`;

@@ -1,4 +1,4 @@
-/** What a tenant may write, from the API server's own answer about rights, its discovery, and its schemas. */
+/** What a tenant may write, according to the API server's access review, discovery, and schemas. */
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Cluster} from '../../cluster/cluster.ts';
 import type {Attacker} from '../attacks/attackers.ts';
@@ -7,7 +7,7 @@ import {type OpenApi, type Schema, schemaOf} from './schema.ts';
 export interface WritableKind {
   readonly resource: ResourceType;
   readonly schema: Schema;
-  /** create, patch, delete: those that the tenant may use. */
+  /** Those of create, patch, and delete that the tenant may use. */
   readonly verbs: ReadonlySet<string>;
   /** Subresources that it may patch. */
   readonly subresources: readonly string[];
@@ -44,7 +44,7 @@ const RULES_REVIEW: ResourceType<RulesReview> = {
   namespaced: false,
 };
 
-/** Every namespaced kind of which the attacker may write something, in a fixed order. */
+/** Every namespaced kind that the attacker may write in any way, in a fixed order. */
 export async function readCatalog({kubectl}: Pick<Cluster, 'kubectl'>, attacker: Attacker): Promise<WritableKind[]> {
   const rules = await rulesOf(attacker);
   const raw = async <T>(path: string) => JSON.parse(await kubectl('get', '--raw', path)) as T;
@@ -91,7 +91,7 @@ async function groupVersions(raw: <T>(path: string) => Promise<T>): Promise<Grou
 }
 
 function isWritable({group}: GroupVersion, {name, namespaced, verbs}: ServedResource, rules: readonly Rule[]): boolean {
-  const isStored = verbs.includes('get') && verbs.includes('list'); // not a review, or a binding
+  const isStored = verbs.includes('get') && verbs.includes('list'); // not a review or a binding
   return namespaced && isStored && WRITES.some(verb => verbs.includes(verb) && may(rules, group, name, verb));
 }
 

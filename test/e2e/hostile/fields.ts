@@ -1,4 +1,6 @@
-/** Which fields of any object name something that may be another tenant's. They are found only by name and place. */
+/**
+ * Finds the fields of any object that name something that may belong to another tenant, only by their name and place.
+ */
 
 /** What the value of a field names. */
 export type Meaning =
@@ -25,7 +27,7 @@ const BY_NAME: readonly (readonly [RegExp, Meaning])[] = [
   [/^match$/, 'rule'],
 ];
 
-/** By the name of the field around it, for `name` and `kind` of a reference. */
+/** By the name of the parent field, for `name` and `kind` in a reference. */
 const BY_PARENT: readonly (readonly [RegExp, Meaning])[] = [
   [/^(issuerRef)$/, 'issuer'],
   [/(secret|Secret|certificate)\w*Refs?$|^(secret|secrets|imagePullSecrets)$/, 'secret'],
@@ -33,7 +35,9 @@ const BY_PARENT: readonly (readonly [RegExp, Meaning])[] = [
   [/^roleRef$/, 'role'],
 ];
 
-/** `path`: the names of the fields that lead there, without places in lists. Undefined: it names nothing of the kind. */
+/**
+ * `path`: the names of the fields on the way, without list indexes. Undefined: the field names nothing of that sort.
+ */
 export function meaningOf(path: readonly string[]): Meaning | undefined {
   const [name = ''] = path.slice(-1);
   const [parent = ''] = path.slice(-2, -1);

@@ -1,6 +1,6 @@
 /**
- * Attackers without a script: each round, a tenant makes moves that a seed draws from what its role may write,
- * against standing victims, and an oracle reports what must not happen.
+ * Attackers without a script: in each round, a tenant makes moves drawn by a seed from what its role may write, against
+ * permanent victims, and an oracle reports what must not happen.
  *
  * SEED repeats a run, and ROUND one round of it; ROUNDS and MOVES set its length.
  */
@@ -33,7 +33,10 @@ const MINUTE_MS = 60_000;
 const OWN_HOSTS = 12;
 const KEY_SECRET = 'acme-key';
 const REST_MS = 20_000;
-/** Of a platform at rest in REST_MS: the operator renews leases and watches; nobody else has a reason to write. */
+/**
+ * Limits within REST_MS for a platform at rest: the operator renews leases and watches; nobody else has a reason to
+ * write.
+ */
 const AT_REST: Rate = {operator: 120, writes: 200};
 
 interface Rate {
@@ -49,7 +52,7 @@ let log: string[] = [];
 const violations: Violation[] = [];
 let start = 0;
 
-/** Those that no round has reported yet. */
+/** The violations that no round has reported yet. */
 function found(): string[] {
   return violations.splice(0).map(({rule, text}) => `${rule}: ${text}`);
 }
@@ -96,7 +99,7 @@ async function play(round: number, seed: string): Promise<void> {
   expect(found(), `seed ${seed}; its moves:\n${log.join('\n')}\n`).toEqual([]);
 }
 
-/** Without its finalizers: otherwise namespaces that never end accumulate from round to round. */
+/** Removes finalizers first. Otherwise, namespaces that never end would accumulate from round to round. */
 async function remove({self: {namespace}}: Attacker): Promise<void> {
   await admin.delete(NAMESPACE, {name: namespace});
   for (const {resource} of catalog ?? []) {
@@ -177,7 +180,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
 }
 
 async function judgeWork(restartsBefore: string): Promise<{rate: Rate; most: string}> {
-  await pause(REST_MS / 2); // what was begun comes to its end
+  await pause(REST_MS / 2); // lets earlier moves finish
   const first = await measureWork();
   await pause(REST_MS); // a rate, not a wait
   const last = await measureWork();

@@ -15,11 +15,11 @@ export interface Listening {
 
 export interface TlsIdentity {
   readonly key: string;
-  /** In PEM, and its own issuer. */
+  /** In PEM, self-signed. */
   readonly cert: string;
 }
 
-/** By HTTPS where there is an identity. */
+/** Serves HTTPS if there is an identity. */
 export async function listen(handle: RequestListener, identity?: TlsIdentity): Promise<Listening> {
   const server = identity ? createTlsServer(identity, handle) : createServer(handle);
   await new Promise<void>(resolve => server.listen(0, '0.0.0.0', resolve));
@@ -33,7 +33,7 @@ export async function listen(handle: RequestListener, identity?: TlsIdentity): P
   };
 }
 
-/** A key and a certificate for the address of this machine. */
+/** Creates a key and a certificate for this machine's address. */
 export async function newIdentity(): Promise<TlsIdentity> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-ca-'));
   const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')];

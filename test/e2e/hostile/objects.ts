@@ -6,12 +6,12 @@ import type {Draw} from './pools.ts';
 import type {Schema} from './schema.ts';
 import {type Content, SKELETONS} from './skeletons.ts';
 
-/** With every field that names something, as far as its frame leaves room. */
+/** An object with every field that names something, as far as its frame allows. */
 export function everything(kind: WritableKind, draw: Draw, name: string): KubeObject {
   return complete(kind, draw, name, merge(fill(kind.schema, draw, 1), frame(kind, draw)));
 }
 
-/** Valid more often than not where there is a frame, and now and then with a field beyond it. */
+/** An object that is usually valid if there is a frame, and occasionally has a field beyond it. */
 export function something(kind: WritableKind, draw: Draw, name: string): KubeObject {
   return complete(kind, draw, name, contentOf(kind, draw));
 }
@@ -41,7 +41,7 @@ function withoutNull(labels: Readonly<Record<string, string | null>>): Record<st
 
 const IDENTITY = new Set(['apiVersion', 'kind', 'metadata', 'status']);
 
-/** What the schema requires, and of the fields that name something each with this probability. */
+/** Fills the fields that the schema requires, and with this probability, each field that names something. */
 function fill(schema: Schema, draw: Draw, probability: number): Content {
   const properties = Object.entries(schema.properties ?? {}).filter(([name]) => !IDENTITY.has(name));
   return entriesOf(properties, ([name, property]) =>
@@ -49,7 +49,7 @@ function fill(schema: Schema, draw: Draw, probability: number): Content {
   );
 }
 
-/** Of those with a value. */
+/** The properties that get a value. */
 function entriesOf(
   properties: readonly (readonly [string, Schema])[],
   value: (property: readonly [string, Schema]) => unknown,
@@ -72,7 +72,7 @@ function drawn(schema: Schema, path: readonly string[], draw: Draw, probability:
       drawn(each, [...path, name], draw, probability, required && needs(name)),
     );
     if (Object.keys(some).length === 0) return required ? {} : undefined;
-    // Now that it is there, it needs what it requires.
+    // Now that the object exists, it needs its required fields.
     const missing = properties.filter(([name]) => needs(name) && !(name in some));
     return {...some, ...entriesOf(missing, ([name, each]) => plain(each, [...path, name], draw))};
   }

@@ -24,19 +24,19 @@ export interface Violation {
 export interface Guarded {
   readonly namespace: string;
   readonly host: string;
-  /** The pods of the entitled answer with this text. */
+  /** The pods of the entitled tenant answer with this text. */
   readonly text: string;
-  /** Whether the CA of the platform certifies the host, rather than the default certificate. */
+  /** Whether the host has a certificate from the platform's CA, rather than the default certificate. */
   readonly certified: boolean;
 }
 
-/** How long a certificate may still be in progress when the claim of its host moves. */
+/** How long a certificate may still be in progress after its host's claim has moved. */
 const MOVING_MS = 10_000;
 const ROUND_OF_VISITS_MS = 1_000;
-/** Orders that cert-manager may make twice for a request, when it reads a cache without its own last write. */
+/** How many orders cert-manager may duplicate, because it read a cache without its own last write. */
 const ORDERS_TWICE = 3;
 
-/** Only Nameplate writes them, and here it has no reason to. */
+/** Only Nameplate writes these, and here it has no reason to. */
 const EDGE_KINDS: readonly ResourceType[] = [kindOf('gateway.networking.k8s.io', 'Gateway'), LISTENER_SET, HTTP_ROUTE];
 
 interface SecretWithKey extends KubeObject {
@@ -49,7 +49,7 @@ export class Oracle {
   readonly #report: (violation: Violation) => void;
   readonly #reported = new Set<string>();
   readonly #guarded = new Map<string, Guarded>();
-  /** By host; without a namespace once its holder has released it. */
+  /** By host. There is no namespace once its holder has released it. */
   readonly #claims = new Map<string, {namespace: string | undefined; sinceMs: number}>();
   /** Namespace by digest of the signing request. */
   readonly #requests = new Map<string, string>();
@@ -87,14 +87,14 @@ export class Oracle {
     this.#guarded.set(guarded.host, guarded);
   }
 
-  /** While the host changes hands nobody is entitled. */
+  /** While the host changes hands, nobody is entitled to it. */
   release(host: string): void {
     this.#guarded.delete(host);
   }
 
   /**
-   * From now on, no certificate in this namespace may name a guarded host, and at the edge nothing may answer for these
-   * tokens. What was reported before is reported again.
+   * From now on, no certificate in this namespace may name a guarded host, and the edge may not answer for these
+   * tokens. Earlier violations are reported again.
    */
   suspect(namespace: string, tokens: readonly string[]): void {
     this.#attackers.add(namespace);
@@ -113,7 +113,7 @@ export class Oracle {
     this.#report({rule, text});
   }
 
-  /** Compares the orders that the CA has seen with what was approved, since the last call. */
+  /** Compares the orders that the CA has seen since the last call with the requests approved since then. */
   countOrders(): {orders: number; approved: number} {
     const {orders: ordersBefore, approved: approvedBefore} = this.#counted;
     const all = this.ca.orders.filter(({account}) => account === this.#platformAccount).length;
@@ -186,7 +186,7 @@ export class Oracle {
     if (isOfRoute && this.#attackers.has(namespace)) this.#inspect(pem, `Secret ${namespace}/${name}`, namespace);
   }
 
-  /** What only cert-manager and the operator could have put there. */
+  /** Checks a certificate that only cert-manager or the operator could have put there. */
   #inspect(pem: Buffer, where: string, namespace: string): void {
     const certificate = tryParse(pem);
     for (const host of certificate ? namesIn(certificate) : []) {
@@ -210,7 +210,7 @@ export class Oracle {
       const claim = this.#claims.get(host.replace(/^\*\./, ''));
       const holder = claim?.namespace;
       if (claim && Date.now() < claim.sinceMs + MOVING_MS) continue;
-      // An attacker may do with its own key what it likes, for a host whose DNS is its own.
+      // An attacker may do what it likes with its own key, for a host whose DNS it controls.
       if (namespace ? holder === namespace : !holder || this.#attackers.has(holder)) continue;
       const whose = namespace ? `a request of ${namespace}` : `a key from outside the cluster (account ${account})`;
       this.complain('certificate', `the CA certified ${host}, which ${holder ?? 'nobody'} holds, for ${whose}`);
@@ -237,7 +237,7 @@ export class Oracle {
     } catch (error) {
       const times = (unreachable.get(url) ?? 0) + 1;
       unreachable.set(url, times);
-      // A busy machine lets a connection wait now and then; a wrong certificate fails each time.
+      // A busy machine occasionally delays a connection, but a wrong certificate fails each time.
       if (times === 3 && this.#guarded.has(guarded.host)) this.complain('edge', (error as Error).message);
       return;
     }

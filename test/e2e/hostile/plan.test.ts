@@ -33,7 +33,7 @@ function kind(group: string, name: string, spec: Schema, verbs = ['create', 'pat
   return {resource, schema: {type: 'object', properties: {spec}}, verbs: new Set(verbs), subresources: []};
 }
 
-/** A kind of which the generator knows nothing but this. */
+/** A kind that the generator knows only from this schema. */
 const ROUTE = kind('routes.test', 'Road', {
   type: 'object',
   required: ['weight'],

@@ -9,7 +9,7 @@ import type {Content} from './skeletons.ts';
 
 /** Where a record of the attacker's own host points. */
 export type Target = 'own' | 'victim' | 'edge' | 'nowhere';
-/** What the attacker's ACME server answers an order with. */
+/** What the attacker's ACME server puts into the answer to an order. */
 export interface Identifier {
   readonly type: 'dns' | 'ip';
   readonly value: string;
@@ -17,12 +17,12 @@ export interface Identifier {
 
 export type Move =
   | {readonly do: 'create'; readonly resource: ResourceType; readonly object: KubeObject}
-  /** `nth`: of the objects of this kind in the namespace, modulo their number. */
+  /** `nth`: an index into the objects of this kind in the namespace, modulo their number. */
   | {readonly do: 'patch'; readonly resource: ResourceType; readonly nth: number; readonly change: Change}
   | {readonly do: 'delete'; readonly resource: ResourceType; readonly nth: number}
-  /** From now on, for every object of the kind that someone else creates in the namespace. */
+  /** Applies from now on to every object of the kind that someone else creates in the namespace. */
   | {readonly do: 'react'; readonly resource: ResourceType; readonly change: Change | 'delete'}
-  /** Ends all reactions, and takes back what they and the patches changed. */
+  /** Ends all reactions, and reverts their changes and those of the patches. */
   | {readonly do: 'undo'}
   /** Lists a host in its Project. */
   | {readonly do: 'add'; readonly host: string}
@@ -33,10 +33,10 @@ export type Move =
   | {readonly do: 'lose'; readonly host: string}
   /** The owner of a host of another tenant points it at the attacker. */
   | {readonly do: 'gain'}
-  /** Until nothing that cert-manager works on in the namespace changes, for a while at most. */
+  /** Waits until cert-manager has finished its work in the namespace, up to a limit. */
   | {readonly do: 'wait'};
 
-/** The attacker's finalizer, which nobody ever removes for it. */
+/** The attacker's finalizer, which nobody removes. */
 export const STAY = 'attacker.test/stay';
 
 export interface Change {
@@ -44,7 +44,7 @@ export interface Change {
   readonly content: Content;
 }
 
-/** How often objects of a group are created, by how much work they cause for controllers; 1 by default. */
+/** How often objects of a group are created, depending on how much work they cause for controllers; 1 by default. */
 const WEIGHT: Readonly<Record<string, number>> = {
   'cert-manager.io': 12,
   'networking.k8s.io': 8,
@@ -54,15 +54,15 @@ const WEIGHT: Readonly<Record<string, number>> = {
 const WEIGHT_OF_KIND: Readonly<Record<string, number>> = {
   ...{Certificate: 45, CertificateRequest: 8, Service: 6, Secret: 4, Pod: 3, NetworkPolicy: 1},
 };
-/** After how many moves, on average, the attacker turns to another of its hosts. */
+/** The average number of moves before the attacker switches to another of its hosts. */
 const MOVES_PER_HOST = 25;
-/** Kinds of which others create objects in a tenant's namespace, by how often the attacker reacts to these. */
+/** Kinds that others create in a tenant's namespace, weighted by how often the attacker reacts to them. */
 const CREATED_BY_OTHERS: Readonly<Record<string, number>> = {
   ...{Pod: 3, Service: 3, Ingress: 3},
   ...{Secret: 1, CertificateRequest: 1, Order: 1, Challenge: 1},
 };
 
-/** First an object of every kind in which all that names something is a victim's, then moves at random. */
+/** First an object of every kind whose references all name a victim's objects, then random moves. */
 export function planOf(random: Random, catalog: readonly WritableKind[], known: Known, moves: number): Move[] {
   const planner = new Planner(random, catalog, known);
   const loses = Math.floor(moves * 0.7);
@@ -80,7 +80,7 @@ class Planner {
   readonly #issuers: string[] = [];
   readonly #listed: string[] = [];
   readonly #lost = new Set<string>();
-  /** The host that most moves concern at the moment. */
+  /** The host that most moves currently concern. */
   #focus: string;
   #made = 0;
 
@@ -128,7 +128,7 @@ class Planner {
     return [...add, this.#lose(host)];
   }
 
-  /** To another host, often after losing this one. */
+  /** Switches to another host, often after losing this one. */
   #turn(): Move[] {
     const lose = this.#random.chance(0.7) ? [this.#lose(this.#focus)] : [];
     const {hosts} = this.#known;
@@ -253,7 +253,7 @@ class Planner {
     return this.#catalog.filter(({verbs}) => verbs.has(verb));
   }
 
-  /** Mostly new; else one that controllers know. */
+  /** Usually a new name, otherwise one that controllers know. */
   #name({resource}: WritableKind, {theme}: Draw): string {
     this.#made += 1;
     const known = [routeName(this.#known.namespace, theme), 'default', 'nameplate', this.#known.approvedIssuer];

@@ -1,4 +1,4 @@
-/** The platform that is attacked: as the chart has it by default, with an issuer whose CA is watched. */
+/** The platform under attack: the chart's defaults, with an issuer whose CA is watched. */
 import {CLUSTER_ISSUER, SECRET} from '../../../src/operator/model/kinds.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -15,19 +15,19 @@ async function gatewayApi(): Promise<string> {
   return (await ensurePrograms(['gatewayapi'])).asset('gateway-api-crds');
 }
 
-/** So that attackers can write kinds of the Gateway API, none of which this edge serves. */
+/** Lets attackers write kinds of the Gateway API, none of which this edge serves. */
 export async function installGatewayApi(): Promise<void> {
   await cluster.kubectl('apply', '--server-side', '-f', await gatewayApi());
   await untilEstablished(cluster.kubectl);
 }
 
-/** Configures the operator for certificates from this CA; resolves with the issuer's account there. */
+/** Configures the operator for certificates from this CA. Returns the issuer's account there. */
 export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
   const caBundle = Buffer.from(trust).toString('base64');
   const solvers = [{http01: {ingress: {ingressClassName: cluster.info.ingress.className}}}];
   const spec: object = {acme: {server: directory, caBundle, privateKeySecretRef: {name: 'watched-account'}, solvers}};
   const issuer = {apiVersion: 'cert-manager.io/v1', kind: 'ClusterIssuer', metadata: {name: ISSUER.name}};
-  await admin.delete(SECRET, {namespace: 'cert-manager', name: 'watched-account'}); // of an earlier directory
+  await admin.delete(SECRET, {namespace: 'cert-manager', name: 'watched-account'}); // from an earlier directory
   await admin.apply(CLUSTER_ISSUER, {...issuer, ...{spec}});
   const account = async () => {
     const {status} = ((await admin.get(CLUSTER_ISSUER, issuer.metadata)) ?? {}) as {status?: {acme?: {uri?: string}}};
@@ -38,10 +38,10 @@ export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
     ...(await settings(cluster)),
     `config.certificates.issuerRef.name=${ISSUER.name}`,
     `config.certificates.issuerRef.kind=${ISSUER.kind}`,
-    // A former holder can then have a Certificate of its own from the platform's issuer.
+    // So that a former holder can have its own Certificate from the platform's issuer.
     `config.certificates.approval.tenantCertificates.hosts[1].name=${ISSUER.name}`,
     `config.certificates.approval.tenantCertificates.hosts[1].kind=${ISSUER.kind}`,
-    // What other tests left keeps its issuer, and orders nothing.
+    // Hosts of other tests keep their issuer and order nothing.
     `config.certificates.formerIssuerRefs[0].name=${ISSUER_NAME}`,
     'config.certificates.formerIssuerRefs[0].kind=Issuer',
     `config.certificates.tenantIssuers.servers[1].url=${directory}`,
@@ -50,7 +50,7 @@ export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
   return uri;
 }
 
-/** As it was for the other tests. */
+/** Restores the configuration for the other tests. */
 export async function restore(): Promise<void> {
   await cluster.kubectl('delete', '-f', await gatewayApi(), '--wait=false', '--ignore-not-found');
   await installOperator(cluster, await settings(cluster));

@@ -8,15 +8,15 @@ export interface Known {
   readonly namespace: string;
   /** The attacker's own hosts. It adds more to its Project during the round. */
   readonly hosts: readonly string[];
-  /** Hosts of other tenants that it wants. */
+  /** Hosts of other tenants that the attacker wants. */
   readonly victims: readonly {readonly namespace: string; readonly host: string; readonly service: string}[];
   readonly platformHosts: readonly string[];
   readonly edgeClass: string;
   readonly clusterIssuers: readonly string[];
-  /** From these, the platform approves certificates that a tenant orders itself for hosts that it holds. */
+  /** The platform approves certificates from these that a tenant orders itself for hosts that it holds. */
   readonly approvedClusterIssuer: string;
   readonly approvedIssuer: string;
-  /** Directories: of the attacker's own ACME server, and of the platform's CA. */
+  /** ACME directories of the attacker's own server and of the platform's CA. */
   readonly relay: string;
   readonly ca: string;
   /** Verifies the CA's server; base64 of PEM. */
@@ -25,13 +25,13 @@ export interface Known {
   readonly keySecret: string;
   /** The attacker's own Service. */
   readonly service: string;
-  /** Of the edge, and of victims' pods. */
+  /** Of the edge and of victims' pods. */
   readonly addresses: readonly string[];
   /** Signing requests by host: base64 of PEM. */
   readonly requests: Readonly<Record<string, string>>;
 }
 
-/** Draws for one object, most of which concern one host. */
+/** Draws values for one object. Most concern one host. */
 export class Draw {
   readonly random: Random;
   readonly known: Known;
@@ -137,7 +137,7 @@ export class Draw {
     }
   }
 
-  /** None, or one that may start something, such as a renewal. */
+  /** None, or one that may trigger something, such as a renewal. */
   conditions(): object[] {
     const type = this.random.pick(['Ready', 'Issuing', 'Approved', 'Accepted']);
     const condition = {

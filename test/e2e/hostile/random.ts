@@ -1,4 +1,4 @@
-/** Draws that a seed repeats. */
+/** Random draws that a seed reproduces. */
 import {createHash} from 'node:crypto';
 
 export class Random {
@@ -9,7 +9,7 @@ export class Random {
     this.#seed = seed;
   }
 
-  /** From 0 up to, and without, `end`. */
+  /** From 0 up to, but not including, `end`. */
   below(end: number): number {
     const digest = createHash('sha256')
       .update(`${this.#seed}/${this.#drawn++}`)
@@ -32,7 +32,7 @@ export class Random {
     return items.flatMap(() => left.splice(this.below(left.length), 1));
   }
 
-  /** In proportion to the weights, which are whole numbers. */
+  /** Picks in proportion to the weights, which are whole numbers. */
   weighted<T>(choices: readonly (readonly [weight: number, item: T])[]): T {
     let left = this.below(choices.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, item] of choices) {

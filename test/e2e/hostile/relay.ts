@@ -1,6 +1,6 @@
 /**
- * The attacker's own ACME server. It answers each order with a name of its choice, relays the challenge for that name from
- * the platform's CA, and when cert-manager has solved it, has its own key certified there.
+ * The attacker's own ACME server. It answers each order with a name of its choice and relays the challenge for that
+ * name from the platform's CA. When cert-manager has solved it, the server gets its own key certified there.
  */
 import {createPrivateKey, randomBytes} from 'node:crypto';
 import type {IncomingMessage} from 'node:http';
@@ -12,11 +12,11 @@ import type {Identifier} from './plan.ts';
 import type {WatchedCa} from './watched-ca.ts';
 
 export interface Relay {
-  /** What an Issuer names as its server. */
+  /** The URL that an Issuer names as its server. */
   readonly directory: string;
-  /** Tokens that cert-manager was told to serve, in order. */
+  /** Tokens that cert-manager had to serve, in order. */
   readonly tokens: readonly string[];
-  /** From now on. */
+  /** Sets the name in the answers to later orders. */
   nameInOrders(identifier: Identifier): void;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ interface RelayedOrder {
   readonly identifier: Identifier;
   readonly asked: readonly object[];
   readonly token: string;
-  /** At the CA; absent if it accepted no such order. */
+  /** The order at the CA; absent if the CA did not accept it. */
   readonly upstream?: {readonly order: string; readonly authorization: string; readonly challenge: string};
   status: 'pending' | 'valid' | 'invalid';
 }
@@ -36,7 +36,7 @@ interface Answer {
   readonly body: object;
 }
 
-/** `key`: PEM of the RSA key that is the attacker's account at the CA, and in its cluster. */
+/** `key`: PEM of the RSA key of the attacker's account at the CA and in the cluster. */
 export async function startRelay(ca: WatchedCa, key: string, first: Identifier): Promise<Relay> {
   const account = await openAccount(ca.directory, ca.trust, createPrivateKey(key));
   const orders: RelayedOrder[] = [];
@@ -58,7 +58,7 @@ export async function startRelay(ca: WatchedCa, key: string, first: Identifier):
         upstream: {order: order.location, authorization, challenge: challenge.url},
       };
     } catch {
-      return own; // a name that the CA does not take: the token is the attacker's own
+      return own; // the CA refuses the name, so the token is the attacker's own
     }
   };
 

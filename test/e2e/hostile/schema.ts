@@ -16,7 +16,7 @@ export interface OpenApi {
   readonly components?: {readonly schemas?: Readonly<Record<string, Schema>>};
 }
 
-/** Of a kind, with every reference replaced down to `depth` levels; what lies deeper has no properties. */
+/** The schema of a kind, with references resolved down to `depth` levels; deeper ones have no properties. */
 export function schemaOf(document: OpenApi, kind: {group: string; version: string; kind: string}): Schema | undefined {
   const schemas = document.components?.schemas ?? {};
   const found = Object.values(schemas).find(schema =>

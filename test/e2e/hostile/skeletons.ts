@@ -1,6 +1,6 @@
 /**
- * Frames for kinds of which a random object is never valid. A frame says what belongs together; each value that names
- * something is drawn.
+ * Frames for kinds whose random objects would never be valid. A frame says what belongs together; each value that names
+ * something is drawn at random.
  */
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {Draw} from './pools.ts';
@@ -8,7 +8,7 @@ import type {Draw} from './pools.ts';
 export type Content = Record<string, unknown>;
 type Skeleton = (draw: Draw) => Content;
 
-/** That of the platform, on a cluster that has one. */
+/** The platform's Gateway, if the cluster has one. */
 const GATEWAY = {group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'gateway', name: 'platform'};
 
 export const SKELETONS: Readonly<Record<string, Skeleton>> = {

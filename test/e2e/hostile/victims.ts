@@ -26,7 +26,7 @@ export class Victims {
     this.#heir = heir;
   }
 
-  /** Live and guarded. */
+  /** Returns the victims once they are live and guarded. */
   static async settle(oracle: Oracle, note: (line: string) => void): Promise<Victims> {
     const tenant = async (name: 'victim' | 'heir') => {
       const made = await newClusterTenant(name, {issuer: 'none', deployed: false});
@@ -45,7 +45,7 @@ export class Victims {
     return victims;
   }
 
-  /** Of the heir, whose owner lets attackers have it for a while. */
+  /** A host of the heir, whose owner lets attackers have it for a while. */
   get roaming(): string {
     return this.#heir.host('roaming');
   }
@@ -87,7 +87,7 @@ export class Victims {
     await this.#mustGoLive(this.#heir, host, TEXT.heir);
   }
 
-  /** A host that the victim had not listed before. */
+  /** The victim lists a host that it had not listed before. */
   async arrive(host: string): Promise<void> {
     this.#arrived.add(host);
     await this.#victim.applyProject(this.#victimsHosts(), {service: TEXT.victim});
@@ -95,7 +95,7 @@ export class Victims {
     await this.#mustGoLive(this.#victim, host, TEXT.victim);
   }
 
-  /** Its owner points the roaming host at the attacker. */
+  /** The roaming host's owner points it at the attacker. */
   async giveAway(attack: Attack, {self}: Attacker): Promise<void> {
     this.#oracle.release(this.roaming);
     await attack.list(this.roaming);
@@ -104,7 +104,7 @@ export class Victims {
     await until('the claim has moved', hasMoved, {timeoutMs: 30_000});
   }
 
-  /** After a round: without what attackers had. */
+  /** Ends a round: drops the hosts that moved or arrived during it. */
   async forget(): Promise<void> {
     for (const host of [...this.#taken, ...this.#arrived]) this.#oracle.release(host);
     this.#taken.clear();

@@ -1,4 +1,7 @@
-/** The platform's CA, seen from outside: a proxy before Pebble that notes each order, of whom and for what, and its end. */
+/**
+ * The platform's CA as seen from outside: a proxy in front of Pebble that records each order, its account and names,
+ * and its outcome.
+ */
 import {createHash} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import type {IncomingMessage, ServerResponse} from 'node:http';
@@ -21,7 +24,7 @@ export interface WatchedCa {
   stop(): Promise<void>;
 }
 
-/** `csr`: SHA-256 of the signing request that the CA took, which is what becomes a certificate. */
+/** `csr`: SHA-256 of the signing request that the CA accepted and certifies. */
 export type OnIssue = (order: CaOrder, csr: string) => void;
 
 interface Upstream {
@@ -94,6 +97,6 @@ function parse(body: string): Answer {
   try {
     return JSON.parse(body) as Answer;
   } catch {
-    return {}; // a certificate, or nothing
+    return {}; // a certificate or nothing
   }
 }

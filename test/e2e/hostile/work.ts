@@ -1,4 +1,4 @@
-/** How much the operator, cert-manager, and the API server do. */
+/** How much work the operator, cert-manager, and the API server do. */
 import {RELEASE} from '../../support/install.ts';
 import {listAll} from '../../support/kube.ts';
 import {POD, type Pod} from '../../support/workload.ts';
@@ -9,7 +9,7 @@ export interface Work {
   readonly operator: number;
   /** Everyone's writes to routes, certificates, and Nameplate's own kinds, by verb and resource. */
   readonly writes: ReadonlyMap<string, number>;
-  /** Of the operator's containers, by pod. */
+  /** Restarts of the operator's containers, by pod. */
   readonly restarts: string;
 }
 
@@ -21,7 +21,7 @@ const PORT = 8080;
 const GROUPS = ['networking.k8s.io', 'cert-manager.io', 'acme.cert-manager.io', 'nameplate.dev'];
 const WRITES = ['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE'];
 
-/** Counted since each program began. */
+/** Counted since each program started. */
 export async function measureWork(): Promise<Work> {
   const labelSelector = `app.kubernetes.io/name=${RELEASE.name},app.kubernetes.io/component!=messages`;
   const pods: RunningPod[] = await listAll(admin, POD, {namespace: RELEASE.namespace, labelSelector});
@@ -56,7 +56,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** Of one metric, in the text format of Prometheus. */
+/** The samples of one metric in Prometheus's text format. */
 function parse(text: string, metric: string): Sample[] {
   return text.split('\n').flatMap(line => {
     const found = line.startsWith(`${metric}{`) ? /^\w+\{(.*)\} (\S+)$/.exec(line) : undefined;
