@@ -101,7 +101,7 @@ test('a ListenerSet without a Secret, from a namespace that the Gateway does not
   await admin.delete(LISTENER_SET, thief);
 });
 
-/** The listeners of tenants, or those of no namespace but the Gateway's own. */
+/** Allows listeners from tenants' namespaces, or only from the Gateway's own. */
 function allow(tenants: boolean): Promise<unknown> {
   const namespaces = tenants
     ? {from: 'Selector', selector: {matchLabels: LISTENERS_ALLOWED}}
@@ -137,7 +137,7 @@ test('the Gateway changes while the operator is stopped: it reports the change w
   expect(await tenant.routeUids(host)).toEqual(before);
 });
 
-/** As the controller of the Gateway reports it. */
+/** Waits until the Gateway's controller accepts the set, or no longer does. */
 async function setIsAccepted(key: {readonly namespace: string; readonly name: string}, wanted: boolean): Promise<void> {
   const isAsWanted = async () => {
     const found = (await admin.get(LISTENER_SET, key))?.status?.conditions?.find(({type}) => type === 'Accepted');
@@ -158,7 +158,8 @@ test('a host that the platform served itself moves to Nameplate, and every reque
   for (const {resource, name} of former) await admin.delete(resource, {namespace: tenant.namespace, name});
   await tenant.sees(host, {state: 'Live', Routed: 'Serving'});
   expect((await visitor.request(`https://${host}/`)).certificate?.issuer).toMatch(/^Pebble/);
-  // Envoy Gateway does not order its updates: Envoy may have the new route before its backend, and answer 503 meanwhile.
+  // Envoy Gateway does not order its updates, so Envoy may get the new route before its backend and answer 503
+  // meanwhile.
   expect(failuresOf(await observed.stop()).filter(failure => !failure.endsWith(': 503'))).toEqual([]);
   await isServedSteadily(host);
 });
@@ -167,7 +168,7 @@ async function isServedSteadily(host: string): Promise<void> {
   for (let visit = 0; visit < 20; visit++) expect((await visitor.request(`https://${host}/`)).status).toBe(200);
 }
 
-/** On the Gateway, as docs/edges.md describes; returns what to delete, in that order. */
+/** Serves the host on the Gateway as docs/edges.md describes. Returns what to delete, in this order. */
 async function serveManually(host: string) {
   const {namespace} = tenant;
   const tls = await issuedManually(host);
@@ -188,7 +189,7 @@ async function serveManually(host: string) {
   ] as const;
 }
 
-/** From a CA that the visitor trusts, in a namespace of the platform. */
+/** Issues a certificate from a CA that the visitor trusts, in a namespace of the platform. */
 async function issuedManually(host: string) {
   const {namespace} = PLATFORM;
   const issuerRef = {name: cluster.info.issuers.fast, kind: 'ClusterIssuer'};
@@ -207,14 +208,14 @@ async function issuedManually(host: string) {
 }
 
 test('a default host with its own certificate gets a ListenerSet, and its shared route serves until then', async () => {
-  expect(await refusedRequests()).toEqual([]); // the counters end with the pods
+  expect(await refusedRequests()).toEqual([]); // the counters are lost with the pods
   const host = await tenant.defaultHost();
   const observed = visitor.observe(`https://${host}/`);
   await installOperator(cluster, [...(await settings(cluster)), 'config.defaultHost.tls=certificate']);
   const isOwn = ({status, certificate}: Answer) => status === 200 && certificate?.names === `DNS:${host}`;
   await visitor.untilAnswer(`https://${host}/`, isOwn);
-  // Once the host has a listener of its own, Envoy Gateway takes it out of the routes of the shared one. Envoy gets these
-  // routes while it still waits for those of the new listener, and answers 404 for milliseconds.
+  // Once the host has its own listener, Envoy Gateway removes it from the shared listener's routes. Envoy gets this
+  // update just before the new listener's routes, and answers 404 for milliseconds.
   expect(failuresOf(await observed.stop()).filter(failure => !failure.endsWith(': 404'))).toEqual([]);
   await isServedSteadily(host);
   // The wildcard certificate covers the host, too.
@@ -222,7 +223,7 @@ test('a default host with its own certificate gets a ListenerSet, and its shared
   await tenant.seesProject('shop', {Ready: 'Published'});
 });
 
-/** Of all replicas, since they started. */
+/** Requests that were refused to all replicas since they started. */
 async function refusedRequests(): Promise<string[]> {
   const labelSelector = 'app.kubernetes.io/component=operator';
   const pods = await listAll(admin, POD, {namespace: RELEASE.namespace, labelSelector});

@@ -13,7 +13,7 @@ import {createVisitor, failuresOf, type Visitor} from '../support/http.ts';
 import {installOperator} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
 
-/** Traefik is on the node's network; kube-proxy takes the Gateway's address before it. */
+/** Traefik uses the node's network, but kube-proxy gets connections to the Gateway's address first. */
 const FORMER = ADDRESSES.node;
 const NEXT = cluster.info.ingress.address;
 const MANIFESTS = join(import.meta.dirname, '../cluster/manifests');
@@ -36,7 +36,7 @@ async function install(...values: readonly string[]): Promise<void> {
   await installOperator(cluster, [...(await settings(cluster)), ...MOVING, ...values]);
 }
 
-/** While visitors of both edges observe it. */
+/** Renews the certificate while visitors of both edges watch. */
 async function renews(at: readonly Visitor[] = [visitor, onFormer]): Promise<void> {
   const observed = at.map(each => each.observe(`https://${host}/`, `http://${host}/`));
   await tenant.seesReissued(host, await tenant.renew(host));
@@ -62,7 +62,7 @@ afterAll(async () => {
   await cluster.kubectl('delete', 'namespace', 'traefik', '--wait=false');
 });
 
-/** As docs/edges.md shows it: Traefik sends every challenge to the Gateway. */
+/** The route in docs/edges.md, with which Traefik sends every challenge to the Gateway. */
 async function challengesOfBoth(): Promise<string> {
   const guide = await readFile(join(import.meta.dirname, '../../docs/edges.md'), 'utf8');
   const [, manifest = ''] =
@@ -86,7 +86,7 @@ test('after the change of the records, a renewal works whichever edge the CA sti
   await install(`config.routing.edgeAddresses={${NEXT}}`, 'config.probes.addresses=null');
   await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
   await renews();
-  await cluster.zones.set(host, 'A', FORMER, {server: 'ca'}); // as a resolver that remembers
+  await cluster.zones.set(host, 'A', FORMER, {server: 'ca'}); // like a resolver that still caches it
   await renews();
 });
 

@@ -24,7 +24,7 @@ const namespaces = new Set<string>();
 let stopFollowing: (() => Promise<void>) | undefined;
 
 beforeAll(async () => {
-  // Certificates are not the subject, and ACME would take minutes.
+  // This test is not about certificates, and ACME would take minutes.
   const {fast} = cluster.info.issuers;
   await installOperator(cluster, [...(await settings(cluster)), `config.certificates.issuerRef.name=${fast}`]);
   for (let index = 0; index < TENANTS; index++) {
@@ -53,7 +53,7 @@ test(
   `${MINUTES} minutes without a false alarm`,
   async () => {
     const before = await probes();
-    await delay(MINUTES * 60_000); // it is the absence of something that is seen
+    await delay(MINUTES * 60_000); // the test shows the absence of something
     const after = await probes();
     expect(alarms).toEqual([]);
     expect(others(after)).toEqual(others(before));
@@ -69,7 +69,7 @@ probeFaults();
 
 test('the other hosts stayed live during these faults', () => expect(alarms).toEqual([]));
 
-/** Of the leader since it started, by what they showed. */
+/** The leader's probes since it started, by result. */
 async function probes(): Promise<Map<string, number>> {
   const pod = await leaderPod(cluster);
   const metrics = await cluster.kubectl(

@@ -24,12 +24,12 @@ const ENVOY_PROXY: ResourceType = {
   plural: 'envoyproxies',
 };
 
-/** Of any form: the operator writes only a few. */
+/** HTTPRoutes of any form. The operator itself writes only a few forms. */
 const HTTP_ROUTE = kindOf(LISTENER_SET.group, 'HTTPRoute');
 
 let tenant: ClusterTenant;
 let right: string;
-/** Whose pods answer 500. */
+/** The tenant whose pods answer 500. */
 let failing: ClusterTenant;
 const probed: ExpectedDomain = {state: 'Live', Probed: 'Answering'};
 
@@ -42,7 +42,7 @@ async function seesWithinAMinute(host: string, fault: () => Promise<unknown>, ex
   isWithinAMinute(`${expected.Probed ?? expected.CertificateReady} of ${host}`, startMs);
 }
 
-/** The closing report of the soak needs the seconds. */
+/** The soak's final report needs the seconds. */
 function isWithinAMinute(what: string, startMs: number): void {
   const tookMs = performance.now() - startMs;
   console.log(`${what}: seen after ${(tookMs / 1000).toFixed(1)} s`);

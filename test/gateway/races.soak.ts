@@ -1,4 +1,4 @@
-/** What runs on Traefik in every test run, on a Gateway, too: accounts that want one host, and hosts that change roles. */
+/** Runs on a Gateway what every test run does on Traefik: accounts that want one host, and hosts that change roles. */
 import {describe} from 'vitest';
 import {racing} from '../e2e/accounts.suite.ts';
 import {swapping} from '../e2e/changes.suite.ts';

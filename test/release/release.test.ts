@@ -1,6 +1,6 @@
 /**
- * Builds the release twice, in copies of the repository that differ in all that must not matter, and starts the programs
- * of its images. Includes changes of tracked files that are not committed.
+ * Builds the release twice, in copies of the repository that differ in everything that must not matter, and starts the
+ * programs of its images. Includes uncommitted changes to tracked files.
  */
 import {existsSync} from 'node:fs';
 import {mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
@@ -23,7 +23,7 @@ import {ensurePrograms} from '../cluster/programs.ts';
 import {unpackedPackages} from '../support/debian-packages.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-/** For Node, whose clock is what the tools read. */
+/** Moves Node's clock, which the tools read. */
 const A_YEAR_LATER = `data:text/javascript,${encodeURIComponent(`
   const {now} = Date;
   globalThis.Date = class extends Date {
@@ -47,7 +47,9 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, {recursive: true, force: true}));
 
-/** The folder of the release, built from a fresh clone with nothing cached but Helm, which takes minutes to build. */
+/**
+ * Returns the folder of the release, built from a fresh clone. Only Helm is cached, because it takes minutes to build.
+ */
 async function build(name: string, umask: string, environment: NodeJS.ProcessEnv): Promise<string> {
   const folder = join(root, name);
   const caches = await mkdtemp(join(root, 'caches-'));
@@ -97,7 +99,7 @@ test('npm installs the commands for people, and the manifest of krew names the s
   for (const command of ['kubectl-nameplate', 'nameplate-check', 'nameplate-review']) {
     expect((await run([join(prefix, 'bin', command), '--help'])).toLowerCase()).toContain('usage: ');
   }
-  // It starts the others, which are next to it.
+  // kubectl-nameplate starts the other programs, which are next to it.
   const review = [join(prefix, 'bin/kubectl-nameplate'), 'review', '--', '--help'];
   expect(await run(review)).toContain('Usage: nameplate review');
   const {spec} = parse(await readFile(join(one, 'krew.yaml'), 'utf8'));
@@ -114,7 +116,7 @@ describe.each(ARCHITECTURES)('the image for %s', architecture => {
       readFile(join(one, (await readdir(one)).find(name => name.endsWith(end)) ?? end), 'utf8');
     const sbom = JSON.parse(await text(`-image-${architecture}.cdx.json`)) as {components: {purl: string}[]};
     const purls = sbom.components.map(({purl}) => purl);
-    expect(purls).toContainEqual(expect.stringMatching(/^pkg:npm\/prom-client@/)); // of the programs' own SBOMs
+    expect(purls).toContainEqual(expect.stringMatching(/^pkg:npm\/prom-client@/)); // from the programs' own SBOMs
     const {predicate} = JSON.parse(await text('.intoto.jsonl'));
     const {resolvedDependencies} = predicate.buildDefinition as {resolvedDependencies: {uri?: string}[]};
     const libraries = libraryPackages(architecture);
@@ -132,7 +134,7 @@ describe.each(ARCHITECTURES)('the image for %s', architecture => {
   test('holds all that its programs need to start', async () => {
     const rootfs = await unpacked(architecture);
     const node = await starter(architecture, rootfs);
-    // A wrong command line, which the programs answer once they are loaded.
+    // An invalid command line, which the programs reject once they are loaded.
     for (const program of ['operator', 'messages']) {
       await expect(run([...node, join(rootfs, `app/${program}.mjs`)])).rejects.toThrow(
         `usage: ${program} --config FILE`,
@@ -143,7 +145,7 @@ describe.each(ARCHITECTURES)('the image for %s', architecture => {
   });
 });
 
-/** The files of the image, from the blobs of the archive. */
+/** Unpacks the files of the image from the archive's blobs. */
 async function unpacked(architecture: Architecture): Promise<string> {
   const layout = join(root, 'layout');
   if (!existsSync(layout)) {
@@ -169,7 +171,7 @@ async function unpacked(architecture: Architecture): Promise<string> {
   return rootfs;
 }
 
-/** Node of the image, with the loader and the libraries of the image. */
+/** The image's Node, with the image's loader and libraries. */
 async function starter(architecture: Architecture, rootfs: string): Promise<string[]> {
   const node = join(rootfs, 'usr/local/bin/node');
   if (architecture === ownArchitecture()) {

@@ -32,7 +32,7 @@ export interface ClusterTenantOptions {
   readonly account?: string;
 }
 
-/** What is expected of a Domain: its state, reasons of conditions by type, and a part of what Ready says. */
+/** What is expected of a Domain: its state, reasons by condition type, and a part of Ready's message. */
 export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
   readonly state?: DomainState;
   readonly says?: string;
@@ -40,13 +40,13 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
 
 const WAIT = {timeoutMs: 150_000, intervalMs: 400};
 
-/** The names of what was made to get certificates. */
+/** The names of objects that were created to get certificates. */
 export interface Attempts {
   names(): Record<'certificates' | 'requests' | 'orders', string[]>;
   stop(): Promise<void>;
 }
 
-/** What a tenant's doings reach. */
+/** What a tenant needs for its actions. */
 export interface Reach {
   readonly cluster: Cluster;
   readonly client: KubeClient;
@@ -70,7 +70,7 @@ export async function createClusterTenant(
 
 export class ClusterTenant {
   readonly namespace: string;
-  /** A registrable domain; its hosts are subdomains, `zone` itself is an apex. */
+  /** A registrable domain. Hosts are its subdomains; `zone` itself is an apex. */
   readonly zone: string;
   readonly #cluster: Cluster;
   readonly #client: KubeClient;
@@ -96,7 +96,7 @@ export class ClusterTenant {
     }
   }
 
-  /** Service and Deployment, whose pods answer with this status; resolves once a pod is ready. */
+  /** Creates a Service and a Deployment whose pods answer with this status. Resolves once a pod is ready. */
   async deploy(service: string, status?: number): Promise<void> {
     const {namespace} = this;
     await this.#client.apply(kinds.SERVICE, workload.runningService(namespace, service));
@@ -109,7 +109,7 @@ export class ClusterTenant {
     await this.#client.apply(kinds.PROJECT, project(this.namespace, name, domains, {name: service, port: 'http'}));
   }
 
-  /** A manually created Domain. */
+  /** Creates a Domain manually. */
   async applyDomain(host: string, projectName = 'shop'): Promise<void> {
     await this.#client.apply(kinds.DOMAIN, domain(this.namespace, host, projectName));
   }
@@ -122,7 +122,7 @@ export class ClusterTenant {
     return this.#client.get(kinds.PROJECT, {namespace: this.namespace, name});
   }
 
-  /** What the Project's status says, as soon as it says something. */
+  /** The default host in the Project's status, once it is there. */
   async defaultHost(name = 'shop'): Promise<string> {
     const shown = async () => (await this.project(name))?.status?.defaultHost;
     return until(`${this.namespace}: Project ${name} has a default host`, shown, WAIT);
@@ -132,7 +132,7 @@ export class ClusterTenant {
     return this.#client.get(kinds.DOMAIN_CLAIM, {name: host});
   }
 
-  /** Waits until the Domain is as expected for its current spec; fails with what it was instead. */
+  /** Waits until the Domain is as expected for its current spec. Otherwise fails with its actual state. */
   async sees(host: string, expected: ExpectedDomain): Promise<kinds.Domain> {
     const complaint = (domain: kinds.Domain | undefined) => {
       if (domain && isAs(domain, expected)) return undefined;
@@ -152,29 +152,29 @@ export class ClusterTenant {
     await until(`${this.namespace}: Project ${name} is ${JSON.stringify(reasons)}`, probe, WAIT);
   }
 
-  /** Waits until the Project shows this address. It follows the Domain's state, after a moment. */
+  /** Waits until the Project shows this address, which lags slightly behind the Domain's state. */
   async seesUrl(url: string, name = 'shop'): Promise<void> {
     const probe = async () => (await this.project(name))?.status?.url === url;
     await until(`${this.namespace}: Project ${name} has the address ${url}`, probe, WAIT);
   }
 
-  /** What status.dns.required says, as soon as it says something. */
+  /** The records in status.dns.required, once there are any. */
   async records(host: string): Promise<kinds.RequiredRecord[]> {
     const required = async () => (await this.domain(host))?.status?.dns?.required;
     return until(`${this.namespace}: ${host} shows its records`, required, WAIT);
   }
 
-  /** Does what status.dns.required says, as a tenant does at the DNS provider. */
+  /** Creates the records in status.dns.required, as a tenant does at the DNS provider. */
   async createRecords(host: string, isWanted: (type: string) => boolean = () => true): Promise<void> {
     const {zones, info} = this.#cluster;
     for (const {type, name, value} of await this.records(host)) {
       if (!isWanted(type)) continue;
-      // An ALIAS is the provider's own affair; what the world sees of it are the target's addresses.
+      // An ALIAS is internal to the provider: everyone else sees the target's addresses.
       await (type === 'ALIAS' ? zones.set(name, 'A', info.ingress.address) : zones.set(name, type, value));
     }
   }
 
-  /** The Project with these domains, their records, and every one of them live and answering. */
+  /** Applies the Project with these domains, creates their records, and waits until each is live and answers. */
   async goLive(domains: ProjectDomains, options: {service?: string} = {}): Promise<void> {
     await this.applyProject(domains, options);
     const {primary, aliases = [], redirects = []} = domains;
@@ -189,7 +189,7 @@ export class ClusterTenant {
     );
   }
 
-  /** Asks for a check as the documentation says, and waits until it is handled. */
+  /** Requests a check as documented, and waits until it is done. */
   async reverify(host: string): Promise<void> {
     const token = new Date().toISOString();
     const patch = {metadata: {annotations: {[ANNOTATION.verifyRequestedAt]: token}}};
@@ -198,7 +198,7 @@ export class ClusterTenant {
     await until(`the verify request of ${host} is handled`, isHandled, WAIT);
   }
 
-  /** Starts a renewal, as `cmctl renew` does; returns how often the certificate had been issued until then. */
+  /** Starts a renewal as `cmctl renew` does. Returns how often the certificate had been issued before. */
   async renew(host: string): Promise<number> {
     const {metadata, status} = (await this.certificate(host)) ?? fail(`no certificate for ${host}`);
     const others = status?.conditions?.filter(({type}) => type !== 'Issuing') ?? [];
@@ -209,7 +209,7 @@ export class ClusterTenant {
     return status?.revision ?? 0;
   }
 
-  /** Waits until cert-manager is done: now and then it reads a cache without its own new Secret, and issues once more. */
+  /** Waits until cert-manager is done. Sometimes it reads a cache without its own new Secret, and issues once more. */
   async seesNoIssuing(host: string): Promise<void> {
     const isDone = async () =>
       !(await this.certificate(host))?.status?.conditions?.some(({type}) => type === 'Issuing');
@@ -222,7 +222,7 @@ export class ClusterTenant {
     await until(`${this.namespace}: a certificate of ${host} after revision ${revision}`, isThere, WAIT);
   }
 
-  /** Leaves what a backup without status leaves: no status, and of the claims nothing. */
+  /** Leaves what a restore from a backup without status leaves: no status and no claims. */
   async wipe(...hosts: string[]): Promise<void> {
     const {namespace} = this;
     for (const name of hosts) {
@@ -264,7 +264,7 @@ export class ClusterTenant {
     return (await listAll(this.#client, kinds.CERTIFICATE, selector))[0];
   }
 
-  /** Everything made to get a certificate from now on, also what is soon deleted; what exists counts too. */
+  /** Records every existing and future object that was created to get a certificate, even if it is soon deleted. */
   recordAttempts(): Attempts {
     const record = (kind: ResourceType) => {
       const names = new Map<string | undefined, string>();

@@ -7,7 +7,7 @@ export interface CostRow {
   readonly account: (n: number) => string;
   readonly message: string;
   readonly key?: (n: number) => string;
-  /** Claimed, and given back with it. */
+  /** The message is claimed, and returned with this reason. */
   readonly reason?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Objects of 0.1 stay valid: the CRDs of its commit against those of today. */
+/** Objects of 0.1 stay valid: compares the CRDs of its commit with today's. */
 import {execFileSync} from 'node:child_process';
 import {globSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';

@@ -1,4 +1,4 @@
-/** What a new CRD no longer accepts or keeps of objects that were valid before. */
+/** Finds what a new CRD no longer accepts or stores of previously valid objects. */
 import {isDeepStrictEqual} from 'node:util';
 
 export interface Crd {
@@ -25,7 +25,7 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-/** Any change of these can reject, reorder, or change the meaning of what was valid. */
+/** Any change to these can reject or reorder valid objects, or change their meaning. */
 const FIXED = [
   ...['type', 'format', 'pattern', 'nullable', 'uniqueItems', 'multipleOf', 'exclusiveMinimum', 'exclusiveMaximum'],
   ...['default', 'oneOf', 'anyOf', 'allOf', 'not'],
@@ -34,7 +34,7 @@ const FIXED = [
 const UPPER = ['maxLength', 'maxItems', 'maximum', 'maxProperties'];
 const LOWER = ['minLength', 'minItems', 'minimum', 'minProperties'];
 
-/** One line for each problem; empty if every object that the old CRD accepts is valid, and complete, in the new one. */
+/** One line per problem. Empty if every object that the old CRD accepts stays valid and complete in the new one. */
 export function incompatibilities(before: Crd, after: Crd | undefined): readonly string[] {
   const {name} = before.metadata;
   if (!after) return [`${name} was removed`];

@@ -1,4 +1,4 @@
-/** The example of a database for the messages API gives what the pods need. */
+/** The example database for the messages API provides what the pods need. */
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';

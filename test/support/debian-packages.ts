@@ -1,4 +1,7 @@
-/** Programs from Debian packages that apt fetches and that are unpacked into the cache, not installed: no root needed. */
+/**
+ * Programs from Debian packages that apt fetches. They are unpacked into the cache instead of installed, so no root is
+ * needed.
+ */
 import {existsSync} from 'node:fs';
 import {mkdir, readdir, readFile, rename, rm} from 'node:fs/promises';
 import {delimiter, join} from 'node:path';
@@ -8,18 +11,18 @@ import {withLock} from '../cluster/lock.ts';
 export interface UnpackOptions {
   /** Where unpacked packages are kept. */
   readonly cache: string;
-  /** Of the folder in the cache, without the release. */
+  /** Name of the folder in the cache, without the Debian release. */
   readonly name: string;
-  /** Names of the packages, known once apt has its lists. */
+  /** Returns the names of the packages, once apt has its lists. */
   readonly packages: (aptCache: (...args: readonly string[]) => Promise<string>) => Promise<readonly string[]>;
-  /** For errors: who needs them. */
+  /** For errors: what is fetched. */
   readonly what: string;
   readonly apt: string;
   readonly dpkg: string;
   readonly log: (line: string) => void;
 }
 
-/** The folder with the packages and what they need beyond this system, as below `/`. */
+/** Returns the folder with the packages and their missing dependencies, laid out as below `/`. */
 export async function unpackedPackages(options: UnpackOptions): Promise<string> {
   const {cache, name} = options;
   const folder = join(cache, `${name}-${await release()}`);
@@ -69,7 +72,7 @@ async function unpack(folder: string, {name, packages, what, apt, dpkg, log}: Un
   await rename(draft, folder);
 }
 
-/** Names the system that the packages fit. */
+/** The name of the Debian release that the packages fit. */
 async function release(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '');
   const value = (key: string) => new RegExp(`^${key}="?([\\w.]+)`, 'm').exec(text)?.[1] ?? 'unknown';

@@ -10,7 +10,7 @@ const DOCUMENTS = globSync('**/*.md', {cwd: ROOT, exclude: path => IGNORED.test(
   .concat(globSync('.github/**/*.md', {cwd: ROOT}))
   .sort();
 const README_LINES = 150;
-/** What a reader of the repository cannot see. */
+/** Paths and words that mean nothing to a reader of the repository. */
 const OUTSIDE = /(?<![\w.~-])\/(work|home|root|Users|mnt|srv)\/[\w.-]+|\b[Tt]he brief\b|\bDESIGN\b/g;
 
 function read(path: string): string {
@@ -21,7 +21,7 @@ function withoutCode(document: string): string {
   return document.replace(/^```.*?^```$/gms, '');
 }
 
-/** As the places that show Markdown create them. */
+/** Anchors as Markdown viewers create them. */
 function anchorsOf(document: string): string[] {
   const headings = [...withoutCode(document).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading.toLowerCase());
   return headings.map(heading => heading.replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'));
@@ -73,8 +73,8 @@ test('code, charts, and CRDs name nothing outside of the repository, and their c
 });
 
 /**
- * Paths in code style that start with a folder of the repository or next to the document. The changelog may name
- * deleted ones, and what a build writes is in no clean checkout.
+ * Paths in code style, relative to the repository or to the document. The changelog may name deleted ones, and no clean
+ * checkout has the output of builds.
  */
 function pathsIn(path: string): string[] {
   if (path === 'CHANGELOG.md') return [];
@@ -133,7 +133,7 @@ test('docs/operations.md lists the metrics of Nameplate', () => {
   expect([...new Set(inDocs)].sort()).toEqual([...new Set(inCode)].sort());
 });
 
-/** Each item of a list, and each paragraph, in one line. */
+/** Joins each list item and each paragraph into one line. */
 const unwrapped = (markdown: string) => markdown.replace(/\n +|(?<=\S)\n(?=[a-z*(])/g, ' ');
 const threats = unwrapped(read('docs/threat-model.md'));
 

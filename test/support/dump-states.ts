@@ -1,4 +1,7 @@
-/** With STATES=FOLDER, tests leave in it every object of ours, once in each state that the operator gave it. */
+/**
+ * With STATES=FOLDER, tests write every object of our kinds to that folder, once in each state that the operator
+ * reported.
+ */
 import {appendFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {setTimeout as pause} from 'node:timers/promises';
@@ -25,7 +28,7 @@ interface Reported extends KubeObject {
   };
 }
 
-/** Watches until the function that it returns is called. */
+/** Watches until the returned function is called. */
 export function dumpStates(client: KubeClient): () => Promise<void> {
   if (!FOLDER) return async () => {};
   const file = join(FOLDER, `${process.pid}.jsonl`);
@@ -56,7 +59,7 @@ function stateIn({metadata, status = {}}: Reported): string {
   return [state, observedGeneration === metadata.generation, ...reasons].join(', ');
 }
 
-/** A test may interrupt the API server: then the next watch begins with all that exists. */
+/** A test may interrupt the API server. Then the next watch begins with all existing objects. */
 async function watch(
   client: KubeClient,
   kind: ResourceType<Reported>,

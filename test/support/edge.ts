@@ -1,4 +1,4 @@
-/** What the tests of the edge providers build. */
+/** Objects for the tests of the edge providers. */
 import type {RoutingConfig} from '../../src/operator/model/config.ts';
 import type {HostRoute} from '../../src/operator/model/edge-provider.ts';
 

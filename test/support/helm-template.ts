@@ -4,7 +4,7 @@ import {RELEASE} from './install.ts';
 
 const CHART = join(import.meta.dirname, '../..', RELEASE.chart);
 
-/** What these templates of the chart render. `helm`: path of the program. */
+/** Renders these templates of the chart. `helm`: path of the program. */
 export function renderTemplates(
   helm: string,
   templates: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Requests as visitors send them: each on a separate connection, with TLS verified against the CA's root; redirects are
- * not followed.
+ * Requests as visitors send them: each on a separate connection, with TLS verified against the CA's root. Does not
+ * follow redirects.
  */
 import {readFile} from 'node:fs/promises';
 import {type IncomingMessage, request as requestHttp} from 'node:http';
@@ -14,42 +14,45 @@ export interface Answer {
   readonly status: number;
   readonly location: string | undefined;
   readonly body: string;
-  /** Of the certificate that was shown; undefined over http. */
+  /** The certificate that the edge presented; undefined over http. */
   readonly certificate: {readonly issuer: string; readonly serial: string; readonly names: string} | undefined;
 }
 
 export interface RequestOptions {
   readonly method?: string;
-  /** Take any certificate, to see which one is shown. */
+  /** Accept any certificate, to see which one is presented. */
   readonly anyCertificate?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
 export interface Visit {
-  /** Every answer on the way, the last one first to be no redirect. */
+  /** Every answer on the way. Only the last one is not a redirect. */
   readonly answers: readonly Answer[];
   readonly last: Answer;
 }
 
-/** What a continuous run of requests met, in order. */
+/** The results of continuous requests, in order. */
 export interface Observation {
   readonly visits: readonly {readonly url: string; readonly outcome: Visit | Error}[];
 }
 
 export interface Visitor {
   request(url: string, options?: RequestOptions): Promise<Answer>;
-  /** As a browser without a cache: follows redirects, of which there may be three. */
+  /** Like a browser without a cache, follows up to three redirects. */
   visit(url: string): Promise<Visit>;
-  /** Requests until the answer is as wanted; one without the right certificate never is. */
+  /** Repeats the request until the answer is as wanted, with the right certificate. */
   untilAnswer(url: string, isWanted: (answer: Answer) => boolean, options?: RequestOptions): Promise<Answer>;
-  /** Until the ingress has what the API has, pods included: http and https answer, be it by a redirect. */
+  /** Waits until the ingress has loaded everything from the API, including pods: http and https answer or redirect. */
   untilServed(host: string): Promise<void>;
-  /** Until neither http nor https knows the host; the API no longer has its route, so only the edge may need a moment. */
+  /**
+   * Waits until neither http nor https serves the host. The route must already be deleted, so this only waits for the
+   * edge.
+   */
   untilGone(host: string): Promise<void>;
-  /** What the edge chooses if a browser offers HTTP/2 and HTTP/1.1: `h2` or `http/1.1`. */
+  /** The protocol that the edge chooses from HTTP/2 and HTTP/1.1: `h2` or `http/1.1`. */
   protocolOf(host: string): Promise<string>;
-  /** Visits the URLs over and over until `stop`, which returns everything met. */
+  /** Visits the URLs repeatedly until `stop`, which returns all results. */
   observe(...urls: string[]): {stop(): Promise<Observation>};
 }
 
@@ -58,7 +61,7 @@ const MAX_REDIRECTS = 3;
 const OBSERVE_PAUSE_MS = 100;
 const GONE_MS = 10_000;
 
-/** A visitor whose connections all go to the ingress, whatever DNS says, so that removed hosts can be requested. */
+/** A visitor that ignores DNS and always connects to the ingress, so that removed hosts can be requested. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
   const ca = await readFile(roots, 'utf8');
   const request = (url: string, options: RequestOptions = {}) =>
@@ -185,7 +188,7 @@ function observe(urls: readonly string[], visitOne: (url: string) => Promise<Vis
   };
 }
 
-/** The visits that did not end in a 200, as lines for an assertion that this is empty. */
+/** The visits that did not end with 200, as lines for an assertion that there are none. */
 export function failuresOf({visits}: Observation): string[] {
   return visits.flatMap(({url, outcome}) => {
     if (outcome instanceof Error) return [outcome.message];

@@ -1,4 +1,7 @@
-/** Acts as a tenant: a service account with the role admin in its namespace, with a token from the TokenRequest API. */
+/**
+ * A client that acts as a tenant: as a service account with the role admin in its namespace, with a token from the
+ * TokenRequest API.
+ */
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -19,9 +22,9 @@ export const ROLE_BINDING = kindOf(GROUP, 'RoleBinding');
 const CLUSTER_ROLE: ResourceType = {...kindOf(GROUP, 'ClusterRole'), namespaced: false};
 
 /**
- * What a platform may have granted in addition to `admin`, only in the tenant's namespaces: the edge's kinds
- * (Traefik's chart can add its own to `admin`), what Kubernetes and cert-manager have taken out of the role over the years, and the own
- * namespace.
+ * What a platform may grant in a tenant's namespace in addition to `admin`: the edge's kinds (Traefik's chart can add
+ * its own to `admin`), what Kubernetes and cert-manager have removed from the role over the years, and the namespace
+ * itself.
  */
 const EXTRAS = {
   apiVersion: `${GROUP}/v1`,

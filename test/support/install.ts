@@ -1,4 +1,4 @@
-/** The release of the chart: its names in every test, and its installation in the test cluster. */
+/** The release of the chart: its names in all tests, and its installation in the test cluster. */
 import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
 import type {Edge} from '../cluster/programs.ts';
@@ -22,7 +22,7 @@ export function valuesFor(edge: Edge): string[] {
 /** The operator's service account, as the API server names it. */
 export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEASE.name}`;
 
-/** Of the messages API, if it is installed. */
+/** The host of the messages API, if it is installed. */
 export const MESSAGES_HOST = 'api.nameplate.test';
 
 /** The messages API has a listener on the Gateway, too. */
@@ -36,7 +36,7 @@ const NAMESPACE = JSON.stringify({
 });
 
 /**
- * Installs or upgrades the chart and returns when its pods are ready. The image must be loaded. `settings` are Helm's
+ * Installs or upgrades the chart, and returns once its pods are ready. The image must be loaded. `settings` are Helm's
  * `--set` arguments, such as `config.certificates.issuerRef.name=selfca`.
  */
 export async function installOperator({info, apply, helm}: Cluster, settings: readonly string[] = []): Promise<void> {

@@ -1,13 +1,13 @@
-/** The Issuer that each tenant of the e2e tests has for itself, so that a test can choose it or take it away. */
+/** Each tenant of the e2e tests has its own Issuer, so that a test can choose or remove it. */
 import * as kinds from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import type {ClusterInfo} from '../cluster/cluster.ts';
 
-/** What the operator is configured to look for in every namespace. */
+/** The Issuer that the operator is configured to use in every namespace. */
 export const ISSUER_NAME = 'certificates';
 
-/** From an Issuer of this name, the platform of the tests approves Certificates that tenants create themselves. */
+/** The platform of the tests approves Certificates that tenants create themselves from an Issuer with this name. */
 export const TENANTS_ISSUER = 'own';
 
 interface Applied {
@@ -15,10 +15,7 @@ interface Applied {
   readonly object: KubeObject;
 }
 
-/**
- * `acme`: the platform's ACME CA, with an account of the tenant's own. `fast`: the cluster's CA, which signs
- * immediately.
- */
+/** `acme`: the platform's ACME CA, with the tenant's own account. `fast`: the cluster's CA, which signs immediately. */
 export function issuerObjects(
   client: KubeClient,
   {issuers}: ClusterInfo,

@@ -1,4 +1,4 @@
-/** The tests' own access to the API server, through the client that the operator uses. */
+/** The tests' own access to the API server, with the operator's client. */
 import {setTimeout as delay} from 'node:timers/promises';
 import pino from 'pino';
 import {Registry} from 'prom-client';
@@ -25,8 +25,8 @@ export async function listAll<T extends KubeObject>(
 const WATCH_LIMITS = {timeoutMs: 600_000, idleTimeoutMs: 600_000};
 
 /**
- * Waits until `describe` has nothing to complain of in the object; undefined: it does not exist. Costs the API server one
- * watch, however long it takes. Throws after `timeoutMs`, with the last complaint.
+ * Waits until `describe` has no complaint about the object, which is undefined if it does not exist. Costs the API
+ * server only one watch, no matter how long it takes. Throws after `timeoutMs`, with the last complaint.
  */
 export async function untilObject<T extends KubeObject>(
   client: KubeClient,
@@ -51,7 +51,10 @@ export async function untilObject<T extends KubeObject>(
   }
 }
 
-/** Calls back for each object that exists and for each change from now on. What is returned stops it, and throws what went wrong. */
+/**
+ * Calls back for each existing object and for each change from now on. The returned function stops this, and throws any
+ * error.
+ */
 export function follow<T extends KubeObject>(
   client: KubeClient,
   resource: ResourceType<T>,
@@ -62,14 +65,14 @@ export function follow<T extends KubeObject>(
   const {signal} = stopping;
   const run = async () => {
     try {
-      // The server ends each watch after a while; the next one begins with all that exists.
+      // The server ends each watch after a while. The next one begins with all existing objects.
       while (!signal.aborted) {
         try {
           for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
             if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
           }
         } catch (error) {
-          // So the API server answers while it fills the cache of a kind that is new.
+          // The API server answers 429 while it fills the cache of a new kind.
           if (!(error instanceof ApiError) || error.status !== 429) throw error;
           await delay(error.retryAfterMs ?? 1000, undefined, {signal});
         }
@@ -79,7 +82,7 @@ export function follow<T extends KubeObject>(
     }
   };
   const running = run();
-  running.catch(() => {}); // the stop that is returned throws it
+  running.catch(() => {}); // the returned function throws it
   return () => {
     stopping.abort();
     return running;

@@ -18,7 +18,7 @@ export class ManualClock implements Clock {
     this.#ms = startMs;
   }
 
-  /** The number of callers that sleep now. */
+  /** The number of callers that are sleeping. */
   get sleepers(): number {
     return this.#sleepers.size;
   }
@@ -73,7 +73,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Lets all code run that is ready to run. */
+/** Runs all code that is ready to run. */
 async function settle(): Promise<void> {
   await new Promise<void>(resolve => setImmediate(resolve));
 }

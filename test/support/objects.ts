@@ -1,11 +1,11 @@
-/** Builders of the objects that a tenant or the platform applies; what a test does not say is sensible. */
+/** Builders of the objects that a tenant or the platform applies, with sensible defaults. */
 import type {DomainSpec} from '../../src/api/generated/domain.ts';
 import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {API_VERSION, LABEL} from '../../src/api/names.ts';
 import type {Domain, EndpointSlice, Project, Service} from '../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 
-/** Port of every Service made here. */
+/** Port of every Service built here. */
 export const PORT = {name: 'http', number: 80} as const;
 
 export interface NamespaceOptions {
@@ -13,7 +13,7 @@ export interface NamespaceOptions {
   readonly account?: string | undefined;
 }
 
-/** Whose listeners the platform's Gateway accepts, as docs/edges.md describes. */
+/** Label of namespaces whose listeners the platform's Gateway accepts, as docs/edges.md describes. */
 export const LISTENERS_ALLOWED = {'example.net/hosts': 'allowed'} as const;
 
 export function tenantNamespace(name: string, {plan, account}: NamespaceOptions = {}): KubeObject {
@@ -32,7 +32,7 @@ export function project(
   return {apiVersion: API_VERSION, kind: 'Project', metadata: {name, namespace: inNamespace}, spec};
 }
 
-/** A manually applied Domain. */
+/** A Domain that is applied manually. */
 export function domain(
   inNamespace: string,
   host: string,
@@ -43,20 +43,20 @@ export function domain(
   return {apiVersion: API_VERSION, kind: 'Domain', metadata: {name: host, namespace: inNamespace}, spec};
 }
 
-/** Selects the pods that bear the label app with its own name. */
+/** Selects the pods whose label `app` is the Service's name. */
 export function service(inNamespace: string, name: string, ports: readonly {name: string; port: number}[]): Service {
   const spec = {selector: {app: name}, ports: ports.map(port => ({...port}))};
   return {apiVersion: 'v1', kind: 'Service', metadata: {name, namespace: inNamespace}, spec};
 }
 
-/** Of an Ingress for one path of a host. */
+/** The spec of an Ingress for one path of a host. */
 export function ingressSpec(host: string, ingressClassName?: string) {
   const backend = {service: {name: 'mine', port: {number: PORT.number}}};
   const http = {paths: [{path: '/login', pathType: 'Prefix', backend}]};
   return {...(ingressClassName !== undefined && {ingressClassName}), rules: [{host, http}]};
 }
 
-/** What the platform makes of a Service's pods: one endpoint, ready or not. */
+/** What Kubernetes creates for a Service's pods: here, one endpoint, ready or not. */
 export function endpointSlice(
   inNamespace: string,
   serviceName: string,
@@ -77,7 +77,7 @@ export function endpointSlice(
   };
 }
 
-/** What the operator's own type leaves out because it does not look at it. */
+/** Fields that the operator's own type leaves out because it does not read them. */
 interface EndpointSlicePart {
   addressType: string;
   endpoints: {addresses: string[]; conditions: {ready: boolean}}[];

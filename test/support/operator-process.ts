@@ -13,15 +13,15 @@ const SOURCE = join(import.meta.dirname, '../../src/bin/operator.ts');
 export interface OperatorOptions {
   /** For its configuration file and its log. */
   readonly folder: string;
-  /** Tells several processes apart. */
+  /** Distinguishes several processes. */
   readonly name: string;
   /** The configuration file's content; `server.port` is set to a free one. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Whom it acts as. */
+  /** The identity that it uses. */
   readonly kubeconfig: string;
-  /** Of health and metrics; default: a free one. 0: nobody will ask. */
+  /** The port of health and metrics. Default: a free one. 0: not needed. */
   readonly port?: number;
-  /** What Node is given: its flags, and the file. Default: the source. */
+  /** Arguments for Node: its flags and the file. Default: the source. */
   readonly program?: readonly string[];
 }
 
@@ -31,26 +31,29 @@ export interface OperatorProcess {
   readonly exited: Child['exited'];
   /** SIGTERM; resolves when it has ended. */
   stop(): Promise<void>;
-  /** SIGKILL: it ends in the midst of whatever it does. */
+  /** SIGKILL: it ends in the middle of whatever it is doing. */
   kill(): Promise<void>;
-  /** SIGSTOP: it does nothing, and does not know it, until the function that is returned is called. */
+  /** SIGSTOP: it stands still, without noticing, until the returned function is called. */
   pause(): () => void;
-  /** Whether /readyz says ready. */
+  /** Whether /readyz reports ready. */
   ready(): Promise<boolean>;
   /** The body of /readyz. */
   readiness(): Promise<string>;
   /** The text of /metrics. */
   metrics(): Promise<string>;
-  /** One sample of /metrics, summed over the labels that are not named; 0 where there is none. */
+  /** A metric in /metrics, summed over the labels that are not given; 0 if there is no sample. */
   metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
-  /** Lines of the log, parsed; those that are not JSON are left out. */
+  /** The log's lines, parsed. Lines that are not JSON are left out. */
   log(): Promise<Record<string, unknown>[]>;
   readonly logFile: string;
   /** URL of health and metrics. */
   readonly address: string;
 }
 
-/** Makes it one file, as it ships, and returns the file: as `program` it starts several times as fast as the source. */
+/**
+ * Bundles the operator into one file, as it ships, and returns its path. As `program`, it starts several times faster
+ * than the source.
+ */
 export async function bundleOperator(folder: string): Promise<string> {
   const file = join(folder, 'operator.mjs');
   await build({...ONE_FILE, input: SOURCE, output: {file, format: 'esm', codeSplitting: false}});
@@ -67,14 +70,14 @@ export async function startOperator(options: OperatorOptions): Promise<OperatorP
     isAsked = true;
     return end();
   };
-  // The test that fails next would not say so.
+  // The next failing test would not mention this.
   void operator.exited.then(how => {
     if (!isAsked) console.error(`Operator ${options.name} ended by itself (${how}): ${tail(operator.logFile, 5)}`);
   });
   return {...operator, stop: asked(operator.stop), kill: asked(operator.kill)};
 }
 
-/** Starts it and waits for nothing: for one that is to fail. */
+/** Starts it without waiting for readiness, for a process that is expected to fail. */
 export async function spawnOperator(options: OperatorOptions): Promise<OperatorProcess & {readonly child: Child}> {
   const {folder, name, config, kubeconfig, program = [SOURCE]} = options;
   const {port = (await freePorts(1))[0]} = options;

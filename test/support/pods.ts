@@ -1,4 +1,4 @@
-/** Takes pods away and brings them back: by scaling, as a person does, and by SIGKILL, as a machine does. */
+/** Removes pods and restores them: by scaling, as a person does, or with SIGKILL, as a machine failure does. */
 import {readdir, readFile} from 'node:fs/promises';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
@@ -33,14 +33,14 @@ function isReady({status}: Pod): boolean {
   return status?.conditions?.some(condition => condition.type === 'Ready' && condition.status === 'True') ?? false;
 }
 
-/** Kills the pod's processes and deletes it, so that another takes its place at once and not after a crash back-off. */
+/** Kills the pod's processes and deletes the pod, so that another replaces it immediately, without a crash back-off. */
 export async function kill(client: KubeClient, pod: KubeObject): Promise<void> {
   await killProcesses(pod);
   const {uid = '', namespace, name} = pod.metadata;
   await client.delete(POD, {namespace, name}, {preconditions: {uid}});
 }
 
-/** SIGKILL to the pod's processes, found on the node by the name of their cgroup. */
+/** Sends SIGKILL to the pod's processes, which it finds on the node by the name of their cgroup. */
 export async function killProcesses({metadata: {uid = '', name}}: KubeObject): Promise<void> {
   const pids = await processesOf(uid);
   if (pids.length === 0) throw new Error(`pod ${name} has no process on this node`);
@@ -48,7 +48,7 @@ export async function killProcesses({metadata: {uid = '', name}}: KubeObject): P
 }
 
 async function processesOf(podUid: string): Promise<number[]> {
-  const names = [podUid, podUid.replaceAll('-', '_')]; // as cgroupfs and as systemd write it
+  const names = [podUid, podUid.replaceAll('-', '_')]; // as cgroupfs and systemd write it
   const numbers = (await readdir('/proc')).filter(entry => /^\d+$/.test(entry)).map(Number);
   const found: number[] = [];
   for (const pid of numbers) {

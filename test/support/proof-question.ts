@@ -1,6 +1,6 @@
 import type {ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 
-/** About a host whose name servers belong to an attacker. */
+/** A question about a host whose name servers belong to an attacker. */
 export const EVIL_QUESTION: ProofQuestion = {
   host: 'shop.evil.test',
   target: 'acct.edge.good.test',

@@ -1,6 +1,6 @@
 /**
- * An ACME server that a tenant runs (RFC 8555). It checks nothing, and answers each order with the authorizations that it
- * likes: those of a real CA, which an attacker relays, or a thousand of its own.
+ * An ACME server that a tenant runs (RFC 8555). It checks nothing, and answers each order with any authorizations that
+ * it likes: those of a real CA, which an attacker relays, or a thousand of its own.
  */
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
@@ -8,12 +8,12 @@ import {networkInterfaces} from 'node:os';
 import {json} from 'node:stream/consumers';
 
 export interface RogueAcme {
-  /** What an Issuer names as its server. */
+  /** The URL that an Issuer names as its server. */
   readonly directory: string;
   readonly token: string;
-  /** Orders that somebody created here. */
+  /** The number of orders created here. */
   orders(): number;
-  /** Requests that wait for an answer, or for an end of the order. */
+  /** The number of requests that wait for an answer or for the end of their order. */
   waiting(): number;
   stop(): Promise<void>;
 }
@@ -27,9 +27,11 @@ export interface Identifier {
 
 export interface Behaviour {
   readonly token?: string;
-  /** What the authorizations of an order are for, one each. Default: the identifiers that it requests. */
+  /** The identifiers of an order's authorizations, one each. Default: those that the order requests. */
   readonly authorizations?: (requested: readonly Identifier[]) => readonly Identifier[];
-  /** `order`: a request for a new order is never answered. `finalize`: an order is ready immediately, and never valid. */
+  /**
+   * `order`: a request for a new order is never answered. `finalize`: an order is ready immediately but never valid.
+   */
   readonly never?: 'order' | 'finalize';
 }
 
@@ -138,20 +140,20 @@ class Orders {
     return {status, expires: EXPIRES, identifier, wildcard, challenges: [this.#challenge(base, id, n)]};
   }
 
-  /** The first has the token that an attacker relays. */
+  /** The first challenge has the token that an attacker relays. */
   #challenge(base: string, id: string, n: string): object {
     const token = n === '0' ? this.token : `${this.token}${n}`;
     return {type: 'http-01', url: `${base}/challenge/${id}/${n}`, status: 'pending', token};
   }
 }
 
-/** Of a JWS (RFC 8555, section 6.2), whose signature nobody checks here. */
+/** The payload of a JWS (RFC 8555, section 6.2). Its signature is not checked. */
 async function payloadOf(request: IncomingMessage): Promise<{identifiers?: readonly Identifier[]}> {
   const {payload = ''} = (await json(request)) as {payload?: string};
   return payload === '' ? {} : JSON.parse(Buffer.from(payload, 'base64url').toString());
 }
 
-/** Of this network namespace, which the cluster's pods reach. */
+/** An address of this network namespace that the cluster's pods can reach. */
 function reachableAddress(): string {
   const addresses = Object.values(networkInterfaces()).flat();
   const found = addresses.find(address => address?.family === 'IPv4' && !address.internal);

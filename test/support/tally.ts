@@ -3,7 +3,7 @@ import {relative} from 'node:path';
 
 export interface Tally {
   readonly passed: number;
-  /** File, name and what went wrong, of each test that failed. */
+  /** File, name, and error of each failed test. */
   readonly failures: readonly string[];
   readonly skipped: number;
 }
@@ -48,7 +48,7 @@ export function format({passed, failures, skipped}: Tally): string {
   return `${passed} passed, ${failures.length} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
-/** Without the stack, which was already printed. */
+/** Omits the stack, which was already printed. */
 function describeFailure(test: string, message: string): string {
   const lines = message.split('\n').filter(line => line.trim() !== '' && !/^\s+at /.test(line));
   return [`FAILED ${test}`, ...lines.slice(0, 6).map(line => `    ${line}`)].join('\n');

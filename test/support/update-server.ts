@@ -1,4 +1,4 @@
-/** A name server of the platform that takes updates (RFC 2136) of one zone: Knot, as a process of the test. */
+/** A name server of the platform that accepts updates (RFC 2136) for one zone: Knot, as a process of the test. */
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

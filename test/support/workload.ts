@@ -23,7 +23,7 @@ export const POD: ResourceType<Pod> = kindOf('', 'Pod');
 export const CERTIFICATE_REQUEST = kindOf('cert-manager.io', 'CertificateRequest');
 export const ORDER = kindOf('acme.cert-manager.io', 'Order');
 
-/** Marks the namespaces of tenants, so that a later run in the same cluster finds what an earlier one left. */
+/** Marks tenants' namespaces, so that a later run in the same cluster finds those left by an earlier one. */
 export const TENANT_LABEL = 'test.nameplate.dev/tenant';
 
 export function runningService(namespace: string, name: string) {
@@ -42,9 +42,9 @@ export function deployment(namespace: string, name: string, status = 200) {
       {name: 'TEXT', value: name},
       {name: 'STATUS', value: `${status}`},
     ],
-    // Without it, a pod has next to nothing where CPU is short.
+    // Without a request, a pod gets next to no CPU on a busy machine.
     resources: {requests: {cpu: '10m'}},
-    // Ready within a second of its start, and from then on no burden for a busy node.
+    // The pod is ready within a second of its start. After that, probes are rare, to spare a busy node.
     startupProbe: {httpGet, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 120},
     readinessProbe: {httpGet, periodSeconds: 10, timeoutSeconds: 10},
   };

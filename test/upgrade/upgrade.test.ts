@@ -1,4 +1,7 @@
-/** From the last release to this one with Helm, back, and here again, under continuous requests. The cluster is new. */
+/**
+ * Upgrades the last release to this one with Helm, rolls back, and upgrades again, under continuous requests, in a new
+ * cluster.
+ */
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -70,7 +73,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** What an upgrade must leave as it is. */
+/** What an upgrade must not change. */
 async function facts() {
   const {data, metadata} = JSON.parse(
     await cluster.kubectl('get', 'secret', `${name}-platform-key`, '-n', namespace, '-o', 'json'),
@@ -95,8 +98,8 @@ async function facts() {
 }
 
 /**
- * Changes the release while all hosts are requested, and returns what went wrong for visitors. `areRouted`: whether the
- * routes are as the new leader wants them, and nothing that the former one left is still in use.
+ * Changes the release while all hosts are requested, and returns the visitors' failures. `areRouted`: whether all
+ * routes are as the new leader wants them, and nothing of the former leader's is still in use.
  */
 async function underRequests(change: () => Promise<void>, areRouted: () => Promise<boolean>): Promise<string[]> {
   const observing = visitor.observe(...urls);
@@ -117,7 +120,7 @@ async function underRequests(change: () => Promise<void>, areRouted: () => Promi
   return [...new Set(failuresOf({visits}))];
 }
 
-/** Traefik reads routes in order: once it serves a Project that came last, it has every route from before. */
+/** Traefik reads routes in order: once it serves the newest Project, it has all earlier routes. */
 async function seesNewProject(): Promise<void> {
   const project = `new-${randomBytes(3).toString('hex')}`;
   await tenant.applyProject(undefined, {name: project});
@@ -125,25 +128,25 @@ async function seesNewProject(): Promise<void> {
   await tenant.deleteProject(project);
 }
 
-/** What the operator created in the tenant's namespace. */
+/** The objects that the operator created in the tenant's namespace. */
 function ours() {
   return {namespace: tenant.namespace, labelSelector: `${LABEL.managedBy}=nameplate`};
 }
 
-/** The names of the Services that routes lead to, by the names of the routes. */
+/** Each route, by name, with its Service. */
 async function backends(): Promise<[route: string, service: string | undefined][]> {
   const routes = await listAll<Ingress>(admin, INGRESS, ours());
   return routes.map(({metadata, spec}) => [metadata.name, spec.rules[0]?.http?.paths[0]?.backend.service?.name]);
 }
 
-/** All routes of a Project share a Service, and no other one is left. */
+/** Whether all routes of a Project share one Service, and no other is left. */
 async function shareOneService(): Promise<boolean> {
   const services = await listAll(admin, SERVICE, ours());
   const [only] = services;
   return services.length === 1 && (await backends()).every(([, service]) => service === only?.metadata.name);
 }
 
-/** Each route has a Service of its own, as in 0.1. */
+/** Whether each route has its own Service, as in 0.1. */
 async function haveOneServiceEach(): Promise<boolean> {
   const isOwn = ([route, service]: [string, string | undefined]) => route.replace(/-http$/, '') === service;
   return (await backends()).every(isOwn);
