@@ -1,4 +1,4 @@
-/** What both programs do with the signals for a heap snapshot and a CPU profile. */
+/** What both programs do on the signals for a heap snapshot and a CPU profile. */
 import {mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -28,7 +28,10 @@ const WROTE = 'Wrote a heap snapshot or CPU profile.';
 const FAILED = 'Could not write a heap snapshot or CPU profile.';
 const ENABLED = 'Diagnostics are enabled: send SIGUSR2 for a heap snapshot, SIGHUP for a CPU profile.';
 
-/** Without a cluster: the operator waits for the API server. `mount` gives only the program another volume. */
+/**
+ * Starts a program without a cluster, so the operator waits for the API server. `mount` gives only this program another
+ * volume.
+ */
 async function start(program: string, cpuSeconds = 1, mount = ''): Promise<Program> {
   const own = await mkdtemp(join(root, `${program}-`));
   const [folder, keyFile, kubeconfig, configFile, logFile] = ['written', 'key', 'kubeconfig', 'config', 'log'].map(

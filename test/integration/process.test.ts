@@ -1,4 +1,4 @@
-/** What each program answers to a command line alone. */
+/** How each program responds to its command line. */
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';

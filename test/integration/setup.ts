@@ -1,4 +1,6 @@
-/** Before any worker starts: a first build of the programs takes minutes, which no hook of a test may. */
+/**
+ * Runs before any worker starts, because a first build of the programs takes minutes, longer than a test's hook may.
+ */
 import {ensurePrograms, programSets} from '../cluster/programs.ts';
 
 export async function setup(): Promise<void> {

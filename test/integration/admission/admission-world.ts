@@ -1,4 +1,4 @@
-/** The chart's admission policies on a real API server, and who writes there. */
+/** The chart's admission policies on a real API server, and the users who write there. */
 import {join} from 'node:path';
 import {expect} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
@@ -13,7 +13,7 @@ import {type ObjectAttack, OTHER_EDGE, TENANT} from './manifests.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** Controllers of Kubernetes; here, kube-controller-manager itself acts as the administrator. */
+/** A controller of Kubernetes. Here, kube-controller-manager itself acts as the administrator. */
 function controller(name: string): readonly string[] {
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'];
   return ['--as', `system:serviceaccount:kube-system:${name}`, ...groups.flatMap(group => ['--as-group', group])];
@@ -49,7 +49,7 @@ export interface AdmissionWorld {
   install(...values: readonly string[]): Promise<void>;
 }
 
-/** `values`: further flags of helm. */
+/** `values`: further flags for Helm. */
 export async function startAdmissionWorld(...values: readonly string[]): Promise<AdmissionWorld> {
   const programs = await ensurePrograms([HELM, 'traefik', 'kube']);
   const program = programs.path('kubectl');
@@ -83,7 +83,7 @@ export async function startAdmissionWorld(...values: readonly string[]): Promise
   return {api, kubectl, act, kubectlWith, install};
 }
 
-/** The tenant cannot create it. What stops the tenant does not stop the operator. */
+/** Expects that the tenant cannot create the object, but the operator can. */
 export async function expectRefused({act}: AdmissionWorld, {object, says}: ObjectAttack): Promise<void> {
   await expect(act('tenant', 'create', object)).rejects.toThrow(says);
   const said = await act('operator', 'create', object, '--dry-run=server').catch((error: Error) => error.message);
@@ -91,8 +91,8 @@ export async function expectRefused({act}: AdmissionWorld, {object, says}: Objec
 }
 
 /**
- * Refuses the ConfigMap `name`. The API server learns of policies and of bindings in the order of their writes, and
- * applies what it knows together. So once it applies this policy, it applies all that were written before.
+ * Refuses the ConfigMap `name`. The API server reads policies and bindings in the order of their writes. So once it
+ * applies this policy, it applies all earlier ones.
  */
 function markerPolicy(name: string): string {
   const rule = {apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE']};
@@ -123,14 +123,14 @@ function renderChart(helm: string, values: readonly string[]): Promise<string> {
   const sets = [
     ...['--values', join(ROOT, 'examples/values.yaml')],
     ...['--set-json', `admission.statusWriters=${confined}`],
-    // So that Certificates of tenants are refused for what a test is about, not for their issuer.
+    // So that tenants' Certificates are refused for what a test is about, not for their issuer.
     ...['--set-json', `config.certificates.approval.tenantCertificates.hosts=${listed}`],
   ];
   const chart = ['template', 'nameplate', join(ROOT, 'charts/nameplate'), '-n', RELEASE.namespace];
   return run([helm, ...chart, ...sets, ...values, ...shown]);
 }
 
-/** Kinds of which the policies read little or nothing, without their schemas. */
+/** Kinds of which the policies read little or nothing, installed without their schemas. */
 async function installOtherKinds(api: ApiServer): Promise<void> {
   const gateway = 'gateway.networking.k8s.io';
   const kinds = [
@@ -181,7 +181,9 @@ async function createIdentities(api: ApiServer): Promise<ReadonlyMap<Who, readon
   return kubeconfigs;
 }
 
-/** Namespaced admin, everything else that a platform may have given away in the namespace, and what controllers have. */
+/**
+ * Namespaced admin, everything else that a platform may have granted in the namespace, and the rights of controllers.
+ */
 function rights(): string {
   const role = (name: string, rules: readonly object[]) => ({
     apiVersion: `${RBAC}/v1`,

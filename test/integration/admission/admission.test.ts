@@ -1,4 +1,6 @@
-/** The chart's admission policies on a real API server: what a tenant who may write everything in its namespace tries. */
+/**
+ * The chart's admission policies on a real API server: attempts of a tenant that may write everything in its namespace.
+ */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
@@ -55,7 +57,7 @@ describe.concurrent('a tenant is refused', () => {
   test('the status of an Order, from which Challenges would be created', async () => {
     const order = {request: 'AA==', dnsNames: ['shop.example.com'], issuerRef: {name: 'mine'}};
     await act('certManager', 'create', manifest('Order', 'honest', {spec: order}));
-    // For a name of the Order: the policy on its answers has nothing against it.
+    // The authorization is for a name of the Order, so the policy on authorizations allows it.
     const status = {authorizations: [{url: 'https://ca.example/1', identifier: 'shop.example.com'}]};
     const patch = ['--subresource', 'status', '--type', 'merge', '--patch', JSON.stringify({status})];
     await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager may write this');

@@ -3,22 +3,22 @@ import {EDGE, type Manifest, manifest} from './manifests.ts';
 
 /** The one server that the platform lists for Issuers of tenants. */
 export const LISTED_SERVER = 'https://ca.example/directory';
-/** On requests to issuers of this group, another approver decides. */
+/** Another approver decides on requests to issuers of this group. */
 export const OTHER_GROUP = 'issuers.example.net';
-/** The flags of Helm that list both. */
+/** Helm's flags that list both. */
 export const LISTED = [
   ...['--set', `config.certificates.tenantIssuers.servers[0].url=${LISTED_SERVER}`],
   ...['--set', `admission.issuance.otherIssuerGroups[0]=${OTHER_GROUP}`],
 ];
 export const HELD = 'shop.example.com';
 
-/** The label of what solves a challenge. */
+/** The label of objects that solve a challenge. */
 export const SOLVER = {'acme.cert-manager.io/http01-solver': 'true'};
 
 /** The label of a Secret with the key for a Certificate that is being issued. */
 export const NEXT_KEY = {'cert-manager.io/next-private-key': 'true'};
 
-/** As the platform's issuer has it. */
+/** The solver of the platform's issuer. */
 export const BY_DNS = {type: 'DNS-01', solver: {dns01: {rfc2136: {nameserver: '192.0.2.53'}}}};
 
 export function challenge(name: string, dnsName: string, more: object = {}): Manifest {
@@ -49,7 +49,7 @@ export function solverIngress(name: string, rules: readonly object[]): Manifest 
   );
 }
 
-/** Without hostnames, as for a Challenge for an IP address. */
+/** Without `hostnames`, it is the route of a Challenge for an IP address. */
 export function solverRoute(name: string, hostnames?: readonly string[]): Manifest {
   const parentRefs = [{name: 'edge', namespace: 'gateway'}];
   return manifest('HTTPRoute', name, {spec: {parentRefs, hostnames}}, {labels: SOLVER});

@@ -1,4 +1,7 @@
-/** Changes to existing objects, through a subresource or a patch: attacks, and what legitimate writers may still do. */
+/**
+ * Changes to existing objects, through a subresource or a patch: attacks, and changes that legitimate writers may still
+ * make.
+ */
 import {LABEL} from '../../../src/api/names.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import type {Who} from './admission-world.ts';

@@ -1,4 +1,7 @@
-/** What a tenant tries with the Gateway API where Nameplate serves hosts on a Gateway, and what it may do on others. */
+/**
+ * What a tenant tries with the Gateway API if Nameplate serves hosts on a Gateway, and what it may do on other
+ * Gateways.
+ */
 import {
   type Manifest,
   manifest,
@@ -12,7 +15,7 @@ import {
 
 /** The platform's Gateway. */
 export const PLATFORM = {namespace: 'gateway', name: 'platform'};
-/** A GatewayClass of which tenants may create Gateways. */
+/** A GatewayClass with which tenants may create Gateways. */
 export const TENANT_CLASS = 'internal';
 
 const GROUP = 'gateway.networking.k8s.io';

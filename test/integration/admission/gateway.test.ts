@@ -1,4 +1,4 @@
-/** The chart's admission policies where Nameplate serves hosts on a Gateway, and tenants may use others. */
+/** The chart's admission policies if Nameplate serves hosts on a Gateway and tenants may use other Gateways. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {gatewayAttacks, gatewayDeeds, PLATFORM, TENANT_CLASS} from './gateway.rows.ts';

@@ -30,7 +30,7 @@ const NOT_LISTED = 'The platform does not list the server';
 const WHOM_TO_TRUST = 'An Issuer may not change how its server is verified';
 const WHERE = 'An Issuer may not choose where a challenge is solved';
 
-/** Traefik puts it before the path of the challenge. */
+/** Traefik puts this before the path of the challenge. */
 const matcher = `Path(\`/\`) || Host(\`${VICTIM}\`) && PathPrefix`;
 const widened = {
   ingressClassName: EDGE,
@@ -119,7 +119,7 @@ const certificate = {secretName: 'mine', dnsNames: [HELD], issuerRef: {name: 'mi
 const otherClass = {ingressClassName: 'internal', rules: [{host: HELD}]};
 const annotated = (key: string) => ({annotations: {[`acme.cert-manager.io/${key}`]: EDGE}});
 const shim = (key: string, value: string) => ({annotations: {[key]: value}});
-/** Reserved for objects of hosts; a request may have it. */
+/** Reserved for the objects of hosts, but a request may have this name. */
 const RESERVED = `np-${'a'.repeat(20)}-1`;
 const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
 const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
@@ -232,13 +232,13 @@ export const issuanceDeeds: readonly ObjectDeed[] = [
   },
 ];
 
-/** What cert-manager creates from annotations of an Ingress or a Gateway. */
+/** A Certificate that cert-manager creates from annotations of an Ingress or a Gateway. */
 export const shimCertificate = manifest('Certificate', 'by-shim', {spec: {...certificate, issuerRef: PLATFORM}});
 
-/** What a ReplicaSet creates from the template of a tenant. */
+/** A pod that a ReplicaSet creates from a tenant's template. */
 export const solverPod = manifest('Pod', 'junk', {spec: {containers: [{name: 'any', image: 'any'}]}}, {labels: SOLVER});
 
-/** Not for a host that the namespace does not hold, no matter who writes it. */
+/** Refused for a host that the namespace does not hold, no matter who writes it. */
 export const unheld: readonly ObjectDeed[] = [
   {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},
@@ -265,7 +265,7 @@ export const unheld: readonly ObjectDeed[] = [
 const url = `${LISTED_SERVER}/1`;
 const FOR_OTHERS = 'which the order does not contain';
 
-/** With what an ACME server may answer an order for the held host, as cert-manager records it. */
+/** What an ACME server may answer to an order for the held host, as cert-manager records it. */
 export const answers: readonly {answer: string; authorizations: readonly object[]; says?: string}[] = [
   {answer: 'one authorization, not fetched yet', authorizations: [{url}]},
   {answer: 'one for the host', authorizations: [{url, identifier: HELD, wildcard: false}]},

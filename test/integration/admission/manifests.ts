@@ -1,4 +1,4 @@
-/** The objects of the tests of admission: what exists, and what a row consists of. */
+/** The objects of the admission tests: those that exist, and the parts of a row. */
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {ingressSpec} from '../../support/objects.ts';
@@ -9,7 +9,7 @@ export const EDGE = 'traefik';
 export const OTHER_EDGE = 'edge.example.com';
 export const VICTIM = 'login.victim.example';
 export const OURS = routeName(TENANT, 'shop.example.com');
-/** A name that the operator would use, of a host that is not there yet. */
+/** A name that the operator would use for a host that does not exist yet. */
 export const NEXT = routeName(TENANT, 'next.example.com');
 
 export interface Manifest {
@@ -71,7 +71,7 @@ export const ports = [{name: 'http', port: 80}];
 const redirect = {redirectRegex: {regex: '^http://(.*)$', replacement: 'https://shop.example.com/', permanent: true}};
 export const certificate = {secretName: 'any', dnsNames: [VICTIM], issuerRef: {name: 'any'}};
 
-/** What the operator and cert-manager make for a host of this tenant. */
+/** The objects that the operator and cert-manager create for a host of this tenant. */
 export const MANAGED: readonly Manifest[] = [
   manifest('Service', OURS, {spec: {clusterIP: 'None', selector: {app: 'shop'}, ports}}, managed),
   manifest('Middleware', `${OURS}-https`, {spec: redirect}, managed),

@@ -1,4 +1,4 @@
-/** What a tenant tries by creating objects, and what it may create all the same. */
+/** What a tenant tries by creating objects, and what it may still create. */
 import {ingressSpec} from '../../support/objects.ts';
 import {
   certificate,
@@ -93,7 +93,7 @@ const general: readonly ObjectAttack[] = [
         url: 'https://ca.example/1',
       },
     }),
-    says: 'denied request', // by one of two policies, whichever the API server asks first
+    says: 'denied request', // of two policies, either may answer first
   },
   {
     attack: "a Service that takes the ingress's address",

@@ -1,6 +1,7 @@
 /**
- * APIKeys on a real API server: what the operator makes of them, and what the messages API takes for a valid key. First
- * what disturbs nobody, side by side; then what disturbs all; at the end, what must be nowhere in all that was written.
+ * APIKeys on a real API server: what the operator does with them, and which keys the messages API accepts. First, tests
+ * that disturb nobody, in parallel; then those that disturb all; last, a check of everything written for keys that
+ * leaked.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {keyDisturbanceSuite} from './disturbance.suite.ts';

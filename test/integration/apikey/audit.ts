@@ -13,7 +13,7 @@ interface AuditLine {
   };
 }
 
-/** "verb resource" of its requests in a namespace, and about the record of one key, in order; without Events. */
+/** "verb resource" of its requests in a namespace and for the record of one key, in order, without Events. */
 export async function operatorRequests(world: KeyWorld, namespace: string, hash: string): Promise<string[]> {
   const lines = (await world.auditLog()).split('\n').filter(Boolean);
   return lines.flatMap(line => {

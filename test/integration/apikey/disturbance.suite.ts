@@ -1,4 +1,4 @@
-/** Faults that affect all keys: a dead or new operator, an API server that is unreachable. */
+/** Faults that affect all keys: a dead or new operator, an unreachable API server. */
 import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
@@ -37,7 +37,7 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
     expect(kept.claim(keys[0])).toEqual(record);
   });
 
-  // As after an upgrade from 0.1, and after a restore that left the records out.
+  // This happens after an upgrade from 0.1, and after a restore without the records.
   test('keys without a record are neither refused nor accepted until a new operator has recorded them all', async () => {
     const [owner, thief] = [
       await newKeyTenant(world(), 'unrecorded', 'unrecorded'),

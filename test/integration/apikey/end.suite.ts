@@ -17,7 +17,7 @@ export function endSuite(world: () => KeyWorld): void {
     for (const tenant of tenants) {
       const key = await tenant.issued();
       const requestsSoFar = () => operatorRequests(world(), tenant.namespace, digestOf(key));
-      // A write is audited after its effect is seen.
+      // The audit log gets a write after its effect is visible.
       await until('its issue is audited', async () => (await requestsSoFar()).includes('patch apikeys status'));
       const before = (await requestsSoFar()).length;
       await tenant.patch({revoked: true});
@@ -31,7 +31,7 @@ export function endSuite(world: () => KeyWorld): void {
         async () => (await requestsSoFar()).lastIndexOf('patch apikeys status') >= before,
       );
       const requests = (await requestsSoFar()).slice(before);
-      // What a reconcile that was in progress may still read.
+      // Ignores what a reconcile in progress may still read.
       const untilRecorded = requests.slice(0, requests.indexOf('update keyclaims') + 1).slice(-2);
       expect(untilRecorded).toEqual(['get secrets', 'update keyclaims']);
       expect(requests.filter(request => !request.startsWith('get'))).toEqual([
@@ -66,7 +66,7 @@ export function endSuite(world: () => KeyWorld): void {
   test('when its namespace is being deleted, however long a finalizer in it keeps the APIKey', async () => {
     const tenant = await newKeyTenant(world(), 'closed');
     const key = await tenant.issued();
-    await world().client.delete(NAMESPACE, {name: 'closed'}); // no controller runs here that would delete what is in it
+    await world().client.delete(NAMESPACE, {name: 'closed'}); // no controller runs here to delete its content
     await tenant.ends(key);
     expect(tenant.apiKey(), 'the APIKey still exists').toBeDefined();
     await tenant.until('its record is released', () => tenant.claim(key)?.spec.releasedAt);
@@ -106,14 +106,14 @@ export function endSuite(world: () => KeyWorld): void {
     const key = await tenant.issued();
     const {labels = {}, annotations = {}} = tenant.secret()?.metadata ?? {};
     await world().client.delete(NAMESPACE, {name: 'restored'});
-    // By the cluster's own controller, which takes its time.
+    // Deleted by the cluster's own controller, which takes its time.
     const isGone = async () => !(await world().client.get(NAMESPACE, {name: 'restored'}));
     await until('the namespace is gone', isGone, {timeoutMs: 60_000, intervalMs: 250});
     await tenant.ends(key);
     const again = await newKeyTenant(world(), 'restored', 'acme');
     await again.applySecret({key}, {labels, annotations});
     const {metadata} = again.secret() ?? {};
-    // The operator has looked at it once it has done with what came after.
+    // Once the operator has handled a later key, it has seen this Secret, too.
     const marker = await newKeyTenant(world(), 'marker');
     await marker.issued();
     expect(await again.issued()).toBe(key);

@@ -146,7 +146,7 @@ export function issueSuite(world: () => KeyWorld): void {
     await second.becomes({Active: 'NotIssued', Ready: 'KeyInUse'});
     expect(second.accepts(key), 'it works for nobody').toBe(false);
     expect(first.claim(key)?.spec.account).toBe('first');
-    // As the platform team may.
+    // The platform team may do this.
     await world().client.delete(KEY_CLAIM, {name: digestOf(key)});
     await second.becomes({Active: 'Active', Ready: 'Issued'});
     expect(await second.works(), 'the refused APIKey tries again when the key is free').toBe(key);
@@ -171,7 +171,7 @@ export function issueSuite(world: () => KeyWorld): void {
     const writes = async (namespace: string, hash: string) =>
       (await operatorRequests(world(), namespace, hash)).filter(request => !request.startsWith('get'));
     const issued = ['create secrets', 'create keyclaims', 'patch apikeys status'];
-    // A write is audited after its effect is seen.
+    // The audit log gets a write after its effect is visible.
     const audited = async (namespace: string, hash: string) =>
       await until(`the writes of ${namespace} are audited`, async () => {
         const made = await writes(namespace, hash);
@@ -214,7 +214,7 @@ export function issueSuite(world: () => KeyWorld): void {
   });
 }
 
-/** A policy that quotes what it refuses. */
+/** A policy whose message quotes the object that it refuses. */
 const POLICY = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

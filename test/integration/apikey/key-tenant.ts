@@ -22,7 +22,7 @@ export async function newKeyTenant(world: KeyWorld, namespace: string, account?:
   return new KeyTenant(world, namespace);
 }
 
-/** The annotations of a Secret whose previous key was this one, and works for another hour. */
+/** The annotations of a Secret whose previous key is this one, which works for another hour. */
 export function previousKey(key: string): Record<string, string> {
   const validUntil = timestamp(Date.now() + 3_600_000);
   return {[ANNOTATION.previousSha256]: digestOf(key), [ANNOTATION.previousValidUntil]: validUntil};
@@ -59,7 +59,7 @@ export class KeyTenant {
     await this.#seen(SECRET, await this.world.client.apply<KeySecret>(SECRET, secret));
   }
 
-  /** Asks for a new key. */
+  /** Requests a new key. */
   async askForRotation(request: string): Promise<void> {
     const annotations = {[ANNOTATION.rotateRequestedAt]: request};
     await this.#patch({metadata: {annotations}});
@@ -75,12 +75,12 @@ export class KeyTenant {
     return await this.works();
   }
 
-  /** As a backup that leaves status out. */
+  /** Like a restore from a backup without status. */
   async wipeStatus(): Promise<void> {
     await this.#patch({status: null}, {subresource: 'status'});
   }
 
-  /** As a tenant that may write the status of its own APIKeys. */
+  /** Acts as a tenant that may write the status of its own APIKeys. */
   async writeStatus(status: Partial<APIKeyStatus>): Promise<void> {
     await this.#patch({status}, {subresource: 'status'});
   }
@@ -99,7 +99,7 @@ export class KeyTenant {
     if (uid) await this.until('the Secret is gone', () => this.secret()?.metadata.uid !== uid);
   }
 
-  /** The current object, newer than everything that this tenant has written. */
+  /** The current object, at least as new as everything that this tenant has written. */
   apiKey(): DeepReadonly<APIKey> | undefined {
     return this.world.apiKeys.get(`${this.namespace}/${NAME}`);
   }
@@ -113,12 +113,12 @@ export class KeyTenant {
     return this.world.keyClaims.get(digestOf(key));
   }
 
-  /** The key in the Secret now; empty where there is none. */
+  /** The key that is now in the Secret; empty if there is none. */
   key(): string {
     return Buffer.from(this.secret()?.data?.key ?? '', 'base64').toString();
   }
 
-  /** Waits until the conditions, about the current spec, have these reasons; the messages say these words. */
+  /** Waits until the conditions for the current spec have these reasons, and messages with these words. */
   async becomes(want: {Active: string; Ready: string}, says: readonly string[] = []): Promise<DeepReadonly<APIKey>> {
     let last: DeepReadonly<APIKey> | undefined;
     const probe = () => {
@@ -135,14 +135,14 @@ export class KeyTenant {
     return found;
   }
 
-  /** Applies an APIKey and waits until its key is there, and known to the messages API. */
+  /** Applies an APIKey, and waits until its key exists and the messages API knows it. */
   async issued(spec: Partial<APIKeySpec> = {}): Promise<string> {
     await this.apply(spec);
     await this.becomes({Active: 'Active', Ready: 'Issued'});
     return await this.works();
   }
 
-  /** Waits until the messages API knows the key that is in the Secret as this APIKey's, and returns it. */
+  /** Waits until the messages API knows the Secret's key as this APIKey's. Returns the key. */
   async works(): Promise<string> {
     const isOurs = () => this.#keyId(this.key()) === `${this.namespace}/${NAME}` && this.claim(this.key());
     await until(`the key of ${this.namespace} works`, isOurs, PATIENCE);
@@ -172,7 +172,7 @@ export class KeyTenant {
     await this.#seen(API_KEY, await this.world.client.patch(API_KEY, this.#at(NAME), patch, options));
   }
 
-  /** What is read after a write must not be older. */
+  /** Later reads must not be older than this write. */
   async #seen<T extends KubeObject>(resource: ResourceType<T>, object: T): Promise<void> {
     await this.world.seen({resource, key: keyOf(object as KubeObject), object});
   }

@@ -1,6 +1,6 @@
 /**
- * What the tests of APIKeys share: a real API server with audit log and RBAC, the operator under the chart's service
- * account, and the authenticator of the messages API under its own.
+ * What the tests of APIKeys share: a real API server with audit log and RBAC, the operator with the chart's service
+ * account, and the authenticator of the messages API with its own.
  */
 import {randomBytes} from 'node:crypto';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
@@ -36,9 +36,9 @@ export interface KeyWorld {
   readonly api: ApiServer;
   /** Acts as an administrator. */
   readonly client: KubeClient;
-  /** Acts as the messages API, under the chart's service account. */
+  /** Acts as the messages API, with the chart's service account. */
   readonly messagesClient: KubeClient;
-  /** Everything there is, as an administrator sees it. */
+  /** All APIKeys, as an administrator sees them. */
   readonly apiKeys: ReadonlyStore<APIKey>;
   readonly secrets: ReadonlyStore<KeySecret>;
   /** Keyed by the hash of the key. */
@@ -51,9 +51,9 @@ export interface KeyWorld {
   restartOperator(config?: Readonly<Record<string, unknown>>): Promise<void>;
   /** A separate authenticator, which trusts known keys for this long. */
   authenticatorWith(graceMs: number): Promise<KeyAuthenticator>;
-  /** Every request and answer of all users as the API server noted them; of Secrets without the bodies. */
+  /** All users' requests and answers as the API server logged them, without the bodies of Secrets. */
   auditLog(): Promise<string>;
-  /** All that the operators have logged, at the level debug. */
+  /** Everything that the operators have logged, at level debug. */
   operatorLogs(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -125,7 +125,7 @@ export async function startKeyWorld(): Promise<KeyWorld> {
   };
 }
 
-/** As is advised for a cluster: whole bodies, but never those of Secrets. */
+/** The recommended audit policy: complete bodies, except those of Secrets. */
 async function auditFlags(folder: string, log: string): Promise<string[]> {
   const policy = join(folder, 'audit-policy.json');
   const rules = [
@@ -143,7 +143,7 @@ async function auditFlags(folder: string, log: string): Promise<string[]> {
   return [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking-strict'];
 }
 
-/** What the chart grants to both programs, and nothing else of it. */
+/** Renders only the rights that the chart grants to both programs. */
 async function renderRbac(helm: string): Promise<string> {
   const values = {
     'config.platform.baseDomain': BASE_DOMAIN,

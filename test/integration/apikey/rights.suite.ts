@@ -1,4 +1,4 @@
-/** What the chart lets the messages API do, asked of the API server in words and in deed. */
+/** What the chart lets the messages API do, according to access reviews and to actual attempts. */
 import {expect, test} from 'vitest';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';

@@ -81,7 +81,7 @@ export function rotationSuite(world: () => KeyWorld): void {
     await owner.delete();
     await owner.ends(key);
     await owner.until('its Secret is gone', () => !owner.secret());
-    await world().client.delete(KEY_CLAIM, {name: digestOf(key)}); // as a day later
+    await world().client.delete(KEY_CLAIM, {name: digestOf(key)}); // like the operator, a day later
     await owner.until('its record is gone', () => !owner.claim(key));
     await thief.applySecret({key: own}, {annotations: previousKey(key)});
     await thief.patch({scopes: ['messages:write', 'messages:read']});

@@ -24,7 +24,7 @@ export function secrecySuite(world: () => KeyWorld): void {
 
   test('in no request about APIKeys and Events, and in no response', async () => {
     const lines = (await world().auditLog()).split('\n');
-    // The policy of one test quotes what it refuses, and the API server notes its words.
+    // One test has a policy that quotes what it refuses, and the API server logs the message.
     const log = lines.filter(line => !/"resource":"secrets","namespace":"policy"/.test(line)).join('\n');
     expect(log).toMatch(/"verb":"patch"[^\n]*apikeys[^\n]*"subresource":"status"/);
     expect(log).toMatch(/"verb":"create"[^\n]*"resource":"events"/);

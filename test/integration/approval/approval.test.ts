@@ -1,4 +1,4 @@
-/** The operator as the approver of certificate requests: cert-manager's own is off. */
+/** The operator as the approver of certificate requests. cert-manager's own approver is disabled. */
 import {setTimeout as pause} from 'node:timers/promises';
 import {isDeepStrictEqual} from 'node:util';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
@@ -88,7 +88,7 @@ async function liveHost(label: string): Promise<string> {
   return host;
 }
 
-/** What was decided of the first request whose name begins so. */
+/** The decision on the first request whose name begins with `prefix`. */
 function decided(tenant: DomainTenant, prefix: string): Promise<{type: string; reason?: string; message?: string}> {
   return until(`the request of ${prefix} is decided`, () => {
     const requests = world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[];
@@ -107,7 +107,7 @@ test('a host that its namespace has proved gets its certificate', async () => {
   expect(approval).toMatchObject({type: 'Approved', reason: 'HostHeld', message: `This namespace holds ${host}.`});
 });
 
-/** To a kind that does not exist, and to one for whose signers the operator has no right. */
+/** Requests to an issuer kind that does not exist, and to one for whose signers the operator has no right. */
 const LEFT_ALONE = [
   {name: 'unknown-group', issuer: {name: 'any', kind: 'Issuer', group: 'unknown.test'}},
   {name: 'no-issuer', issuer: {name: 'any', kind: 'Ingress', group: 'networking.k8s.io'}},
@@ -278,7 +278,7 @@ test('a pause holds back approvals, but neither denials nor withdrawals', async 
 
 test("another user's approval is withdrawn", async () => {
   const host = victim.host('approved');
-  await world.operator().stop(); // It would deny the request before another user can approve it.
+  await world.operator().stop(); // it would deny the request before another user can approve it
   await makeCertificate(mallory, 'by-others', {dnsNames: [host], issuerRef: UNHURRIED});
   const name = await until('it is requested', () => {
     const requests: CertificateRequest[] = world.history.list(CERTIFICATE_REQUEST, mallory.namespace);
@@ -292,7 +292,7 @@ test("another user's approval is withdrawn", async () => {
   expect(await decisions(mallory, 'by-others')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
 });
 
-/** The decisions on the requests that exist now. */
+/** The decisions on the existing requests. */
 async function decisions(tenant: DomainTenant, prefix: string): Promise<string[]> {
   const isOf = ({metadata}: CertificateRequest) =>
     metadata.namespace === tenant.namespace && metadata.name.startsWith(prefix);

@@ -102,7 +102,7 @@ export function budgetSuite(world: () => OperatorWorld): void {
     await greedy.until('the claim is released', () => greedy.claim(host)?.spec.releasedAt);
     expect(timesOf(greedy, host)).toEqual(ordered);
     await greedy.project({primary: host});
-    await greedy.becomesLive(host); // by the Secret that was kept
+    await greedy.becomesLive(host); // with the retained Secret
     expect(timesOf(greedy, host)).toEqual(ordered);
     await late.becomes(late.host('next'), WAITS);
   });
@@ -138,8 +138,8 @@ export function budgetSuite(world: () => OperatorWorld): void {
 
   test('a tenant that removes a Project and creates another frees no order for a default host', async () => {
     await world().operator().stop();
-    const others = world().history.list(PROJECT); // whose default hosts get certificates of their own now, too
-    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // of which a single tenant gets two
+    const others = world().history.list(PROJECT); // their default hosts now get their own certificates, too
+    const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // a single tenant gets two of these
     await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
     const hosts = others.map(({status}) => status?.defaultHost ?? '');
     await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));
@@ -150,7 +150,7 @@ export function budgetSuite(world: () => OperatorWorld): void {
       await tenant.projectBecomes(name, {Ready: 'Published'});
       await tenant.delete(PROJECT, name);
       await tenant.until('its Certificate is gone', () => certificatesIn(tenant).length === 0);
-      // As the garbage collector does.
+      // Deletes requests like the garbage collector.
       for (const {metadata} of requests()) await tenant.delete(CERTIFICATE_REQUEST, metadata.name);
       await tenant.until('its requests are gone', () => requests().length === 0);
     }
@@ -180,7 +180,7 @@ export function budgetSuite(world: () => OperatorWorld): void {
   });
 }
 
-/** A deployed Project with the host, whose records are right. */
+/** Creates a deployed Project with the host, and correct records. */
 async function proved(tenant: DomainTenant, host: string): Promise<void> {
   await tenant.deployedProject({aliases: [...hostsOf(tenant), host]});
   await tenant.createRecords(host);
@@ -207,7 +207,7 @@ function withBudget(world: OperatorWorld, orderBudget: Readonly<Record<string, n
   return {certificates: {...(world.config.certificates as object), orderBudget}};
 }
 
-/** The times of what counts: orders on claims, and those of default hosts. */
+/** The times of the orders that count: those on claims, and those of default hosts. */
 function ordersMade({history}: OperatorWorld): number[] {
   const onClaims = history.list(DOMAIN_CLAIM).flatMap(({spec}) => spec.orders ?? []);
   const ofDefaultHosts = history.list(HELD_HOSTS).flatMap(({spec}) => Object.values(spec.orders ?? {}).flat());

@@ -54,7 +54,7 @@ export function challengeSuite(world: () => OperatorWorld): void {
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
     await until('it is withdrawn', deleted);
     expect(await client.get(ORDER, key), 'cert-manager would replace the challenge').toBeUndefined();
-    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
+    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // like cert-manager after its cleanup
   });
 
   test('a request whose challenge waits behind another challenge does not fail until it has had its time', async () => {
@@ -65,7 +65,7 @@ export function challengeSuite(world: () => OperatorWorld): void {
     const hosts = {queued: tenant.host('queued'), first: tenant.host('first')};
     await tenant.deployedProject({aliases: Object.values(hosts)});
     await Promise.all(Object.values(hosts).map(host => tenant.live(host)));
-    // cert-manager processes one challenge per host at a time; this one is of a namespace where no hold is needed.
+    // cert-manager processes one challenge per host at a time. This one is in a namespace that need not hold the host.
     const blocker = {namespace: EXEMPT, name: 'blocker'};
     await createChallenge(client, blocker, hosts.queued);
     await isProcessed(client, blocker);
@@ -81,7 +81,7 @@ export function challengeSuite(world: () => OperatorWorld): void {
       await createChallenge(client, {namespace: tenant.namespace, name}, host);
       await until('the next approval has a later time', () => timestamp(Date.now()) !== second);
     }
-    // It was approved last, so the one that waits is overdue by now, too.
+    // It was approved last, so the waiting one is overdue by now, too.
     await until('the first has failed', () => conditions(tenant, 'first').includes('Ready Failed'));
     expect(conditions(tenant, 'queued')).not.toContain('Ready Failed');
     await client.delete(CHALLENGE, blocker);
@@ -138,7 +138,7 @@ async function isProcessed(client: KubeClient, key: {namespace: string; name: st
   );
 }
 
-/** Of the requests of a Certificate, such as "Approved True" and "Ready Failed". */
+/** Conditions of a Certificate's requests, such as "Approved True" and "Ready Failed". */
 function conditions(tenant: DomainTenant, certificate: string): string[] {
   const all = requestsOf(tenant, certificate).flatMap(({status}) => status?.conditions ?? []);
   return all.map(({type, status, reason}) => `${type} ${type === 'Ready' ? reason : status}`);

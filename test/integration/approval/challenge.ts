@@ -1,9 +1,9 @@
-/** Challenges that no Order has: cert-manager processes them like any other. */
+/** Challenges without an Order, which cert-manager processes like any others. */
 import {CHALLENGE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 
-/** Nobody issues for it, and nobody but the test decides on it. */
+/** Nobody issues for it, and only the test decides on its requests. */
 export const ISSUER = {name: 'none', kind: 'Issuer', group: 'ca.test'};
 
 export async function createChallenge(
@@ -18,6 +18,6 @@ export async function createChallenge(
 
 export function challengeFor(host: string) {
   const url = 'https://ca.test/1';
-  const solver = {http01: {ingress: {}}}; // without it, cert-manager dies of a nil pointer
+  const solver = {http01: {ingress: {}}}; // without this, cert-manager crashes with a nil pointer
   return {url, authorizationURL: url, dnsName: host, issuerRef: ISSUER, key: 'a', token: 'a', type: 'HTTP-01', solver};
 }

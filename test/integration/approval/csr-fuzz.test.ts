@@ -1,4 +1,4 @@
-/** Certificate requests of OpenSSL, and those of attackers, changed at random. SOAK=1 takes a hundred times as many. */
+/** Random mutations of certificate requests from OpenSSL and from attackers. SOAK=1 runs a hundred times as many. */
 import {randomInt} from 'node:crypto';
 import {expect, test} from 'vitest';
 import {requestedNames} from '../../../src/operator/model/csr.ts';
@@ -45,7 +45,7 @@ test('the judge of certificate requests reads a bounded number of elements, and 
   expect(count.refused).toBeGreaterThan(1000);
 });
 
-/** False: refused with an error, as `decide` expects it. */
+/** False: refused with an error that `decide` expects. */
 function isRead(der: Uint8Array, meter: {elements: number}): boolean {
   let dnsNames: readonly string[] = [];
   try {

@@ -1,4 +1,4 @@
-/** The operator in a cluster that adopts it: another approver decides, and the operator says what it would deny. */
+/** The operator in a cluster that adopts it: another approver decides, and the operator reports what it would deny. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {
@@ -43,7 +43,7 @@ function requestOf(namespace: string, prefix: string): CertificateRequest | unde
   return requests.find(({metadata}) => metadata.namespace === namespace && metadata.name.startsWith(prefix));
 }
 
-/** What the operator says of the requests or challenges in a namespace. */
+/** What the operator reports about the requests or challenges in a namespace. */
 function warnings(namespace: string, what = 'WouldBeDenied'): string[] {
   const events = world.history.list(EVENT).filter(({regarding}) => regarding?.namespace === namespace);
   return events.flatMap(({reason, note}) => (reason === what ? [String(note)] : []));

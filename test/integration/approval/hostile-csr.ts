@@ -1,4 +1,4 @@
-/** Certificate requests of 16 KiB that cost the most to read: for the unit tests, the fuzzer, and the bench. */
+/** The most expensive certificate requests of 16 KiB to read, for the unit tests, the fuzzer, and the bench. */
 
 const SEQUENCE = 0x30;
 const SET = 0x31;
@@ -8,7 +8,7 @@ const BIT_STRING = 3;
 const EXTENSION_REQUEST = [42, 0x86, 0x48, 0x86, 0xf7, 13, 1, 9, 14];
 const SUBJECT_ALTERNATIVE_NAME = [85, 29, 17];
 const COMMON_NAME = [85, 4, 3];
-/** Bytes for the attack; the wrapping is small. */
+/** Bytes for the attack; the envelope is small. */
 const ROOM = 15_700;
 const NULL = [5, 0];
 
@@ -28,7 +28,7 @@ function nested(depth: number, element: (content: readonly number[]) => number[]
   return content;
 }
 
-/** Base64 of PEM, as `spec.request` of a CertificateRequest has it. */
+/** Base64 of PEM, as in `spec.request` of a CertificateRequest. */
 export function pemOf(der: Uint8Array): string {
   const body = Buffer.from(der).toString('base64');
   return Buffer.from(`-----BEGIN CERTIFICATE REQUEST-----\n${body}\n-----END CERTIFICATE REQUEST-----\n`).toString(
@@ -55,12 +55,12 @@ function asking(extensions: readonly number[]): Uint8Array {
   return requestOf({attributes: attribute(EXTENSION_REQUEST, tlv(SEQUENCE, extensions))});
 }
 
-/** One DNS name, of any characters of Latin-1. */
+/** One DNS name, with any characters of Latin-1. */
 export function requestFor(name: string): Uint8Array {
   return asking(extension(tlv(SEQUENCE, tlv(0x82, [...Buffer.from(name, 'latin1')]))));
 }
 
-/** With more elements, or deeper ones, than any request has. */
+/** Requests with more elements or deeper nesting than any honest one. */
 export const hostileRequests: Readonly<Record<string, Uint8Array>> = {
   names: asking(extension(tlv(SEQUENCE, repeated(tlv(0x82, [97]))))),
   'names within a sequence of indefinite length': asking(

@@ -11,7 +11,7 @@ export interface SigningRequestOptions {
   readonly names?: readonly string[];
 }
 
-/** Base64 of PEM, as `spec.request` of a CertificateRequest has it; made by OpenSSL, with a key that is thrown away. */
+/** Base64 of PEM, as in `spec.request` of a CertificateRequest, created by OpenSSL with a temporary key. */
 export async function signingRequest({commonName, subject = '', names = []}: SigningRequestOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-csr-'));
   try {

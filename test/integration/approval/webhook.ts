@@ -31,7 +31,7 @@ export async function startWebhook(api: ApiServer, folder: string): Promise<Chil
   return child;
 }
 
-/** The first records who requested a certificate; the second decides by that. */
+/** The first webhook records who requested a certificate; the second decides accordingly. */
 async function configure(api: ApiServer, kind: string, port: number, caBundle: string): Promise<void> {
   const programs = await ensurePrograms([HELM, 'certmanager']);
   const render = [programs.path('helm'), 'template', 'cert-manager', programs.asset('cert-manager-chart')];

@@ -1,4 +1,4 @@
-/** The chart, installed by Helm into a real API server. No pod runs here; that is for the full cluster. */
+/** The chart, installed by Helm into a real API server. No pod runs here; the tests on the full cluster do that. */
 import {cp, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {dirname, join} from 'node:path';
@@ -44,7 +44,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** With separate state, so that the user's repositories and plugins do not interfere. */
+/** Runs Helm with separate state, so that the user's repositories and plugins do not interfere. */
 function helm(...args: readonly string[]): Promise<string> {
   const home = ['HELM_CACHE_HOME', 'HELM_CONFIG_HOME', 'HELM_DATA_HOME'].map(name => `${name}=${folder}`);
   return run(['env', ...home, helmProgram, '--kubeconfig', server.kubeconfig, ...args]);
@@ -257,7 +257,7 @@ describe('the messages API', () => {
   const user = `system:serviceaccount:${namespace}:nameplate-messages`;
 
   beforeAll(async () => {
-    // Without its Certificate: cert-manager is not installed here.
+    // Leaves out the Certificate, because cert-manager is not installed here.
     await install(...enabled, '--set', 'messages.ingress.enabled=false');
   });
 
@@ -403,7 +403,7 @@ describe('the messages API', () => {
   test("has names that a StatefulSet can give its pods, however long the release's name", async () => {
     const rendered = await template(...enabled, '--set', `fullnameOverride=${'a'.repeat(52)}`);
     const [, name = ''] = /kind: StatefulSet\nmetadata:\n {2}name: (\S+)/.exec(rendered) ?? [];
-    // The label controller-revision-hash is the name and up to 11 characters, of 63.
+    // The label controller-revision-hash consists of the name and up to 11 characters, and may have 63.
     expect(name).toMatch(/^a+-messages$/);
     expect(name.length).toBeLessThanOrEqual(52);
   });
@@ -605,7 +605,7 @@ describe('the messages API in PostgreSQL', () => {
       const [documented = ''] = /^ {4}kubectl get backups\.postgresql\.cnpg\.io(?:.*\\\n)+.*$/m.exec(page) ?? [];
       const command = documented.replace('head -n -14 ', 'head -n -2 ').replaceAll('-n nameplate', `-n ${namespace}`);
       expect(command).toContain('head -n -2 ');
-      // The older, the later by name.
+      // The older a backup, the later its name sorts.
       const rows = [
         ['a', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-04T02:03:04Z'}],
         ['b', 'messages-db', {phase: 'completed', stoppedAt: '2026-11-03T02:03:04Z'}],
@@ -656,7 +656,7 @@ describe('the messages API in PostgreSQL', () => {
   });
 });
 
-/** `right`: verb, group, resource with or without subresource, and the name of an object where it matters. */
+/** `right`: verb, group, resource with or without subresource, and the name of an object if it matters. */
 async function allowed(user: string, where: string, right: string): Promise<'yes' | 'no'> {
   const [verb, group, kind = '', name] = right.split(' ');
   const [resource, subresource] = kind.split('/');
@@ -845,7 +845,7 @@ describe('values', () => {
     ['operator', '', []],
     ['messages', 'messages.', [...enabled, '--set', 'messages.config.store.kind=postgres,messages.postgres.secret=s']],
   ])('the pods of the %s are spread across nodes, or as the values say', async (component, prefix, values) => {
-    // The last Deployment that is rendered.
+    // The last rendered Deployment.
     const spread = async (...args: readonly string[]) =>
       podsIn(await template(...values, ...args)).Deployment?.spec.topologySpreadConstraints;
     const labelSelector = {matchLabels: expect.objectContaining({'app.kubernetes.io/component': component})};
@@ -900,7 +900,8 @@ describe('values', () => {
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
     expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
     for (const name of ['nameplate-map', 'nameplate-text']) expect(rendered).toMatch(new RegExp(`name: '?${name}\\b`));
-    // Three kinds are the Prometheus operator's and cert-manager's, which are not installed here; the key was tried above.
+    // Three of these kinds belong to the Prometheus operator and cert-manager, which are not installed here. The key
+    // was tested above.
     const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(folder, 'all-rendered.yaml');
@@ -946,7 +947,7 @@ type Workload = PodTemplate & {
   };
 };
 
-/** The pods that a rendering of the chart leads to, by the kind of what creates them. */
+/** The pods that the rendered chart leads to, by the kind that creates them. */
 function podsIn(rendered: string): Readonly<Record<string, PodTemplate>> {
   const objects = rendered.split(/^---$/m).map(text => parse(text) as Workload | null);
   const pods = objects.flatMap(object => {
@@ -963,7 +964,7 @@ function claimsOf(pod: PodTemplate | undefined): readonly string[] | undefined {
   return pod?.spec.volumes?.flatMap(({persistentVolumeClaim}) => persistentVolumeClaim?.claimName ?? []);
 }
 
-/** In the release's namespace, which enforces "restricted". */
+/** Expects that the release's namespace, which enforces "restricted", admits the pod. */
 async function expectAdmitted(name: string, pod: PodTemplate | undefined): Promise<void> {
   const claimed = {name: 'messages', persistentVolumeClaim: {claimName: 'messages'}};
   const volumes = pod?.spec.volumes?.some(volume => volume.name === 'messages') ? [] : [claimed];

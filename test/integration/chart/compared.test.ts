@@ -1,4 +1,4 @@
-/** The comparison with cert-manager's chart is complete: a value that they add, or that we rename, turns this red. */
+/** The comparison with cert-manager's chart is complete: a value that they add or that we rename fails this test. */
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {beforeAll, expect, test} from 'vitest';
@@ -14,7 +14,7 @@ interface Schema {
 
 let theirs: ReadonlySet<string>;
 let ours: ReadonlySet<string>;
-/** Of a release. */
+/** Files of a release. */
 let files: readonly string[];
 let rows: readonly {readonly theirs: string[]; readonly ours: string[]}[];
 
@@ -36,7 +36,7 @@ function rowsOf(table: string): {theirs: string[]; ours: string[]}[] {
   });
 }
 
-/** The paths of all values, of objects as well as of what they contain. */
+/** The paths of all values: objects and their content. */
 function pathsOf(schema: Schema, root = schema, prefix = ''): string[] {
   const found = schema.$ref ? root.$defs?.[schema.$ref.replace('#/$defs/', '')] : schema;
   return Object.entries(found?.properties ?? {}).flatMap(([name, property]) => {
@@ -45,7 +45,7 @@ function pathsOf(schema: Schema, root = schema, prefix = ''): string[] {
   });
 }
 
-/** Commands have spaces, values have none. */
+/** Commands contain spaces; values do not. */
 function namesIn(cell: string): string[] {
   return [...cell.matchAll(/`([^` ]+)`/g)].map(([, name = '']) => name);
 }

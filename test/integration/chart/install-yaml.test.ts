@@ -1,4 +1,4 @@
-/** The release's install.yaml, applied as its first lines say, to an API server that knows nothing of Nameplate. */
+/** Applies the release's install.yaml, as its first lines say, to an API server without Nameplate. */
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

@@ -1,4 +1,6 @@
-/** Whom the chart's NetworkPolicies let in, by the peers that it renders. The test cluster's network enforces none. */
+/**
+ * Whom the chart's NetworkPolicies let in, according to the rendered peers. The test cluster's network enforces none.
+ */
 import {join} from 'node:path';
 import {beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
@@ -62,7 +64,7 @@ async function render(...values: readonly string[]): Promise<ReadonlyMap<string,
 }
 
 /**
- * Selects as Kubernetes does: a rule without peers admits everybody, and a peer without namespaceSelector its own
+ * Selects like Kubernetes: a rule without peers admits everybody, and a peer without a namespaceSelector only its own
  * namespace.
  */
 function admits({metadata, spec}: Policy, port: string, {namespace, labels = {}}: Pod): boolean {
@@ -152,7 +154,7 @@ test('the migration reaches the database and nothing else, and nobody reaches it
     policyTypes: ['Ingress', 'Egress'],
   });
   expect(ofMigration?.spec.ingress).toBeUndefined();
-  expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress.slice(1)); // Without the API server.
+  expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress.slice(1)); // all but the API server
   expect(ofCheck?.spec).toEqual(ofMigration?.spec);
   const undo = await render('--set', 'messages.postgres.secret=s,messages.postgres.undoMigration=true');
   expect(undo.get('nameplate-messages-undo')?.spec).toEqual(ofMigration?.spec);

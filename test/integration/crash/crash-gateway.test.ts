@@ -1,4 +1,4 @@
-/** The same where the edge is a Gateway. `make soak` kills the operator at each write; this, after every one. */
+/** The same with a Gateway as the edge. Only `make soak` also kills the operator at each write in turn. */
 import {afterAll, beforeAll} from 'vitest';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {acceptAlways, GATEWAY_KEY, installGateway} from '../operator/gateway-controller.ts';
@@ -21,7 +21,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-// The chart grants the rights to these kinds only with this configuration; a test of the chart compares them.
+// The chart grants the rights on these kinds only with this configuration, which a test of the chart checks.
 crashSuite(() => ({...world, kubeconfig: world.api.kubeconfig, config: {...world.config, routing}}), {
   routes: [HTTP_ROUTE, LISTENER_SET],
   tables: Boolean(process.env.SOAK),

@@ -1,6 +1,6 @@
 /**
- * The operator is killed just before and just after each write of a whole domain life. Started again, it must end where
- * a life without a death ends, having made and deleted everything as often.
+ * The operator is killed just before and just after each write of a whole domain life. After a restart, it must end
+ * where a life without a death ends, having created and deleted everything as often.
  */
 import {randomBytes} from 'node:crypto';
 import {join} from 'node:path';
@@ -15,19 +15,22 @@ import {type DomainTenant, type DomainTenantWorld, newDomainTenant} from '../ope
 import {issuances, liveThrough, type State, type Traces} from './life.ts';
 import {type DeathMoment, MortalOperator, type MortalOperatorWorld, type Plan} from './mortal-operator.ts';
 
-/** What two cores carry: an operator takes one of them for a moment when it starts. */
+/** As many as two cores can handle: an operator briefly occupies one of them when it starts. */
 const LIVES_AT_ONCE = 6;
 
 export interface CrashOptions {
   /** The kinds of the edge's routes. Default: those of Traefik. */
   readonly routes?: readonly ResourceType[];
-  /** Whether it dies at each write in turn, too. Default: true. */
+  /** Whether the operator also dies at each write in turn. Default: true. */
   readonly tables?: boolean;
   /** What a new tenant needs in addition to its namespace and its zone. */
   readonly prepare?: (tenant: DomainTenant) => Promise<void>;
-  /** How long a life may take for each of its steps. An operator that dies at each write starts some thirty times until all is live. */
+  /**
+   * How long each step of a life may take. An operator that dies at each write starts about thirty times until all is
+   * live.
+   */
   readonly patienceMs: number;
-  /** How long all the lives of a test may take. */
+  /** How long all lives of a test may take. */
   readonly timeoutMs: number;
 }
 
@@ -40,18 +43,19 @@ interface Life {
 
 export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld, options: CrashOptions): void {
   const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, patienceMs, timeoutMs} = options;
-  /** A life in which nobody dies. */
+  /** A life without a death. */
   let undisturbed: Life;
   let program: string;
 
   beforeAll(async () => {
-    // Bundled as it ships, with V8's compiled code kept, it starts in a fifth of the time: it starts some 250 times.
+    // Bundled as it ships, and with V8's compile cache, it starts in a fifth of the time, and it starts about 250
+    // times.
     program = await bundleOperator(world().folder);
     process.env.NODE_COMPILE_CACHE = join(world().folder, 'compiled');
     undisturbed = await live(() => undefined);
   }, patienceMs);
 
-  /** A life under a plan of deaths, in a namespace and under an operator of its own. */
+  /** A life with planned deaths, with its own namespace and operator. */
   async function live(plan: Plan, want?: Traces): Promise<Life> {
     const tenant = await newDomainTenant(world(), `crash-${randomBytes(2).toString('hex')}`, {timeoutMs: patienceMs});
     await prepare?.(tenant);
@@ -67,7 +71,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     }
   }
 
-  /** Lives under each of the plans, some at once; what went wrong, by the name of the plan. */
+  /** Lives with each of the plans, several at a time. Returns the failures, by the plan's name. */
   async function failuresOf(plans: ReadonlyMap<string, Plan>): Promise<{failures: string[]; deaths: number}> {
     const failures: string[] = [];
     const waiting = [...plans];
@@ -111,7 +115,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     async moment => {
       const {failures, deaths} = await failuresOf(once(moment));
       expect(failures).toEqual([]);
-      // Two writes of one status or record may become one; then a life is over before the last of its deaths.
+      // Two writes of one status or record may become one. Then a life is over before its last planned death.
       const certain = undisturbed.writes.filter(write => !/^PATCH (\w+\/status|heldhosts)$/.test(write));
       expect(deaths).toBeGreaterThanOrEqual(certain.length);
     },
@@ -148,7 +152,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
   }
 }
 
-/** The state once it is as wanted, or, where nothing is known yet, once it has not changed for a while. */
+/** Returns the state once it is as wanted or, if nothing is known yet, once it has not changed for a while. */
 async function settled(operator: MortalOperator, state: () => State, want: State | undefined): Promise<State> {
   if (want) {
     await until('the state is as it should be', () => isDeepStrictEqual(state(), want)).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** A whole domain life, from a Project without domains to their removal, and what exists at both ends. */
+/** A whole domain life, from a Project without domains to their removal, and the objects at both ends. */
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
@@ -10,7 +10,7 @@ import type {DomainTenant} from '../operator/domain-tenant.ts';
 /** By "Kind name", without what differs from life to life. */
 export type State = Readonly<Record<string, unknown>>;
 
-/** What is left of a life: its state when all was live, and at its end. */
+/** The traces of a life: the state when all was live, and at the end. */
 export interface Traces {
   readonly live: State;
   readonly removed: State;
@@ -18,7 +18,7 @@ export interface Traces {
 
 const LABELS = ['shop', 'www'] as const;
 
-/** Goes through the life; at both ends `settle` is asked what the state is. */
+/** Runs through the life, and gets the state from `settle` at both ends. */
 export async function liveThrough(
   tenant: DomainTenant,
   routes: readonly ResourceType[],
@@ -47,7 +47,7 @@ export async function liveThrough(
   return {live, removed: await settle('removed', state)};
 }
 
-/** How the certificates came about, a line for each change: for the message of a test that fails. */
+/** How the certificates were issued, one line per change, for the message of a failed test. */
 export function issuances({namespace, world: {history}}: DomainTenant): string {
   const certificates = history.versions(kinds.CERTIFICATE).map(({type, object, at}) => {
     const {revision, conditions = []} = object.status ?? {};
@@ -66,7 +66,7 @@ export function issuances({namespace, world: {history}}: DomainTenant): string {
     .join('\n');
 }
 
-/** Everything that the operator has made or written to, and how often each thing was made and deleted. */
+/** Everything that the operator has created or changed, and how often each object was created and deleted. */
 function stateOf(tenant: DomainTenant, routes: readonly ResourceType[]): State {
   const {history} = tenant.world;
   const names = namesOf(tenant);
@@ -97,8 +97,8 @@ function stateOf(tenant: DomainTenant, routes: readonly ResourceType[]): State {
 }
 
 /**
- * Each request that cert-manager made counts as one order. Now and then it makes two for a new certificate: it did for 3 of
- * 800 Ingresses with its own annotation, so that is none of the operator's doing.
+ * Each of cert-manager's requests counts as one order. Sometimes it creates two for a new certificate: it did for 3 of
+ * 800 Ingresses with its own annotation, so the operator does not cause this.
  */
 function ordersOf(tenant: DomainTenant, {metadata, spec}: kinds.DomainClaim): unknown {
   const recorded = (spec.orders ?? []).map(({request}) => request);
@@ -107,12 +107,18 @@ function ordersOf(tenant: DomainTenant, {metadata, spec}: kinds.DomainClaim): un
   return isDeepStrictEqual(recorded.toSorted(), made.toSorted()) ? 'one for each request' : {recorded, made};
 }
 
-/** cert-manager's own Secrets hold a key while it is at work, its Ingresses the answer to a challenge; they are none of ours. */
+/**
+ * While it issues, cert-manager has its own Secrets, with a key, and Ingresses, which answer a challenge. They are not
+ * ours.
+ */
 function isOurs({metadata: {labels = {}}}: KubeObject): boolean {
   return !labels['cert-manager.io/next-private-key'] && !labels['acme.cert-manager.io/http01-solver'];
 }
 
-/** Left out: annotations, which are cert-manager's; statuses of others' controllers; evidence, which is written in its own time. */
+/**
+ * Leaves out annotations, which are cert-manager's; statuses of other controllers; and evidence, which is written
+ * independently.
+ */
 function shown({kind, metadata, ...rest}: KubeObject & {status?: unknown}): string {
   const {name, labels, annotations = {}, ownerReferences} = metadata;
   const kept = Object.entries(annotations).filter(
@@ -138,7 +144,7 @@ function withoutEvidence(status: unknown): unknown {
   return {...rest, ...(dns?.required && {required: dns.required})};
 }
 
-/** What is called otherwise in each life, and how to call it here. */
+/** Names that differ in each life, and what to call them here. */
 function namesOf(tenant: DomainTenant): readonly (readonly [string | RegExp, string])[] {
   const {namespace, world} = tenant;
   const defaultHost = tenant.get(kinds.PROJECT, 'shop')?.status?.defaultHost ?? 'no default host';

@@ -1,7 +1,7 @@
 /**
- * An operator that is killed at writes that a test chooses, and started again each time, as a kubelet would. Between it
- * and the API server stands a proxy that counts its writes. The proxy also shows it the objects of one namespace only,
- * so that many such operators live side by side on one API server.
+ * An operator that is killed at writes that a test chooses, and restarted each time, as by a kubelet. A proxy between
+ * it and the API server counts its writes. The proxy also shows it the objects of only one namespace, so that many such
+ * operators can share an API server.
  */
 import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -11,7 +11,7 @@ import {spawnOperator} from '../../support/operator-process.ts';
 import type {OperatorWorld} from '../operator/operator-world.ts';
 import {type Fault, type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 
-/** Before: the write does not reach the API server. After: it takes effect, and its answer reaches nobody. */
+/** Before: the write does not reach the API server. After: it takes effect, but its answer is lost. */
 export type DeathMoment = 'before' | 'after';
 
 /** What to do at the nth write (1, 2, …), counted over all lives of the operator. */
@@ -20,7 +20,7 @@ export type Plan = (n: number) => DeathMoment | undefined;
 /** The platform's kinds, which every operator may see. */
 const SHARED_PLURALS: ReadonlySet<string> = new Set(['ingressclasses', 'clusterissuers', 'gatewayclasses', 'gateways']);
 
-/** Of a world, what an operator needs. */
+/** The parts of a world that an operator needs. */
 export interface MortalOperatorWorld extends Pick<OperatorWorld, 'kubeconfig' | 'config' | 'folder'> {
   readonly api: Pick<OperatorWorld['api'], 'url' | 'ca' | 'kubeconfig'>;
 }
@@ -37,11 +37,11 @@ export class MortalOperator {
   readonly writes: string[] = [];
   /** The writes at which it was killed, 1 being the first. */
   readonly deaths: number[] = [];
-  /** The one that runs, or is about to. */
+  /** The process that runs or is about to run. */
   #running: Promise<Process>;
   #stopped = false;
 
-  /** `program`: what `bundleOperator` has written. */
+  /** `program`: the file from `bundleOperator`. */
   static async start(
     world: MortalOperatorWorld,
     namespace: string,
@@ -82,7 +82,7 @@ export class MortalOperator {
     return {kind: 'reset'};
   }
 
-  /** SIGKILL takes effect immediately: nothing more comes from this process. */
+  /** SIGKILL takes effect immediately: this process sends nothing more. */
   #die(): void {
     this.#running = this.#running.then(async process => {
       await process.kill();
@@ -109,18 +109,18 @@ export class MortalOperator {
     });
   }
 
-  /** For the message of a test that fails. */
+  /** For the message of a failed test. */
   async lastWords(): Promise<string> {
     return tail((await this.#running).logFile, 5);
   }
 }
 
-/** Events are for people, and sent in the background; there is no Lease. */
+/** Events are only for people, and sent in the background. There is no Lease. */
 function isCounted({method, path}: Seen): boolean {
   return method !== 'GET' && !/\/events(\/|$)/.test(path);
 }
 
-/** "domains/status" of "/apis/nameplate.dev/v1alpha1/namespaces/crash-1/domains/shop.crash-1.test/status". */
+/** Returns "domains/status" for "/apis/nameplate.dev/v1alpha1/namespaces/crash-1/domains/shop.crash-1.test/status". */
 function targetOf(path: string): string {
   const parts = path.split('/').filter(Boolean);
   const [, ...rest] = parts[0] === 'api' ? parts.slice(1) : parts.slice(2);
@@ -128,7 +128,7 @@ function targetOf(path: string): string {
   return subresource ? `${plural}/${subresource}` : plural;
 }
 
-/** Lists and watches of a whole kind become those of one namespace. */
+/** Restricts lists and watches of a whole kind to one namespace. */
 function narrow(url: URL, namespace: string): void {
   const isAll = (resource: ResourceType) => url.pathname === collectionPath(resource);
   if (isAll(NAMESPACE)) url.searchParams.set('fieldSelector', `metadata.name=${namespace}`);

@@ -1,10 +1,10 @@
-/** YAML that the API server must reject, and the words that tell its author what to write instead. */
+/** YAML that the API server must reject, and the words in its message that say what to write instead. */
 
 export interface CrdRow {
   readonly case: string;
   readonly kind: 'Project' | 'Domain' | 'DomainClaim' | 'APIKey' | 'KeyClaim';
   readonly name?: string;
-  /** The spec; absent: none is given at all. */
+  /** The spec. Absent: the object has none. */
   readonly spec?: Record<string, unknown>;
   readonly says: readonly string[];
 }
@@ -16,7 +16,7 @@ const holder = {account: 'acme', namespace: 'default', name: 'shop', uid: 'u', s
 const project = (domains: Record<string, unknown>) => ({service, domains});
 const domain = (host: string, more: Record<string, unknown> = {}) => ({host, projectRef, ...more});
 
-/** What a host may not be, wherever a host is written. */
+/** Invalid hosts, for every field that contains a host. */
 const hosts: readonly {readonly case: string; readonly host: string; readonly says: string}[] = [
   {
     case: 'a URL',

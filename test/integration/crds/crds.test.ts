@@ -1,4 +1,4 @@
-/** The CRDs on a real API server: what they refuse and in what words, and what kubectl makes of them. */
+/** The CRDs on a real API server: what they refuse, with which message, and what kubectl shows. */
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
@@ -285,7 +285,7 @@ describe.concurrent('GitOps', () => {
     'what was applied comes back as it was: no default appears in the spec of a $kind',
     async ({manifest}) => {
       const applied = JSON.parse(manifest) as {kind: string; metadata: {name: string}; spec: unknown};
-      // Twice: a create leaves the default of `status` unstored, and the next write of anything stores it, once.
+      // Applied twice, because a create does not store the default of `status`, but the next write of any kind does.
       await api.apply(manifest);
       await api.apply(manifest);
       const [kind, name] = [applied.kind, applied.metadata.name];

@@ -1,4 +1,4 @@
-/** What strangers' servers can make us do. */
+/** Limits on what strangers' servers can make us do. */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {defaultDnsConfig} from '../../../src/dns/config.ts';
 import {addressesOf, FAULTS, RESOLVER, ROOTS, SERVERS, type ZoneSpec} from './internet/plan.ts';
@@ -7,7 +7,7 @@ import {FORBIDDEN} from './zones/servers.rows.ts';
 import {ALL, CNAME, questionAbout, RECURSIVE, SHARED} from './zones/zone-row.ts';
 
 const CROWD = 1000;
-/** Half of them never answer, the others answer at a crawl. */
+/** Half of them never answer; the others answer extremely slowly. */
 const TARPITS = ['silent', 'truncate-tcp-silent', 'truncate-tcp-drip', 'drop-all'] as const;
 
 const led = (address: string, n: number): ZoneSpec => ({
@@ -16,7 +16,7 @@ const led = (address: string, n: number): ZoneSpec => ({
   records: CNAME,
   delegation: `forbidden${n} NS ns.forbidden${n}\nns.forbidden${n} ${address.includes(':') ? 'AAAA' : 'A'} ${address}`,
 });
-/** The name of a name server is in another zone, and its address is what it should not be. */
+/** A name server whose name is in another zone, and whose address it must not have. */
 const aside = (address: string, n: number): ZoneSpec => ({
   name: `aside${n}.com`,
   at: ['a'],
@@ -84,7 +84,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
 
   test('of another account, if one resolver is queried about all', {timeout: 120_000}, async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
-    // By then it may have answered nothing at all.
+    // By then, the resolver may not have answered anything.
     const {late} = await internet.crowd({config: RECURSIVE, subjects, lateAfterMs: 4000, limitMs: 60_000});
     expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
     expect(late[0]?.ms).toBeLessThan(deadlineMs);

@@ -1,4 +1,4 @@
-/** What becomes of a verdict when the zone changes under it. */
+/** How a verdict follows changes of the zone. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {ZoneSpec} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';

@@ -79,7 +79,7 @@ describe('nameplate check', () => {
     expect(await check('--help')).toMatchObject({code: 0, stdout: expect.stringContaining('Usage: nameplate check')});
   });
 
-  // No root server listens there: the command ends with an unknown result and queries nobody else.
+  // No root server listens there, so the command ends with an unknown result and queries nobody else.
   const closed = ['--mode', 'authoritative', '--root', SERVERS.closed[0]];
 
   test('explains why it does not know', async () => {

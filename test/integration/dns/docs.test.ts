@@ -12,7 +12,7 @@ const [BEGIN, END] = ['<!-- faults: begin -->', '<!-- faults: end -->'];
 
 interface Fault {
   readonly title: string;
-  /** What is in the zone, or which servers hold it. */
+  /** What the zone contains, or which servers hold it. */
   readonly found: string;
   readonly zone: Omit<ZoneSpec, 'name'>;
   readonly apex?: true;
@@ -83,7 +83,7 @@ beforeAll(async () => {
 });
 afterAll(() => internet?.stop());
 
-/** Names as a reader knows them. */
+/** Replaces names with those that a reader knows. */
 function readable(text: string, zone: string): string {
   const names: Record<string, string> = {
     [zone]: 'example.com',

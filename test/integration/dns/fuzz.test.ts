@@ -1,6 +1,6 @@
 /**
- * Packets from real servers and from attackers, changed at random; the tests count what they cost. SOAK=1 takes a
- * hundred times as many, 10 million for the decoder; FUZZ_SEED repeats a run.
+ * Random mutations of packets from real servers and from attackers. The tests count what they cost. SOAK=1 runs a
+ * hundred times as many, 10 million for the decoder. FUZZ_SEED repeats a run.
  */
 import {randomInt} from 'node:crypto';
 import {setFlagsFromString} from 'node:v8';
@@ -40,9 +40,9 @@ import {ALL, questionAbout, SHARED} from './zones/zone-row.ts';
 const ROUNDS = process.env.SOAK ? 100 : 1;
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
 const HOURS = 3_600_000;
-/** Twice the longest message: what the decoder may read of one message, however often. */
+/** How many bytes the decoder may read per message, repetitions included: twice the longest message. */
 const MAX_BYTES_READ = 2 * 0xffff;
-/** How often a verdict may read each record that it was given, and each message in addition to its records. */
+/** How often a verdict may read each record that it gets, and each message besides its records. */
 const READS_PER_RECORD = 40;
 const READS_PER_MESSAGE = 200;
 
@@ -52,7 +52,7 @@ interface Sample {
   readonly packet: Uint8Array;
 }
 
-/** No packet here has a CNAME to the target or the token, so whatever is verified is verified out of garbage. */
+/** No packet here has a CNAME to the target or the token, so any verified result would come from garbage. */
 let samples: readonly Sample[] = [];
 
 const ATTACKS = [staircase, honestLargest, emptyStrings, spaces, longChain];
@@ -65,7 +65,7 @@ const attackers = [
   staircase(FUZZED, 1, 17),
 ].map((packet): Pick<Sample, 'packet'> => ({packet}));
 
-/** The answer of an attacker to a question. */
+/** An attacker's answer to a question. */
 function attack({name, type}: Query, random: RandomSource): Uint8Array {
   const question = {id: 0, name, type: typeCode(type)};
   return random() < 0.5 ? staircase(question, 199, 15) : pick(ATTACKS, random)(question);
@@ -110,7 +110,7 @@ beforeAll(async () => {
   }
 });
 
-/** Ours in the words of dns-packet, for what both can say. */
+/** Converts our record to dns-packet's form, for the types that both support. */
 function inTheirWords(record: ResourceRecord): unknown {
   const {name, ttl, type} = record;
   switch (record.type) {
@@ -278,13 +278,13 @@ describe('the verdict', () => {
       expect(JSON.stringify(verdict.observed).length).toBeLessThanOrEqual(8192);
       reasons.set(verdict.reason, (reasons.get(verdict.reason) ?? 0) + 1);
     }
-    // It gets past the first answer, and comes to many conclusions.
+    // The verdict gets past the first answer and reaches many conclusions.
     expect([...reasons.keys()]).toEqual(expect.arrayContaining(['RecordMismatch', 'NameServersUnreachable']));
     expect(reasons.size).toBeGreaterThanOrEqual(4);
   });
 });
 
-/** One answer in six is garbled or an attacker's; what reaches the verdict has passed the checks of the transport. */
+/** One answer in six is garbled or an attacker's. Only answers that pass the transport's checks reach the verdict. */
 function garbledDns(random: RandomSource, meter: Meter & {messages: number}) {
   const transport = {
     query: async (query: Query): Promise<Reply> => {

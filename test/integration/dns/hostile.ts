@@ -1,4 +1,4 @@
-/** Messages that cost the most to read: the seeds of the fuzzer, the cases of the bench, and the attacks of the unit tests. */
+/** The most expensive messages to read: seeds for the fuzzer, cases for the bench, and attacks for the unit tests. */
 
 const HEADER = 12;
 const MAX_MESSAGE = 0xffff;
@@ -20,13 +20,13 @@ function labels(name: string): number[] {
   return [...name.split('.').flatMap(label => [label.length, ...Buffer.from(label)]), 0];
 }
 
-/** A response in wire form, with its records, each in wire form too, in the answer section. */
+/** A response in wire form, with these records, also in wire form, in the answer section. */
 export function responseOf({id, name, type}: HostileQuestion, records: readonly (readonly number[])[]): Uint8Array {
   const header = [...u16(id), 0x84, 0, ...u16(1), ...u16(records.length), 0, 0, 0, 0];
   return Uint8Array.from([...header, ...labels(name), ...u16(type), ...u16(1), ...records.flat()]);
 }
 
-/** A record of the question's own name, by a pointer to it. */
+/** A record with a pointer to the question's name. */
 export function recordOf(
   type: number,
   data: readonly number[],
@@ -35,7 +35,7 @@ export function recordOf(
   return [...owner, ...u16(type), ...u16(1), 0, 0, 1, 44, ...u16(data.length), ...data];
 }
 
-/** An honest answer as long as a message can be. */
+/** An honest answer of the maximum length. */
 export function honestLargest(question: HostileQuestion): Uint8Array {
   const room = MAX_MESSAGE - HEADER - labels(question.name).length - 4;
   const count = Math.floor(room / recordOf(TYPE.A, [0, 0, 0, 0]).length);
@@ -46,8 +46,8 @@ export function honestLargest(question: HostileQuestion): Uint8Array {
 }
 
 /**
- * A staircase of pointers, each to the previous one, in a record of a type that nobody reads; then `count` records
- * whose names begin at its top. With all 8,170 steps and as many records as fit, the message took five seconds to read.
+ * A staircase of pointers, each to the previous one, in a record of an unused type; then `count` records whose names
+ * begin at its top. With all 8,170 steps and as many records as fit, the message once took five seconds to read.
  */
 export function staircase(question: HostileQuestion, count = 3511, steps = 8170): Uint8Array {
   const start = HEADER + labels(question.name).length + 4 + 2 + 10;
@@ -59,14 +59,14 @@ export function staircase(question: HostileQuestion, count = 3511, steps = 8170)
   return responseOf(question, [recordOf(99, stairs), ...records.map(record => [...record])]);
 }
 
-/** One TXT record of as many empty strings as fit. */
+/** One TXT record with as many empty strings as fit. */
 export function emptyStrings(question: HostileQuestion): Uint8Array {
   const room = MAX_MESSAGE - HEADER - labels(question.name).length - 4 - 12;
   return responseOf(question, [recordOf(TYPE.TXT, new Array<number>(room).fill(0))]);
 }
 
 /**
- * A CAA record whose value has one long run of spaces, followed by something else: a pattern that trims took three
+ * A CAA record whose value has one long run of spaces, followed by something else. A trimming pattern once took three
  * seconds.
  */
 export function spaces(question: HostileQuestion): Uint8Array {
@@ -76,10 +76,7 @@ export function spaces(question: HostileQuestion): Uint8Array {
   return responseOf(question, [recordOf(TYPE.CAA, [...tag, ...value])]);
 }
 
-/**
- * As many CNAME records as are read, each from one name of 255 bytes to the next, in the order that is slowest to
- * follow.
- */
+/** As many CNAME records as are read, each from one name of 255 bytes to the next, in the slowest order to follow. */
 export function longChain(question: HostileQuestion, count = 200): Uint8Array {
   const suffix = u16(0xc000 | HEADER);
   const padding = Array.from({length: 100}, () => [1, 0]).flat();

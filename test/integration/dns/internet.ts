@@ -1,7 +1,7 @@
 /**
- * A small internet in a separate network namespace (internet/plan.ts), where the verifier runs with the configuration
- * as it is shipped: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Linux; root, or user
- * namespaces.
+ * A small internet in a separate network namespace (internet/plan.ts), where the verifier runs with the shipped
+ * configuration: real addresses, port 53, real servers, and a resolver in /etc/resolv.conf. Needs Linux, and root or
+ * user namespaces.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {openSync} from 'node:fs';
@@ -19,7 +19,7 @@ export interface Internet extends Omit<Calls, 'start'> {
   stop(): Promise<void>;
 }
 
-/** A zone that every holder has, by which it is known that they are up. */
+/** A zone on every holder, which shows that they are up. */
 const PROBE: ZoneSpec = {name: 'probe.com', at: ['a', 'b', 'c', 'd'], records: ''};
 
 export async function startInternet(zones: readonly ZoneSpec[]): Promise<Internet> {

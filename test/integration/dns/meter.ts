@@ -1,8 +1,8 @@
-/** Counts the reads of a message after it was decoded: the cost of a verdict, without a clock. */
+/** Counts the reads of a decoded message, to measure the cost of a verdict without a clock. */
 import type {Message} from '../../../src/dns/wire/codec.ts';
 
 export interface Meter {
-  /** Records of the messages that were metered. */
+  /** Records of the metered messages. */
   records: number;
   /** Reads of a property: of a message, of a section, or of a record. */
   reads: number;

@@ -1,4 +1,4 @@
-/** Random packets and names from a seed, so that whatever they break can be shown again. */
+/** Random packets and names from a seed, so that any failure can be reproduced. */
 
 /** 0 to 1. Mulberry32: small, and good enough to choose bytes. */
 export type RandomSource = () => number;
@@ -25,7 +25,7 @@ export function pick<T>(items: readonly T[], random: RandomSource): T {
 
 type Mutation = (packet: Uint8Array, random: RandomSource, other: Uint8Array) => Uint8Array;
 
-/** What hits a decoder hardest: lengths, counts and pointers. */
+/** What hits a decoder hardest: lengths, counts, and pointers. */
 const mutations: readonly Mutation[] = [
   (packet, random) => packet.with(below(packet.length, random), below(256, random)),
   (packet, random) => {
@@ -33,26 +33,26 @@ const mutations: readonly Mutation[] = [
     return packet.with(at, (packet[at] ?? 0) ^ (1 << below(8, random)));
   },
   (packet, random) => packet.with(below(packet.length, random), pick([0, 1, 63, 64, 0x7f, 0x80, 0xc0, 0xff], random)),
-  // A pointer, to anywhere.
+  // Writes a pointer to anywhere.
   (packet, random) => {
     const at = below(packet.length - 1, random);
     return packet.with(at, 0xc0).with(at + 1, below(256, random));
   },
-  // One of the four counts.
+  // Changes one of the four counts.
   (packet, random) => packet.with(4 + below(8, random), below(256, random)),
   (packet, random) => packet.slice(0, below(packet.length, random)),
   (packet, random) => {
     const [from, to] = [below(packet.length, random), below(packet.length, random)];
     return Uint8Array.from([...packet.slice(0, to), ...packet.slice(from)]).slice(0, 4096);
   },
-  // The head of one and the tail of another.
+  // Joins the head of one packet to the tail of another.
   (packet, random, other) => {
     const at = below(packet.length, random);
     return Uint8Array.from([...packet.slice(0, at), ...other.slice(at)]);
   },
 ];
 
-/** One to four changes; never shorter than a byte. */
+/** Makes one to four changes. The result has at least one byte. */
 export function mutate(packet: Uint8Array, random: RandomSource, other: Uint8Array): Uint8Array {
   let changed = packet;
   for (let left = 1 + below(4, random); left > 0 && changed.length > 12; left--) {
@@ -61,7 +61,7 @@ export function mutate(packet: Uint8Array, random: RandomSource, other: Uint8Arr
   return changed;
 }
 
-/** Labels of any bytes, the awkward ones more often. */
+/** Labels with any bytes, but more often with awkward ones. */
 export function randomLabels(random: RandomSource): Uint8Array[] {
   const awkward = [...'.\\"();@$ aZ09-_*'].map(character => character.charCodeAt(0));
   const byte = () => (random() < 0.5 ? pick(awkward, random) : below(256, random));

@@ -22,7 +22,7 @@ const groups: Record<string, readonly ZoneRow[]> = {
 const rows = Object.values(groups).flat();
 
 let internet: Internet;
-/** As many at the same time as in the operator, so they share the wait for dead servers. */
+/** As many concurrent checks as in the operator, so that they share the wait for dead servers. */
 const inFlight = new Semaphore(defaultDnsConfig.checks.inFlight);
 const never = new AbortController().signal;
 let verdicts: readonly Promise<Verdict>[] = [];
@@ -35,7 +35,7 @@ beforeAll(async () => {
 });
 afterAll(() => internet?.stop());
 
-/** Puts the names of a row into what it expects. */
+/** Fills a row's names into its expectations. */
 function fill<T>(value: T, zone: string, host: string): T {
   return JSON.parse(JSON.stringify(value).replaceAll('ZONE', zone).replaceAll('HOST', host)) as T;
 }

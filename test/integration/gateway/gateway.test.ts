@@ -40,7 +40,7 @@ test('until its controller has seen it, an object is pending', async () => {
   expect(edge.verdict(stored, {get: () => undefined})).toMatchObject({kind: 'pending'});
 });
 
-/** A cache of each kind, which is empty, and a Secret for each route in `secrets`. */
+/** An empty cache for each kind, except for a Secret for each route in `secrets`. */
 function contextWith(secrets: readonly HostRoute[], of: EdgeProvider = edge) {
   const routes = of.resources.map(resource => {
     const store = new Store<KubeObject>({onHandlerError: () => undefined});
@@ -52,7 +52,7 @@ function contextWith(secrets: readonly HostRoute[], of: EdgeProvider = edge) {
     secrets: new Map(secrets.map(({namespace, name}) => [`${namespace}/${name}`, {}])),
     platform: {get: () => undefined, stores: []},
   };
-  const clock = new ManualClock(Date.now() + 3_600_000); // the Services have been there for long
+  const clock = new ManualClock(Date.now() + 3_600_000); // the Services have existed for long
   const corrections = new Corrections(clock);
   return {client, edge: of, stores, clock, corrections, signal: AbortSignal.timeout(60_000)} as unknown as Context;
 }
@@ -82,7 +82,7 @@ test('a ListenerSet waits for its Secret, and for the former holder to be gone',
   expect(keyOf((await read(next)) ?? held)).toBe(`next/${next.name}`);
 });
 
-/** The same with what the API server has. */
+/** The same, with the objects on the API server. */
 async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Context> {
   const context = contextWith([route], of);
   for (const {resource, store} of context.stores.routes) {
@@ -107,7 +107,7 @@ test('a host that moves to this edge stays on the former one, until it is remove
   expect((await publish(former)).kind).toBe('accepted');
   const onFormer = await objects();
   expect(onFormer).toHaveLength(3);
-  // The Gateway decides whether the host is live, and nobody runs it here.
+  // The Gateway decides whether the host is live, and no controller runs here.
   expect((await publish(both)).kind).toBe('pending');
   expect(await objects()).toEqual([
     ...onFormer,
@@ -115,7 +115,7 @@ test('a host that moves to this edge stays on the former one, until it is remove
     ...Array(2).fill(expect.stringContaining('HTTPRoute')),
   ]);
   const onBoth = await objects();
-  // Also if the move is called finished too early.
+  // The same if the move is declared finished too early.
   expect((await publish(edge)).kind).toBe('pending');
   expect(await objects()).toEqual(onBoth);
 

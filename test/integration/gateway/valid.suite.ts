@@ -1,4 +1,4 @@
-/** That the API server accepts each kind of route that the provider builds, on the CRDs of one version of Gateway API. */
+/** The API server accepts each kind of route that the provider builds, with the CRDs of one version of Gateway API. */
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';

@@ -1,7 +1,7 @@
 /**
- * `node test/integration/gitops/collect.ts FOLDER` brings states.jsonl up to date with what tests dumped with
- * STATES=FOLDER. It keeps as few objects as show every condition in every state; one from before only shows what no new
- * one does. Names, times, and random values are replaced, so that two dumps differ little.
+ * `node test/integration/gitops/collect.ts FOLDER` updates states.jsonl with the objects that tests dumped with
+ * STATES=FOLDER. It keeps as few objects as are needed to show every condition in every state, and an earlier one only
+ * for what no new one shows. It replaces names, times, and random values, so that two dumps differ little.
  */
 import {globSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -11,7 +11,7 @@ function normalized({apiVersion, kind, metadata, ...rest}: Dumped): Dumped {
   const {name, namespace, generation, labels, annotations} = metadata;
   const kept = {name, namespace, generation, labels, annotations};
   const text = JSON.stringify({apiVersion, kind, metadata: kept, ...rest});
-  // A namespace such as `expired` is also a word of messages.
+  // A namespace such as `expired` is also a word in messages.
   const named = namespace?.includes('-') ? text.replaceAll(namespace, 'acme-shop') : text;
   return JSON.parse(
     named
@@ -32,7 +32,7 @@ function factsOf({kind, metadata, status = {}}: Dumped): string[] {
   return conditions.map(({type, status, reason}) => [kind, type, status, reason, state, progress].join(' '));
 }
 
-/** Greedily: always the one that shows most of what is still missing, and the earlier one of two. */
+/** Chooses greedily: always the object that shows most of what is still missing, and on a tie, the earlier one. */
 function cover(objects: readonly Dumped[], shown: Set<string>): Dumped[] {
   const kept: Dumped[] = [];
   for (;;) {

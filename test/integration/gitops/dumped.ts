@@ -1,4 +1,4 @@
-/** The objects of states.jsonl: as tests saw them, in states that the operator gave them. collect.ts writes them. */
+/** The objects in states.jsonl, as tests saw them in states that the operator set. collect.ts writes the file. */
 import {existsSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import type {Condition} from '../../../src/api/conditions.ts';

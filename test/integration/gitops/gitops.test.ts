@@ -56,7 +56,7 @@ afterAll(async () => {
   if (folder) await rm(folder, {recursive: true});
 });
 
-/** The answers of the real code, with the fragment of argocd-cm. */
+/** Gets the answers of the real code, with our fragment of argocd-cm. */
 async function ask<T>(requests: readonly object[]): Promise<T[]> {
   const input = requests.map(request => JSON.stringify(request)).join('\n');
   const output = await run([program, '-argocd-cm', join(ARGO, 'argocd-cm.yaml')], {input});
@@ -248,7 +248,7 @@ describe('docs/gitops.md', async () => {
     const projects = STATES.filter(({object}) => object.kind === 'Project');
     const results = await ask<boolean>(projects.map(({object}) => ({op: 'cel', expression, variable, object})));
     const found = Object.fromEntries(projects.map(({name}, index) => [name, results[index]]));
-    // What is published stays ready while the API server refuses a change.
+    // A published object stays ready while the API server refuses a change.
     const isReady = ({argo, name}: State) => argo === 'Healthy' || / True (Refused|Paused)$/.test(name);
     expect(found).toEqual(Object.fromEntries(projects.map(state => [state.name, isReady(state)])));
   });
@@ -257,7 +257,7 @@ describe('docs/gitops.md', async () => {
     const programs = await ensurePrograms(['argocdcrds', 'gitopscrds']);
     for (const tool of ['Argo CD', 'Flux', 'Crossplane', 'kro']) {
       const crd = parse(await readFile(programs.asset(tool), 'utf8'));
-      delete crd.spec.conversion; // for which a program would have to run
+      delete crd.spec.conversion; // which would need a running program
       await api.apply(JSON.stringify(crd));
     }
     await untilEstablished(api.kubectl);
@@ -299,7 +299,7 @@ interface ShownProject {
   readonly spec: object;
 }
 
-/** Also those in a manifest or a template of another object. */
+/** Includes Projects in a manifest or template of another object. */
 function projectsIn(value: unknown): ShownProject[] {
   if (typeof value !== 'object' || value === null) return [];
   if ('kind' in value && value.kind === 'Project') return [value as ShownProject];
@@ -328,7 +328,7 @@ test('a wave of Argo CD waits until the Project before it is published, and not 
   const step = async () => (await lines.next()).value;
   expect(await step()).toBe(waiting);
   await report({type: 'Ready', status: 'False', reason: 'RoutePending'});
-  // The first of these may have begun before the report.
+  // The first of these steps may have begun before the report.
   expect([await step(), await step()]).toEqual([waiting, waiting]);
   expect(await found()).toBe('');
   await report({type: 'Ready', status: 'True', reason: 'Published'});
@@ -342,7 +342,7 @@ describe('Argo CD with pruning, once the chart no longer renders the platform ke
   const secret = 'nameplate-platform-key';
   beforeAll(() => api.kubectl('create', 'namespace', 'nameplate'));
 
-  /** As 0.1 rendered it. */
+  /** Creates the Secret as 0.1 rendered it. */
   async function rendered(): Promise<void> {
     await api.kubectl('create', 'secret', 'generic', secret, '-n', 'nameplate', '--from-literal=platform.key=any');
     await api.kubectl('annotate', 'secret', secret, '-n', 'nameplate', 'helm.sh/resource-policy=keep');

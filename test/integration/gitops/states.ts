@@ -1,6 +1,6 @@
 /**
- * Every kind in every state, and what other tools must make of it. The objects are those of states.jsonl, which the
- * operator reported in the tests. Only the states of CONSTRUCTED are put together from the operator's code.
+ * Every kind in every state, and how other tools must judge it. The objects come from states.jsonl, with states that
+ * the operator reported in tests. Only those of CONSTRUCTED are built with the operator's code.
  */
 import {
   type Condition,
@@ -20,7 +20,7 @@ type Health = 'Healthy' | 'Progressing' | 'Suspended' | 'Degraded';
 type KStatus = 'Current' | 'InProgress' | 'Failed';
 
 interface Verdicts {
-  /** Argo CD's health; undefined: it has none for the kind. */
+  /** Argo CD's health; undefined if it has none for the kind. */
   readonly argo: Health | undefined;
   readonly kstatus: KStatus;
 }
@@ -30,9 +30,11 @@ export interface State extends Verdicts {
   readonly object: Dumped;
 }
 
-/** A state with an object that was put together. */
+/** A state with a constructed object. */
 interface Row extends State {
-  /** "Type Status Reason" of the conditions that make up the state; empty: the operator has not reported on the spec. */
+  /**
+   * "Type Status Reason" of the conditions that make up the state; empty if the operator has not reported on the spec.
+   */
   readonly shows: readonly string[];
 }
 
@@ -59,7 +61,7 @@ function settled(conditions: readonly DecidedCondition[], generation = GENERATIO
   return settleConditions(undefined, conditions, generation, NOW);
 }
 
-/** What the operator has not reported on yet. */
+/** Objects that the operator has not reported on yet. */
 function unseen(kind: Kind): Row[] {
   const old = settled([{type: 'Ready', status: 'True', reason: 'Old', message: 'Of the last generation.'}], 1);
   const row = {shows: [], argo: 'Progressing', kstatus: 'InProgress'} as const;
@@ -140,7 +142,7 @@ function domainStates(): Row[] {
   );
 }
 
-/** The steps before it are done. Those after it wait, unless it lets them continue. */
+/** Earlier steps are done. Later ones wait, unless this step lets them continue. */
 function domainStatus(step: DomainCondition, special: 'served' | 'late' | undefined): Dumped['status'] & object {
   const types = Object.keys(DOMAIN_REASONS) as Step[];
   const at = types.indexOf(step.type as Step);
@@ -199,7 +201,7 @@ function projectStates(): Row[] {
       kstatus,
     })),
   );
-  // Neither a tenant's DNS nor a missing deploy changes what the platform has done.
+  // Neither a tenant's DNS nor a missing deployment makes the platform's part incomplete.
   const done = {argo: 'Healthy', kstatus: 'Current'} as const;
   const noEndpoint = Deployed('False', 'NoReadyEndpoint', 'Deploy it.');
   const stuck = {argo: 'Degraded', kstatus: 'Failed'} as const;
@@ -263,7 +265,7 @@ const ROWS: readonly Row[] = [
 
 export const DUMPED: readonly Dumped[] = readObjects(STATES_FILE);
 
-/** The states in which no test left an object: most of them last only a moment. */
+/** States in which no test left an object, mostly because they last only a moment. */
 export const CONSTRUCTED: readonly string[] = [
   'Domain Accepted False RedirectChainTooLong',
   'Domain DNSVerified False Bogus',
@@ -304,7 +306,7 @@ function isReported({metadata, status}: Dumped): boolean {
   return (status?.conditions ?? []).length > 0 && status?.observedGeneration === metadata.generation;
 }
 
-/** The conditions that decide about an object: of a Domain, the step whose message Ready repeats. */
+/** The conditions that decide about an object. For a Domain: the step whose message Ready repeats. */
 function deciding({kind, status}: Dumped): string[] {
   const {conditions = []} = status ?? {};
   const ready = conditions.find(({type}) => type === 'Ready');
@@ -317,7 +319,7 @@ function deciding({kind, status}: Dumped): string[] {
   return found.map(({type, status, reason}) => `${type} ${status} ${reason}`);
 }
 
-/** What the rows say of an object that was dumped. */
+/** What the rows say about a dumped object. */
 function expected(object: Dumped): Verdicts & {readonly name: string} {
   const {kind, status} = object;
   if (!(kind in REASONS)) return {name: kind, argo: undefined, kstatus: 'Current'};

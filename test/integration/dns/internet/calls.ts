@@ -1,4 +1,4 @@
-/** What a test may ask of the program inside of the namespace; each call is one message there and one back. */
+/** The calls that a test can make to the program inside the namespace, each with one message in each direction. */
 import type {DnsConfig} from '../../../../src/dns/config.ts';
 import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict/verdict.ts';
 import type {QueryType} from '../../../../src/dns/wire/codec.ts';
@@ -6,7 +6,7 @@ import type {ZoneSpec} from './plan.ts';
 import type {DaemonPrograms} from './servers.ts';
 
 export interface StartOptions {
-  /** Made by the caller, empty. */
+  /** Created by the caller, empty. */
   readonly folder: string;
   readonly zones: readonly ZoneSpec[];
   readonly programs: DaemonPrograms & {readonly tcpdump: string};
@@ -18,38 +18,38 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Domains that are watched by one scheduler, all at once. */
+/** Domains that one scheduler watches at once. */
 export interface CrowdOptions {
   readonly config: Partial<DnsConfig>;
   readonly subjects: readonly {readonly account: string; readonly question: ProofQuestion; readonly late?: boolean}[];
-  /** The late ones come after this many milliseconds. */
+  /** The late subjects are added after this many milliseconds. */
   readonly lateAfterMs: number;
   /** Ends when every late one has a verdict, or after this many milliseconds. */
   readonly limitMs: number;
 }
 
 export interface CrowdResult {
-  /** For each late subject: milliseconds from `watch` to its first verdict; absent: none in time. */
+  /** For each late subject: milliseconds from `watch` to its first verdict; absent if there was none in time. */
   readonly late: readonly {readonly host: string; readonly ms?: number; readonly verified?: boolean}[];
-  /** First verdicts of the others that there were by then. */
+  /** How many of the others had a first verdict by then. */
   readonly others: number;
 }
 
 export interface Calls {
   start(options: StartOptions): Promise<void>;
   verify(question: ProofQuestion, config: Partial<DnsConfig>): Promise<Verdict>;
-  /** Runs a program of ours by this Node, or another program. */
+  /** Runs one of our programs with this Node, or another program. */
   run(argv: readonly string[], program?: string): Promise<Finished>;
-  /** Asks the resolver, so that it has the answer, or that there is none, in its cache. Returns the values. */
+  /** Queries the resolver, so that it caches the answer or its absence. Returns the values. */
   resolve(name: string, type: 'A' | 'CNAME' | 'TXT'): Promise<readonly string[]>;
-  /** The datagram that a server answers to an iterative question, in base64. */
+  /** A server's answer to an iterative question, as a datagram in base64. */
   packet(address: string, name: string, type: QueryType): Promise<string>;
-  /** Changes a zone at its servers; resolves when all of them serve the change. */
+  /** Changes a zone on its servers. Resolves when all of them serve the change. */
   change(zone: ZoneSpec): Promise<void>;
   crowd(options: CrowdOptions): Promise<CrowdResult>;
   /** Captures every packet of the namespace from now on. */
   capture(): Promise<void>;
-  /** Ends the capture: `address:port` of all receivers that are no client's port, with the packets of each. */
+  /** Ends the capture. Returns `address:port` of all receivers except client ports, with the number of packets. */
   captured(): Promise<Readonly<Record<string, number>>>;
 }
 

@@ -7,10 +7,10 @@ export interface Capture {
   stop(): Promise<Record<string, number>>;
 }
 
-/** From here on the kernel takes client ports (ip_local_port_range). */
+/** The kernel's client ports begin here (ip_local_port_range). */
 const FIRST_CLIENT_PORT = 32_768;
 
-/** Every packet that anything in the namespace sends, whether or not anybody is there to receive it. */
+/** Captures every packet sent in the namespace, whether or not anybody receives it. */
 export async function startCapture(tcpdump: string, folder: string, libraries: string): Promise<Capture> {
   const log = join(folder, `capture-${Date.now()}.log`);
   const env = {...process.env, LD_LIBRARY_PATH: libraries};

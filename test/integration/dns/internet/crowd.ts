@@ -6,7 +6,7 @@ import {createDns} from '../../../../src/dns/dns.ts';
 import {until} from '../../../cluster/wait.ts';
 import type {CrowdOptions, CrowdResult} from './calls.ts';
 
-/** Has one scheduler watch all subjects, the late ones while it is busy with the others. */
+/** Lets one scheduler watch all subjects, the late ones while it is busy with the others. */
 export async function joinCrowd({config, subjects, lateAfterMs, limitMs}: CrowdOptions): Promise<CrowdResult> {
   const deps = {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock};
   const {scheduler} = createDns({...defaultDnsConfig, ...config}, deps);

@@ -74,7 +74,7 @@ const calls: Calls = {
   },
 };
 
-/** All of them share one verifier, as in the operator; another configuration has another one. */
+/** All calls share one verifier per configuration, as in the operator. */
 function verifierOf(config: Partial<DnsConfig>): Dns {
   const key = JSON.stringify(config);
   const known = verifiers.get(key);
@@ -85,7 +85,10 @@ function verifierOf(config: Partial<DnsConfig>): Dns {
   return dns;
 }
 
-/** Every other address is on this machine too, so that nothing can leave and a packet to nobody is refused at once. */
+/**
+ * All other addresses are also on this machine, so that nothing can leave it, and unused addresses refuse packets
+ * immediately.
+ */
 async function addAddresses(): Promise<void> {
   const servers = Object.values(SERVERS).flat() as string[];
   const own = new Set([...ROOTS, ...servers, ...SILENT, RESOLVER, ...FAULTS.flatMap(addressesOf)]);
@@ -97,7 +100,7 @@ async function addAddresses(): Promise<void> {
   await run(['ip', '-batch', '-'], {input: `${lines.slice(3).join('\n')}\n`});
 }
 
-/** Only for the programs in this namespace. */
+/** Affects only the programs in this namespace. */
 async function replaceSystemResolver(folder: string): Promise<void> {
   const file = join(folder, 'resolv.conf');
   await writeFile(file, `nameserver ${RESOLVER}\n`);
@@ -118,7 +121,7 @@ function startFault(fault: (typeof FAULTS)[number]): Promise<void> {
   return startProxy({fault, address, upstream: SERVERS.b[0], other: SERVERS.c[0]});
 }
 
-/** Over TCP it takes the connection, and that is all. */
+/** Over TCP, it accepts connections and does nothing else. */
 function listenInSilence(address: string): Promise<void> {
   createServer().listen(53, address);
   const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');

@@ -17,14 +17,14 @@ export interface NameServerPrograms {
 export interface PackagesOptions {
   /** Where unpacked packages are kept. */
   readonly cache: string;
-  /** Where programs are looked for: those of PATH by default. */
+  /** Where to find programs; by default, on PATH. */
   readonly folders?: readonly string[];
   readonly log?: (line: string) => void;
 }
 
 /**
- * BIND, NSD, Knot, Unbound and tcpdump: from Debian packages that apt fetches and that are unpacked into the cache, not
- * installed: an installed one would start a daemon on port 53 of this machine. Without apt, those on PATH. Throws an
+ * BIND, NSD, Knot, Unbound, and tcpdump, from Debian packages that apt fetches. They are unpacked into the cache,
+ * because installing them would start a daemon on port 53 of this machine. Without apt, uses those on PATH. Throws an
  * Error that names what is missing.
  */
 export async function ensureNameServerPrograms(options: PackagesOptions): Promise<NameServerPrograms> {

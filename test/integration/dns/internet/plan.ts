@@ -1,13 +1,13 @@
 /**
- * The plan of a small Internet with the addresses of the real one, inside of a network namespace: the 13 root servers that
- * the shipped configuration starts from, a registry with the top-level domains, and name servers of four makes.
+ * The plan of a small Internet with the real one's addresses, inside a network namespace: the 13 root servers that the
+ * shipped configuration starts from, a registry with the top-level domains, and four name server implementations.
  */
 import {rootHints} from '../../../../src/dns/resolve/root-hints.ts';
 
 /**
- * `a` to `d` are BIND, NSD, Knot and CoreDNS and hold the zones of the tests. `alone` holds everything from the root
+ * `a` to `d` are BIND, NSD, Knot, and CoreDNS, and hold the zones of the tests. `alone` holds everything from the root
  * down. `stranger` holds no zone and refuses, `failing` answers SERVFAIL, `unsure` has the zones but answers without
- * authority. `silent` reads and never answers, nothing listens at `closed`. `onlyv6` is `b` without an IPv4 address,
+ * authority. `silent` reads but never answers; nothing listens at `closed`. `onlyv6` is `b` without an IPv4 address,
  * `lame6` is `a` with an IPv6 address at which nobody answers.
  */
 export const SERVERS = {
@@ -27,16 +27,16 @@ export const SERVERS = {
 } as const satisfies Record<string, readonly string[]>;
 export type ServerName = keyof typeof SERVERS;
 
-/** Those that read zone files of the tests. */
+/** Servers that read zone files of the tests. */
 export const HOLDERS = ['a', 'b', 'c', 'd', 'alone', 'unsure'] as const;
 export type Holder = (typeof HOLDERS)[number];
 
 export const ROOTS = rootHints.flatMap(({addresses}) => addresses);
 /** A validating recursive resolver (Unbound). */
 export const RESOLVER = '9.9.9.9';
-/** Addresses at which something reads datagrams and never answers. */
+/** Addresses where datagrams are read but never answered. */
 export const SILENT = [...SERVERS.silent, SERVERS.lame6[1]];
-/** All public suffixes here; the name servers of the tests are names in `net`. */
+/** All public suffixes here. The names of the tests' name servers are in `net`. */
 export const TLDS = ['com', 'net', 'uk', 'co.uk'] as const;
 
 export interface ZoneSpec {
@@ -45,21 +45,21 @@ export interface ZoneSpec {
   readonly at: readonly (ServerName | FaultName)[];
   /** Lines of the zone file other than SOA and NS, relative to the zone. */
   readonly records: string;
-  /** What some servers say instead. `BROKEN`: a file that no server can load. */
+  /** What some servers have instead. `BROKEN`: a file that no server can load. */
   readonly instead?: Partial<Record<Holder, string>>;
   /** Lines in the parent's zone, in place of the NS records of `at`. Empty: no delegation. */
   readonly delegation?: string;
   /** The delegating zone, if it is not the top-level domain. */
   readonly parent?: string;
-  /** Whole records that the resolver has in its cache, so to say. */
+  /** Complete records that the resolver returns, as if from its cache. */
   readonly resolverSays?: readonly string[];
-  /** The resolver expects the zone to be signed, and it is not. */
+  /** The resolver expects the zone to be signed, but it is not. */
   readonly bogus?: boolean;
   /** Seconds; 300 by default. */
   readonly negativeTtl?: number;
 }
 
-/** Proxies before real servers that spoil what passes; wire-proxy.ts has what each does. */
+/** Proxies in front of real servers that spoil the traffic. wire-proxy.ts describes what each does. */
 export const FAULTS = [
   'drop-first',
   'drop-all',
@@ -117,7 +117,7 @@ export function zoneFiles(zones: readonly ZoneSpec[]): Map<string, Map<string, s
   return files;
 }
 
-/** Where the answers of a server come from that holds no zones itself: what the proxies stand before. */
+/** The holders whose answers this server gives if it holds no zones itself. */
 function servedBy(name: ServerName | FaultName): readonly Holder[] {
   if (name === 'lame6') return ['a'];
   if (name === 'split-brain') return ['b', 'c'];

@@ -19,7 +19,7 @@ export interface Daemon {
   readonly log: string;
   /** Rejects if the daemon exits unexpectedly. */
   readonly ended: Promise<never>;
-  /** Makes it reread its zone files; CoreDNS does so automatically. */
+  /** Makes the daemon reread its zone files. CoreDNS does so automatically. */
   reload(): void;
 }
 
@@ -75,7 +75,7 @@ ${zones.map(zone => `zone "${zone}" { type primary; file "db.${zone}"; };`).join
 `;
 }
 
-/** NSD limits the rate of answers by default, and all questions here come from one address. */
+/** Disables NSD's default rate limit, because all questions here come from one address. */
 function nsdConf(folder: string, addresses: readonly string[], zones: readonly string[]): string {
   return `
 server:

@@ -1,13 +1,13 @@
 /**
- * Proxies between the verifier and a real name server that spoil what passes on the wire. What no server can be made to
- * do is done here, and nothing else: every answer that gets through is the server's own.
+ * Proxies between the verifier and a real name server that spoil what passes on the wire. This does only what no server
+ * can be made to do: every answer that gets through is the server's own.
  */
 import {createSocket, type Socket} from 'node:dgram';
 import {connect, createServer, type Socket as TcpSocket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {FaultName} from './plan.ts';
 
-/** The datagrams that go to the client, in order; the last one is the server's own where the fault lets it through. */
+/** The datagrams that go to the client, in order; the last one is the server's own if the fault lets it through. */
 type OnUdp = (answer: Buffer, query: Buffer, nth: number) => Buffer[] | Promise<Buffer[]>;
 /** `relay`: as it comes; `silent`: accepted and never answered; `cut`: half of the answer; `drip`: byte by byte. */
 type OnTcp = 'relay' | 'refuse' | 'silent' | 'cut' | 'drip';
@@ -47,7 +47,7 @@ const onTcp: Partial<Record<FaultName, OnTcp>> = {
 export interface Proxy {
   readonly fault: FaultName;
   readonly address: string;
-  /** The real server, and the one that gets the questions for IPv6 addresses where the fault splits them. */
+  /** The real server, and the one that gets the questions for IPv6 addresses if the fault splits them. */
   readonly upstream: string;
   readonly other: string;
 }
@@ -78,7 +78,7 @@ async function answerTo({fault, upstream, other}: Proxy, query: Buffer, nth: num
   return onUdp[fault](await exchange(query, server), query, nth);
 }
 
-/** One question to the real server; it is on the same machine and does not lose any. */
+/** Sends one question to the real server, which is on the same machine, so that no packet is lost. */
 function exchange(query: Buffer, server: string): Promise<Buffer> {
   const socket = createSocket('udp4');
   return new Promise<Buffer>((resolve, reject) => {
@@ -117,7 +117,7 @@ async function forward(client: TcpSocket, chunk: Buffer, mode: OnTcp): Promise<v
   }
 }
 
-/** Name, type and class. */
+/** Name, type, and class. */
 function questionOf(message: Buffer): Buffer {
   let at = 12;
   while (message[at]) at += 1 + (message[at] ?? 0);
@@ -137,14 +137,14 @@ function withId(answer: Buffer, id: number): Buffer {
   return changed;
 }
 
-/** The first letter of the question's name is another one, and so is that of each record that points to it. */
+/** Changes the first letter of the question's name, and with it that of each record that points to this name. */
 function renamed(answer: Buffer): Buffer {
   const changed = Buffer.from(answer);
   changed.writeUInt8('q'.charCodeAt(0), 13);
   return changed;
 }
 
-/** RFC 6891 section 7: what a server older than EDNS says. */
+/** RFC 6891 section 7: the answer of a server that is older than EDNS. */
 function formatError(query: Buffer): Buffer {
   const head = Buffer.from(query.subarray(0, 12 + questionOf(query).length));
   head.writeUInt8(0x80, 2);

@@ -1,4 +1,4 @@
-/** Names that show only addresses. */
+/** Names that have only addresses. */
 import {ALIAS, ALL, PROOF, TARGET_A, TARGET_AAAA, TOKEN, type ZoneRow} from './zone-row.ts';
 
 const apex = (row: Omit<ZoneRow, 'host'>): ZoneRow => ({...row, host: 'ZONE'});
@@ -146,7 +146,7 @@ export const apexRows: readonly ZoneRow[] = [
     want: {reason: 'Verified', proof: 'address-txt'},
   },
   {
-    // A name with a CNAME has names below it like any other.
+    // A name with a CNAME can have names below it, like any other.
     case: 'a CNAME to an apex that is flattened',
     zone: {at: ALL, records: `shop CNAME @\n${ALIAS}\n_nameplate.shop TXT "${TOKEN}"`},
     want: {reason: 'Verified', proof: 'address-txt', agreed: true},

@@ -1,4 +1,4 @@
-/** Whether the CA may issue (RFC 8659, RFC 8657). The record itself is right, but where a row says otherwise. */
+/** Whether the CA may issue (RFC 8659, RFC 8657). The record itself is right unless a row says otherwise. */
 import type {CaaVerdict} from '../../../../src/dns/verdict/verdict.ts';
 import {ALL, CNAME, NO_EGRESS, RECURSIVE, type ZoneRow} from './zone-row.ts';
 

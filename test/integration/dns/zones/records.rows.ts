@@ -1,4 +1,4 @@
-/** What is in the zone. */
+/** The content of the zone. */
 import {SERVERS} from '../internet/plan.ts';
 import {ALL, CNAME, STRICT, TARGET, type ZoneRow} from './zone-row.ts';
 

@@ -1,4 +1,4 @@
-/** With a recursive resolver: instead of the authoritative servers, or to confirm what they say. */
+/** With a recursive resolver, instead of the authoritative servers or to confirm their answers. */
 import {SERVERS} from '../internet/plan.ts';
 import {ALIAS, ALL, CNAME, CONFIRMED, NO_EGRESS, PROOF, RECURSIVE, type ZoneRow} from './zone-row.ts';
 

@@ -228,7 +228,7 @@ export const serverRows: readonly ZoneRow[] = [
     case: 'a top-level domain that does not exist',
     zone: {at: ['a'], records: CNAME},
     host: 'shop.example.nosuchtld',
-    // Not all of the 13 root servers are asked.
+    // Not all of the 13 root servers are queried.
     want: {reason: 'DelegationBroken', agreed: false},
     says: ['the root servers', 'Check the spelling'],
   },

@@ -1,11 +1,11 @@
-/** What happens on the way: each zone is at one server, and its answers pass a proxy that spoils them. */
+/** Faults on the way: each zone is on one server, behind a proxy that spoils its answers. */
 import {FAULTS, type FaultName} from '../internet/plan.ts';
 import {CNAME, TARGET, type ZoneRow} from './zone-row.ts';
 
 const VERIFIED = {reason: 'Verified', agreed: true} as const;
 const UNREACHABLE = {reason: 'NameServersUnreachable', agreed: false} as const;
 
-/** What the verdict about a right record is, and what a message that is not content must name. */
+/** The verdict about a correct record and, if it is not positive, what its message must name. */
 const expected: Record<FaultName, Pick<ZoneRow, 'want' | 'says'>> = {
   'drop-first': {want: VERIFIED},
   'drop-all': {want: UNREACHABLE, says: ['drop-all.ns-np.net', 'no answer']},

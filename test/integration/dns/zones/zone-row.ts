@@ -11,18 +11,18 @@ export const CNAME = `shop CNAME ${TARGET}.`;
 export const ALIAS = `@ A ${TARGET_A}`;
 export const PROOF = `_nameplate TXT "${TOKEN}"`;
 
-/** BIND, NSD, Knot and CoreDNS: the same zone at all of them. */
+/** BIND, NSD, Knot, and CoreDNS, all with the same zone. */
 export const ALL = ['a', 'b', 'c', 'd'] as const;
-/** Those that refuse to load what may not be in a zone. */
+/** Servers that refuse to load what a zone must not contain. */
 export const STRICT = ['a', 'b', 'c'] as const;
 
 export const RECURSIVE = {mode: 'recursive', recursives: [RESOLVER]} as const;
-/** `auto`, with a resolver that must have the new answer too. */
+/** `auto`, with a resolver that must have the new answer, too. */
 export const CONFIRMED = {recursives: [RESOLVER]} as const;
 /** `auto`, without a path to the root servers. */
 export const NO_EGRESS = {rootServers: [SERVERS.closed[0]], recursives: [RESOLVER]} as const;
 
-/** In all texts ZONE stands for the row's own zone, in `says` HOST for the host asked about. */
+/** ZONE stands for the row's own zone in all texts, and HOST for the checked host in `says`. */
 export interface ZoneRow {
   readonly case: string;
   readonly zone: Omit<ZoneSpec, 'name'> & {readonly name?: string};
@@ -48,7 +48,7 @@ export const SHARED: readonly ZoneSpec[] = [
   {name: 'egg.com', at: ['a'], records: '', delegation: 'egg NS ns.hen.com.'},
 ];
 
-/** The zone of a row, with its name put in. */
+/** The zone of a row, with its name filled in. */
 export function zoneOfRow({zone}: ZoneRow, index: number): ZoneSpec {
   const name = zone.name ?? `z${index}.com`;
   const named = (text: string) => text.replaceAll('ZONE', name);
