@@ -1,6 +1,6 @@
 /**
- * Requests to the messages API. Every answer is held against the OpenAPI document that the service itself serves: its
- * status must be declared for the operation, its content type and body must be as the document says.
+ * Requests to the messages API. Every answer is checked against the OpenAPI document that the service itself serves:
+ * the operation must declare its status, and its content type and body must match.
  */
 import {Agent, type IncomingMessage, request as requestHttp} from 'node:http';
 import {connect} from 'node:net';
@@ -12,7 +12,7 @@ export interface MessagesAnswer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+  // biome-ignore lint/suspicious/noExplicitAny: tests inspect any body
   readonly body: any;
 }
 
@@ -23,7 +23,7 @@ export interface MessagesRequestOptions {
   readonly headers?: Readonly<Record<string, string | string[]>>;
   /** An object is sent as JSON, with its content type. */
   readonly body?: object | string | Buffer;
-  /** Written one by one, without a content length. */
+  /** Chunks to write one by one, without a content length. */
   readonly chunks?: readonly (string | Buffer)[];
 }
 
@@ -91,7 +91,7 @@ async function read(response: IncomingMessage): Promise<MessagesAnswer> {
   };
 }
 
-/** Checks an answer against the document; answers of paths that it does not name are problems. */
+/** Checks an answer against the document. For a path that it does not name, the answer must be a problem. */
 function conformance(document: Description): (method: string, path: string, answer: MessagesAnswer) => void {
   const ajv = new Ajv2020({strict: false, allErrors: true});
   formats.default(ajv);
@@ -128,7 +128,7 @@ function operationOf({paths}: Description, method: string, path: string): Operat
   return named?.[(method === 'HEAD' ? 'GET' : method).toLowerCase()];
 }
 
-/** Writes bytes to a new connection; resolves with everything that came back once the server has closed it. */
+/** Writes bytes to a new connection. Resolves with everything received once the server has closed it. */
 export function exchange(
   port: number,
   bytes: string | Buffer,
@@ -138,7 +138,7 @@ export function exchange(
     const chunks: Buffer[] = [];
     const socket = connect(port, '127.0.0.1');
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    // A reset may follow an answer to what was not read to its end.
+    // A reset may follow an answer to a request that was not read completely.
     socket.once('error', error => chunks.length === 0 && reject(error));
     socket.once('close', () => resolve(Buffer.concat(chunks).toString()));
     if (options.end) socket.end(bytes);

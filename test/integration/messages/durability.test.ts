@@ -1,4 +1,4 @@
-/** What was acknowledged is there, once and unchanged, whenever the process is killed. SOAK=1: 100 kills. */
+/** Acknowledged messages exist once and unchanged, no matter when the process is killed. SOAK=1: 100 kills. */
 import {randomInt} from 'node:crypto';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
@@ -32,7 +32,7 @@ test(
   60_000 + ROUNDS * 10_000,
 );
 
-/** Then those without an answer try again, as clients would: each message is there exactly once. */
+/** Then submissions without an answer are retried, as clients would: each message exists exactly once. */
 async function verify(folder: string, ledger: Ledger): Promise<void> {
   const service = await startService({folder});
   const client = await createClient(service.url);

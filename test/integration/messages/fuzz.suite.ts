@@ -1,6 +1,7 @@
 /**
- * A fuzzer with a meter: connections that frame their requests in hostile ways, from a seed. What the service holds, as it
- * counts itself, stays within its bounds; another account is answered; nothing is left when they are gone. For each store.
+ * A fuzzer with a meter: connections that frame their requests in hostile ways, from a seed. What the service holds, by
+ * its own count, stays within its limits, another account is answered, and nothing is left when the connections are
+ * gone. For each store.
  */
 import {randomInt} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -9,7 +10,7 @@ import {type Client, createClient} from './client.ts';
 import {head, heldBytes, MIB, metric, RawClient, residentBytes, SMALL_HEAP} from './raw.ts';
 import {logLines, type Service, type ServiceOptions} from './service.ts';
 
-/** In the name of the test. */
+/** Shown in the test's name. */
 const SEED = Number(process.env.SEED ?? randomInt(2 ** 31));
 const ROUNDS = process.env.SOAK ? 100 : 4;
 const CONNECTIONS = 150;
@@ -43,7 +44,7 @@ class Dice {
 
 type Move = (dice: Dice, key: string) => string;
 
-/** On a separate connection from another address, for which the attacker's idle ones are closed. */
+/** Submits on a separate connection from another address, for which the service closes the attacker's idle ones. */
 async function submitFromElsewhere(key: string, message: string): Promise<string> {
   const body = JSON.stringify({message});
   const request = `${head(key)}connection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -80,17 +81,17 @@ const json = (dice: Dice) =>
   ]);
 
 const moves: readonly [Move, ...Move[]] = [
-  // Whole requests, one or many behind each other.
+  // Whole requests, one or many in a row.
   (dice, key) => {
     const body = json(dice);
     const request = `${head(key, dice.one(LINES))}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
     return request.repeat(dice.one([1, 2, 20, 300]));
   },
-  // Reads, many.
+  // Many reads.
   (dice, key) => `${head(key, 'GET /messages?limit=100')}\r\n`.repeat(dice.one([1, 16, 17, 500, 3000])),
-  // A length that is a lie, and a body that is kept back, in part or at all.
+  // A false length, and a body that is withheld, partly or entirely.
   (dice, key) => `${head(key)}content-length: ${length(dice)}\r\n\r\n${'x'.repeat(dice.below(BODY_BYTES))}`,
-  // Chunks of all sizes, with extensions and trailers, ended or not.
+  // Chunks of all sizes, with extensions and trailers, complete or not.
   (dice, key) => {
     const chunk = () => {
       const size = dice.one([1, 1, 2, 63, 64, 65, 4096]);
@@ -100,16 +101,16 @@ const moves: readonly [Move, ...Move[]] = [
     return `${head(key)}transfer-encoding: chunked\r\n\r\n${chunks}${dice.one(['', '0\r\n\r\n', '0\r\nx: y\r\n\r\n', 'zz\r\n'])}`;
   },
   (dice, key) => `${head(key)}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(dice.below(20_000))}`,
-  // Headers that do not end, are too many, too long, or request something else.
+  // Headers that do not end, are too many or too long, or request something else.
   (dice, key) => head(key).slice(0, dice.below(200)),
   (dice, key) => `${head(key)}${'x: y\r\n'.repeat(dice.below(5000))}`,
   (dice, key) =>
     `${head(key)}${dice.one(['expect: 100-continue', 'expect: 200-ok', 'upgrade: websocket\r\nconnection: upgrade', 'transfer-encoding: gzip, chunked', 'content-encoding: gzip', 'idempotency-key: "', `x: ${'y'.repeat(16_000)}`])}\r\ncontent-length: 10\r\n\r\n`,
-  // Bytes.
+  // Random bytes.
   dice => Array.from({length: dice.below(3000)}, () => String.fromCharCode(dice.below(256))).join(''),
 ];
 
-/** `start`: a service over the store. */
+/** `start`: starts a service with the store. */
 export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service>): void {
   beforeAll(async () => {
     const account = {heldBytes: ACCOUNT_BYTES, requestsAtOnce: 64, storedBytes: 16 * MIB};

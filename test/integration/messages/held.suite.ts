@@ -8,11 +8,11 @@ import type {Service, ServiceOptions} from './service.ts';
 const ACCOUNT_BYTES = 8 * MIB;
 const REQUESTS_AT_ONCE = 300;
 const MAX_CONNECTIONS = 2048;
-/** Objects and buffers of Node and of the kernel's, for what is held: see limits.heldBytes. */
+/** Includes the objects and buffers that Node and the kernel need for held bytes: see limits.heldBytes. */
 const RESIDENT_BYTES = 200 * MIB;
 const refusedWith = (status: number, code: string) => new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`);
 
-/** `start`: a service over the store. */
+/** `start`: starts a service with the store. */
 export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service>): void {
   let service: Service;
   let client: Client;
@@ -34,7 +34,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     await service.stop();
   });
 
-  /** Whatever `attack` holds stays within the bound of its account, and others are served. */
+  /** Expects that what `attack` holds stays within its account's limit, and that others are served. */
   async function expectBounded(attack: () => readonly Raw[]): Promise<readonly Raw[]> {
     const before = await residentBytes(service);
     const opened = attack();

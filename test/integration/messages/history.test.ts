@@ -59,12 +59,12 @@ test('a status never goes back, a message has one lease, and only an ack makes i
   history.submitted('m', 0);
   history.shown('m', 'id', span(0, 1), 'queued');
   history.leased('m', 'id', span(2, 4), 'lease');
-  history.shown('m', 'id', span(3, 6), 'queued'); // It began before the claim was answered.
+  history.shown('m', 'id', span(3, 6), 'queued'); // it began before the claim was answered
   history.shown('m', 'id', span(5, 6), 'leased');
   history.acknowledged('m', 7);
   history.shown('m', 'id', span(7, 9), 'done');
   history.shown('m', 'id', span(8, 9), 'leased');
-  history.shown('m', 'id', span(20, 21)); // A repeated submission, whose answer says nothing about it.
+  history.shown('m', 'id', span(20, 21)); // a repeated submission, whose answer does not show the status
   expect(history.violations()).toEqual([]);
   history.shown('m', 'id', span(5, 6), 'queued');
   history.leased('m', 'id', span(10, 11), 'other');

@@ -1,15 +1,16 @@
 /**
- * What concurrent clients saw, and whether one store that does one thing at a time could have shown it.
+ * Records what concurrent clients saw, and checks whether a single store that does one thing at a time could have shown
+ * it.
  *
- * A message is a register that is written once: absent, then present with one id. Such a history is linearizable
- * exactly if nobody saw the message before it was submitted, nobody missed it in an operation that began after another
- * one that proved it had ended, and all agree on the id. A history of many objects is linearizable if that of each one
- * is (Herlihy and Wing, 1990, theorem 1). So no search is necessary.
+ * A message is a register that is written once: absent, then present with one id. Its history is linearizable if and
+ * only if nobody saw the message before it was submitted, nobody missed it in an operation that began after the end of
+ * one that showed it, and all agree on the id. A history of many objects is linearizable if that of each object is
+ * (Herlihy and Wing, 1990, theorem 1). So no search is necessary.
  *
- * Its status is a second register, which only grows, because these workers return nothing and keep their leases for an
- * hour: queued, leased by one worker, done. So nobody may see an earlier status in an operation that began after another
- * one that proved a later status had ended, only one claim may be answered with it, and nobody may see it done before
- * its ack began.
+ * The message's status is a second register, which only grows (queued, leased by one worker, done), because these
+ * workers return nothing and keep their leases for an hour. So no operation that began after the end of one that showed
+ * a later status may show an earlier one, only one claim may be answered with the message, and nobody may see it done
+ * before its ack began.
  */
 export interface Span {
   readonly began: number;
@@ -23,17 +24,17 @@ interface Page extends Span {
   readonly ids: ReadonlySet<string>;
 }
 
-/** In this order. A message that is not there has none. */
+/** In this order. A message that does not exist has none. */
 const STATUSES = ['queued', 'leased', 'done'] as const;
 export type Status = (typeof STATUSES)[number];
 
 interface Register {
   submitted: number;
-  /** When the first ack of it began. */
+  /** When its first ack began. */
   acknowledged: number;
   readonly leases: Set<string>;
   readonly statuses: (Span & {readonly status: Status})[];
-  /** Operations that showed it: acknowledgments and reads. */
+  /** Operations that showed the message: acknowledgments and reads. */
   readonly shown: (Span & {readonly id: string})[];
   readonly missed: Span[];
 }
@@ -47,14 +48,14 @@ export class History {
     register.submitted = Math.min(register.submitted, began);
   }
 
-  /** `status`: as shown, or as the answer proves; undefined if it proves none. */
+  /** `status`: the one shown or proved by the answer; undefined if there is none. */
   shown(message: string, id: string, span: Span, status?: Status): void {
     const {shown, statuses} = this.#of(message);
     shown.push({...span, id});
     if (status) statuses.push({...span, status});
   }
 
-  /** A claim was answered with it. */
+  /** A claim was answered with the message. */
   leased(message: string, id: string, span: Span, lease: string): void {
     this.shown(message, id, span, 'leased');
     this.#of(message).leases.add(lease);
@@ -73,7 +74,7 @@ export class History {
     this.#pages.push(page);
   }
 
-  /** What no such store could have shown. */
+  /** Observations that no such store could have produced. */
   violations(): readonly string[] {
     const owners = new Map<string, string>();
     const ofEach = [...this.#registers].flatMap(([message, register]) => {
@@ -96,8 +97,8 @@ export class History {
   }
 
   /**
-   * Of each page, looks only at the messages between its ends, and only until all later ones were proved later: there are
-   * too many pages to look at all for each.
+   * For each page, checks only the messages between its ends, and stops once all later ones were proved later. Checking
+   * all pages for each message would take too long.
    */
   #pageViolations(): readonly string[] {
     const known = [...this.#registers].flatMap(([message, register]) => {
@@ -148,12 +149,12 @@ function statusViolations(message: string, {statuses, leases, acknowledged}: Reg
   ];
 }
 
-/** From then on, everybody must see it. */
+/** The time from which everybody must see the message. */
 function provedAtOf({shown}: Register): number {
   return Math.min(...shown.map(({ended}) => ended));
 }
 
-/** Where the ids greater than `after` begin. */
+/** The index at which the ids greater than `after` begin. */
 function firstAfter(sorted: readonly {readonly id: string}[], after: string): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

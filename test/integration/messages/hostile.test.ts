@@ -1,4 +1,6 @@
-/** Clients that mean harm, or behave as if: bounded in time and memory, and others are served meanwhile. */
+/**
+ * Clients that mean harm, or behave as if they did, are bounded in time and memory, and others are served meanwhile.
+ */
 import {readFile} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
@@ -24,7 +26,7 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** A connection that has sent `bytes`; `received` grows, `ended` resolves with all that came. */
+/** A connection that has sent `bytes`. `received` grows; `ended` resolves with everything received. */
 async function open(bytes: string | Buffer, {port} = service): Promise<{socket: Socket; ended: Promise<string>}> {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
@@ -32,7 +34,7 @@ async function open(bytes: string | Buffer, {port} = service): Promise<{socket: 
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1');
   });
-  socket.on('error', () => undefined); // a reset is one way to be cut off
+  socket.on('error', () => undefined); // a reset is one way of being cut off
   const ended = new Promise<string>(resolve => socket.once('close', () => resolve(received)));
   socket.write(bytes);
   return {socket, ended};
@@ -71,7 +73,7 @@ test('bodies that drip are cut off, stored is nothing', async () => {
 });
 
 test('1500 pipelined requests on one connection: all answered, in order, in bounded memory', async () => {
-  // With the timeouts of everyday: a request that was read in part waits for those before it, as long as they take.
+  // With the default timeouts: a partly read request waits for earlier ones, as long as they take.
   const patient = await startService();
   const {key} = patient.account();
   const requests = 1500;

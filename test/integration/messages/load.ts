@@ -1,14 +1,14 @@
-/** Clients that submit and workers that process, and a record of what they were promised. */
+/** Clients that submit, workers that process, and a record of the promises they got. */
 import type {Client} from './client.ts';
 
 export interface Submission {
-  /** Unique among all; also its idempotency key. */
+  /** Unique among all messages; also the idempotency key. */
   readonly message: string;
-  /** Of the message, once it was acknowledged. */
+  /** The message's id, once acknowledged. */
   id?: string;
 }
 
-/** What was promised, over as many services as the same ledger is used with. */
+/** What all services that are used with this ledger have promised. */
 export class Ledger {
   readonly submissions: Submission[] = [];
   /** Ids of messages whose ack was answered. */
@@ -49,7 +49,7 @@ export interface LoadOptions {
   readonly workers: number;
 }
 
-/** Goes on until the service is gone or `stop` is called; an answer other than success fails it. */
+/** Runs until the service is gone or `stop` is called. Fails on any answer other than success. */
 export function startLoad(options: LoadOptions): {stop(): Promise<void>} {
   let stopped = false;
   const running = () => !stopped;
@@ -69,7 +69,7 @@ async function submitting({client, key, ledger}: LoadOptions, running: () => boo
   while (running()) if (!(await submit(client, key, ledger, ledger.next()))) return;
 }
 
-/** Says whether there was an answer; any but 202 is an error. */
+/** Returns whether there was an answer. Any but 202 is an error. */
 export async function submit(client: Client, key: string, ledger: Ledger, submission: Submission): Promise<boolean> {
   const {message} = submission;
   const idempotencyKey = message.split(' ', 2).join('-');
@@ -97,7 +97,7 @@ export interface Listed {
   readonly status: string;
 }
 
-/** Everything of an account, by pages. */
+/** All messages of an account, read page by page. */
 export async function listAllMessages(client: Client, key: string): Promise<readonly Listed[]> {
   const all: Listed[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {

@@ -1,25 +1,25 @@
-/** Raw HTTP connections, and what the service reports to hold for them. */
+/** Raw HTTP connections, and what the service reports that it holds for them. */
 import {readFile} from 'node:fs/promises';
 import {connect, type Socket} from 'node:net';
 import type {Service} from './service.ts';
 
 export const MIB = 1024 * 1024;
 
-/** Runs a service with the heap of a small pod: garbage is collected in time, and what is held in vain ends the process. */
+/** Runs a service with a small pod's heap: garbage is collected in time, and a leak ends the process. */
 export const SMALL_HEAP = ['env', 'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=8'];
 
 /** A raw connection. */
 export interface Raw {
   readonly socket: Socket;
-  /** All that has come so far. */
+  /** Everything received so far. */
   readonly received: string;
   readonly closed: boolean;
 }
 
 export interface RawOptions {
-  /** Of this machine; 127.0.0.1 unless given. */
+  /** An address of this machine; 127.0.0.1 by default. */
   readonly from?: string;
-  /** What is answered is left to the kernel. */
+  /** Leave the answer in the kernel's buffers. */
   readonly unread?: boolean;
 }
 
@@ -31,12 +31,12 @@ export class RawClient {
     this.#service = service;
   }
 
-  /** Sends `bytes` as soon as it is connected. */
+  /** Sends `bytes` as soon as the connection is open. */
   open(bytes: string | Buffer, {from, unread = false}: RawOptions = {}): Raw {
     const socket = connect({port: this.#service.port, host: '127.0.0.1', ...(from && {localAddress: from})});
     this.#open.add(socket);
     const state = {socket, received: '', closed: false};
-    socket.on('error', () => undefined); // A reset is one way to be cut off.
+    socket.on('error', () => undefined); // a reset is one way of being cut off
     socket.once('close', () => {
       state.closed = true;
       this.#open.delete(socket);
@@ -59,7 +59,7 @@ export class RawClient {
   }
 }
 
-/** Head of a request, without its end. */
+/** The head of a request, without the final empty line. */
 export function head(key: string, line = 'POST /messages'): string {
   return `${line} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\n`;
 }

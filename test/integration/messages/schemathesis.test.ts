@@ -1,6 +1,6 @@
 /**
- * Schemathesis makes requests out of the served OpenAPI document, good and bad ones and sequences of them, and holds the
- * answers against it. SOAK=1: forty times as many. https://schemathesis.readthedocs.io
+ * Schemathesis generates valid and invalid requests, and sequences of them, from the served OpenAPI document, and
+ * checks the answers against it. SOAK=1: forty times as many. https://schemathesis.readthedocs.io
  */
 import {existsSync} from 'node:fs';
 import {mkdir, rename, rm} from 'node:fs/promises';
@@ -16,7 +16,7 @@ const program = join(folder, 'bin/python');
 const examples = process.env.SOAK ? 1000 : 25;
 const minute = 60_000;
 
-/** Once: an environment of its own, since Python's packages have no other place on most systems. */
+/** Created once: a virtual environment, because most systems allow no other place for Python packages. */
 beforeAll(async () => {
   if (existsSync(program)) return;
   const python = which('python3');
@@ -26,7 +26,7 @@ beforeAll(async () => {
   await mkdir(cacheRoot(), {recursive: true});
   await run([python, '-m', 'venv', partial]);
   await run([join(partial, 'bin/python'), '-m', 'pip', 'install', '--quiet', `schemathesis==${VERSION}`]);
-  await rename(partial, folder); // whole or not at all; `python -m` does not mind where it is
+  await rename(partial, folder); // all or nothing; `python -m` works in any folder
 }, 5 * minute);
 afterAll(removeFolders);
 

@@ -20,11 +20,11 @@ export interface Account {
 }
 
 export interface ServiceOptions {
-  /** Sections laid over the configuration of the test. */
+  /** Sections that override the test's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** For the store; a temporary one unless given. */
+  /** The store's folder; by default, a temporary one. */
   readonly folder?: string;
-  /** Runs the program: strace and the like. */
+  /** A command that runs the program, such as strace. */
   readonly wrapper?: readonly string[];
 }
 
@@ -32,12 +32,12 @@ export interface Service {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** Of the store. */
+  /** The store's folder. */
   readonly folder: string;
   readonly configFile: string;
   readonly logFile: string;
   readonly exited: Child['exited'];
-  /** One that no test has had. */
+  /** An account that no test has used. */
   account(): Account;
   /** URL of the operations server. */
   readonly operationsAddress: string;
@@ -54,7 +54,7 @@ let started = 0;
 let accountsUsed = 0;
 const temporary: string[] = [];
 
-/** Removes the folders that were made. */
+/** Removes the folders that were created. */
 export async function removeFolders(): Promise<void> {
   await Promise.all(temporary.splice(0).map(folder => rm(folder, {recursive: true, force: true})));
 }
@@ -65,7 +65,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** Starts it and waits until it answers. */
+/** Starts the service and waits until it answers. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const {folder = join(await temporaryFolder(), 'store'), config = {}, wrapper = []} = options;
   await mkdir(folder, {recursive: true});
@@ -105,7 +105,7 @@ async function end(child: Child, pid: number): Promise<void> {
   try {
     process.kill(pid, 'SIGTERM');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has ended already
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has already ended
   }
   await child.exited;
 }

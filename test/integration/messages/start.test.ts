@@ -1,4 +1,4 @@
-/** Starting, also with what cannot be used; and backing up, and starting from a backup. */
+/** Starting, even with unusable files, backing up, and starting from a backup. */
 import {readdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';

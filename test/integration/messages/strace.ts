@@ -1,8 +1,8 @@
-/** System calls of programs, in one order, as strace sees them. */
+/** System calls of programs, in the order in which strace sees them. */
 import {readFile} from 'node:fs/promises';
 import {run, which} from '../../cluster/children.ts';
 
-/** What decides whether a response came too early. */
+/** The calls that show whether a response came too early. */
 export const SYNCS_AND_MESSAGES = 'trace=fdatasync,fsync,read,recvfrom,write,writev,sendto,sendmsg';
 
 export async function ensureStrace(): Promise<void> {
@@ -27,7 +27,7 @@ export async function eventsOf(traceFile: string): Promise<readonly string[]> {
     const [, file] = /^f(?:data)?sync\(\d+<([^>]*)>.*= 0(?: \(DELAYED\))?$/.exec(call) ?? [];
     if (file !== undefined) return [file];
     if (text.includes('"POST /messages ')) return [REQUEST];
-    // Counted when it begins: whatever was to come first had to have ended by then.
+    // Counted when it begins, because everything before it must have ended by then.
     return !isResumed && text.includes('"HTTP/1.1 202 ') ? [REPLY] : [];
   });
 }

@@ -1,4 +1,4 @@
-/** The order of system calls: an acknowledgement leaves only after the log of the store was synced. */
+/** The order of system calls: an acknowledgment is sent only after the store's log was synced. */
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {createClient} from './client.ts';

@@ -19,7 +19,7 @@ import {head, type Raw, RawClient} from './raw.ts';
 import {accountOf, temporaryFolder} from './service.ts';
 
 const LISTS = 300;
-/** So many have room at the same time. */
+/** How many fit at the same time. */
 const CLAIMS = 20;
 /** How long a request waits for its turn. */
 const PATIENCE_MS = 60_000;
@@ -27,7 +27,7 @@ const HELD = 'nameplate_messages_held_bytes';
 const DURATIONS = 'nameplate_messages_request_duration_seconds';
 const SCOPES = ['messages:write', 'messages:read', 'messages:process'] as const;
 
-/** Real time, except that pauses last until `resume` while they are held. Nothing else sleeps without a signal. */
+/** Real time, except that after `hold`, pauses last until `resume`. Nothing else sleeps without a signal. */
 class PauseHolder implements Clock {
   readonly now = systemClock.now;
   readonly monotonic = systemClock.monotonic;
@@ -35,7 +35,7 @@ class PauseHolder implements Clock {
   #patience = Promise.withResolvers<void>();
   #pauses = 0;
 
-  /** Since `hold`. */
+  /** Pauses since `hold`. */
   get pauses(): number {
     return this.#pauses;
   }
@@ -51,7 +51,7 @@ class PauseHolder implements Clock {
     this.#held = undefined;
   }
 
-  /** Ends the patience of all that wait since `hold`. */
+  /** Ends the patience of all that have been waiting since `hold`. */
   expire(): void {
     this.#patience.resolve();
   }

@@ -1,15 +1,15 @@
 /**
- * When each alert of the chart fires. `1x30` is 31 values, one per minute. The other series of the expression stay as they
- * were.
+ * When each alert of the chart fires. `1x30` is 31 values, one per minute. The expression's other series stay
+ * unchanged.
  */
 
 export interface AlertRow {
   readonly alert: string;
-  /** The metric that changes, and the labels of the series of it that do. */
+  /** The metric that changes, and the labels of its changing series. */
   readonly metric: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly values: string;
-  /** Minutes at which it fires, and at which it does not. */
+  /** Minutes at which the alert fires, and at which it does not. */
   readonly fires: readonly number[];
   readonly rests: readonly number[];
 }
@@ -25,7 +25,7 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 35, 42],
   },
   {
-    alert: 'NameplateNoLeader', // nothing is scraped any more
+    alert: 'NameplateNoLeader', // nothing is scraped anymore
     metric: 'nameplate_promises_held',
     values: '1x30 stale _x20',
     fires: [36],

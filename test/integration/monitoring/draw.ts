@@ -1,11 +1,11 @@
-/** Draws a Grafana dashboard as SVG, simplified, for the documentation: there is no Grafana in the registries. */
+/** Draws a simplified Grafana dashboard as SVG for the documentation, because no registry has Grafana. */
 import {escapeXml, formatValue} from './format.ts';
 
 /** As Grafana stores them. https://grafana.com/docs/grafana/latest/visualizations/dashboards/build-dashboards/view-dashboard-json-model/ */
 export interface Panel {
   readonly type: string;
   readonly title: string;
-  /** In a grid of 24 columns; a row is 30 pixels high. */
+  /** Position in a grid with 24 columns and rows of 30 pixels. */
   readonly gridPos: {readonly x: number; readonly y: number; readonly w: number; readonly h: number};
   readonly fieldConfig?: {readonly defaults?: {readonly unit?: string}};
   readonly targets?: readonly {readonly expr: string; readonly legendFormat?: string}[];
@@ -36,7 +36,7 @@ const LEGEND_ROW = 14;
 const MOST_LEGENDS = 5;
 const COLORS = ['#3274d9', '#e0752d', '#56a64b', '#c4162a', '#8f3bb8', '#e0b400', '#1f9e9e', '#7f7f7f'];
 
-/** `seconds`: how long the series run. */
+/** `seconds`: the length of the series. */
 export function drawDashboard(title: string, panels: readonly DrawnPanel[], seconds: number): string {
   const height = Math.max(...panels.map(({panel: {gridPos}}) => gridPos.y + gridPos.h)) * ROW + 50;
   return [
@@ -112,7 +112,7 @@ function graph(box: Box, lines: readonly Line[], unit: string, seconds: number):
   ];
 }
 
-/** To about as many characters as fit. */
+/** Clips to about as many characters as fit. */
 function clipped(words: string, width: number): string {
   const most = Math.floor(width / 6.5);
   return words.length > most ? `${words.slice(0, most - 1)}…` : words;

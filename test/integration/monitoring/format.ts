@@ -5,7 +5,7 @@ export function escapeXml(words: string): string {
   return words.replace(/[&<>"]/g, each => entities[each] ?? each);
 }
 
-/** `unit`: of those that Grafana knows, the ones that our dashboards use. */
+/** `unit`: only the Grafana units that our dashboards use are supported. */
 export function formatValue(value: number, unit: string): string {
   if (!Number.isFinite(value)) return 'No data';
   if (unit === 'bytes') return `${short(value / 2 ** 20)} MiB`;

@@ -1,6 +1,6 @@
 /**
- * What the chart offers to Prometheus and Grafana: every query and every alert, over what a real Prometheus has scraped
- * from the real programs, in the way that the ServiceMonitors say.
+ * What the chart offers to Prometheus and Grafana: every query and every alert, with data that a real Prometheus
+ * scrapes from the real programs as the ServiceMonitors say.
  */
 import {readFileSync} from 'node:fs';
 import {mkdir, writeFile} from 'node:fs/promises';
@@ -50,10 +50,10 @@ interface Dashboard {
   readonly panels: readonly Panel[];
 }
 
-/** `postgres`: two pods of the messages API with PostgreSQL, of which one counts the backlog. */
+/** `postgres`: two pods of the messages API with PostgreSQL, one of which counts the backlog. */
 type Program = 'operator' | 'messages' | 'postgres';
 
-/** As they are in the chart; that it renders them unchanged is a test of its own. */
+/** The queries in the chart's files. Another test checks that the chart renders these unchanged. */
 const queries = (['operator', 'messages', 'postgres'] as const).flatMap(program => {
   const file = program === 'postgres' ? 'messages.json' : `${program}.json`;
   const {panels} = JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard;
@@ -105,7 +105,7 @@ beforeAll(async () => {
     global: {scrape_interval: '1s'},
     scrape_configs: [scrapeOf('messages', ...pods.map(pod => pod.operationsAddress))],
   });
-  // What happens before the first scrape is no increase.
+  // Prometheus sees no increase in what happens before the first scrape.
   for (const each of [prometheus, prometheusOfPods]) {
     await until('two processes are scraped', async () => (await each.query('sum(up)'))[0]?.value === 2);
   }
@@ -160,7 +160,7 @@ function named(kind: string, name: string = RELEASE.name): KubeObject {
   return found;
 }
 
-/** As the Prometheus operator configures it for the ServiceMonitor. */
+/** The scrape configuration that the Prometheus operator writes for the ServiceMonitor. */
 function scrapeOf(program: 'operator' | 'messages', ...addresses: readonly string[]) {
   const monitor = named('ServiceMonitor', program === 'operator' ? RELEASE.name : jobs.messages).spec;
   const {selector, endpoints} = monitor as unknown as Monitor;
@@ -204,7 +204,7 @@ async function wait(): Promise<void> {
   await tenant.becomes(tenant.host('shop'), {state: 'Unverified'});
 }
 
-/** Until the test is over. */
+/** Uses the API until the test is over. */
 async function useMessages(to: Client): Promise<void> {
   const {key, readKey} = service.account();
   while (!isOver) {
@@ -213,7 +213,7 @@ async function useMessages(to: Client): Promise<void> {
     for (const {id, lease} of (await to.post(key, '/messages/claim', {limit: 2})).body.messages) {
       await to.post(key, `/messages/${id}/ack`, {lease});
     }
-    await pause(200); // A few per second are enough.
+    await pause(200); // a few per second are enough
   }
 }
 

@@ -23,11 +23,11 @@ export interface Alert {
 }
 
 export interface Prometheus {
-  /** An instant query, now. */
+  /** Runs an instant query for the current time. */
   query(expression: string): Promise<readonly Series[]>;
-  /** Values of the last `seconds`, one every two seconds: seconds since the start, and the value. */
+  /** Values of the last `seconds`, one every two seconds, as pairs of seconds since the start and value. */
   queryRange(expression: string, seconds: number): Promise<readonly RangeSeries[]>;
-  /** Those that are pending or firing. */
+  /** Pending and firing alerts. */
   alerts(): Promise<readonly Alert[]>;
   stop(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export interface PrometheusPrograms {
   readonly promtool: string;
 }
 
-/** The Prometheus of this system's packages, unpacked into the cache; without apt, the one on PATH. */
+/** Prometheus from this system's packages, unpacked into the cache; without apt, the one on PATH. */
 export async function ensurePrometheus(log: (line: string) => void = console.error): Promise<PrometheusPrograms> {
   const [apt, dpkg] = [which('apt-get'), which('dpkg')];
   if (apt === undefined || dpkg === undefined) {

@@ -1,5 +1,6 @@
 /**
- * Every reason why a Domain cannot start, its message, and that the Domain continues automatically once it is fixed.
+ * Every reason why a Domain cannot start, with its message, and that the Domain continues automatically once it is
+ * fixed.
  */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
@@ -13,12 +14,12 @@ interface Row {
   readonly reason: string;
   readonly case: string;
   readonly plan?: string;
-  /** Returns the host that is refused. */
+  /** Returns the refused host. */
   given(tenant: DomainTenant): Promise<string>;
   readonly says: readonly string[];
   /** Problems that only a person can fix stall the Domain immediately. */
   readonly stalled: boolean;
-  /** Absent: the host itself is invalid, so nothing can fix it. */
+  /** Absent if the host itself is invalid, which nothing can fix. */
   fix?(tenant: DomainTenant): Promise<void>;
 }
 
@@ -60,7 +61,7 @@ const rows: readonly Row[] = [
       await tenant.deployedProject({primary: host}, 'elder');
       await tenant.becomesOlder('elder');
       await tenant.deployedProject({primary: host}, 'younger');
-      await tenant.projectBecomes('younger', {Deployed: 'Deployed'}); // nothing else happens from here on
+      await tenant.projectBecomes('younger', {Deployed: 'Deployed'}); // nothing else happens from now on
       return host;
     },
     says: ['Project elder, which is older, also lists', 'Remove the host from one of the two'],

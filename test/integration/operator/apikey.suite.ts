@@ -1,4 +1,6 @@
-/** An APIKey among all else that the operator does; everything about keys is in test/integration/apikey. */
+/**
+ * An APIKey next to everything else that the operator does. The details of keys are tested in test/integration/apikey.
+ */
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';

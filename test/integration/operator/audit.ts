@@ -17,7 +17,7 @@ export interface AuditEvent {
   readonly requestURI: string;
   readonly stage: string;
   readonly userAgent?: string;
-  /** RFC 3339 with microseconds, so that they sort as text: when the request came, and when it had been answered. */
+  /** When the request came and when it was answered: RFC 3339 with microseconds, which sorts as text. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
 }
@@ -33,7 +33,7 @@ export class Audit {
     this.#user = user;
   }
 
-  /** Records the requests of one user, and of `others` apart; `flags` are for kube-apiserver. */
+  /** Records the requests of one user and, separately, those of `others`. `flags` are for kube-apiserver. */
   static async prepare(
     folder: string,
     user: string,

@@ -1,4 +1,4 @@
-/** Certificates that the test makes itself: cert-manager does not run. */
+/** Certificates that the test creates itself, because cert-manager does not run. */
 import {ANNOTATION} from '../../../src/api/names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
@@ -25,12 +25,12 @@ export async function issue(tenant: DomainTenant, host: string): Promise<void> {
   await leaveIssued(tenant.world.client, certificate);
 }
 
-/** What cert-manager leaves once a certificate is issued. */
+/** Writes what cert-manager leaves once a certificate is issued. */
 export async function leaveIssued(
   client: KubeClient,
   {metadata, spec}: DeepReadonly<kinds.Certificate>,
 ): Promise<void> {
-  const {namespace = '', name, labels = {}} = metadata; // the same, by its secretTemplate
+  const {namespace = '', name, labels = {}} = metadata; // the Secret has the same, by secretTemplate
   const [host = ''] = spec.dnsNames ?? [];
   const annotations = {[ANNOTATION.host]: host, 'cert-manager.io/alt-names': host};
   const content = {type: 'kubernetes.io/tls', data: {'tls.crt': 'YQ==', 'tls.key': 'YQ=='}};

@@ -29,7 +29,7 @@ export async function installCertManagerCrds(api: ApiServer): Promise<void> {
   await untilEstablished(api.kubectl, '-l', 'app=cert-manager');
 }
 
-/** `approves`: with its built-in approver, which `Approvals` or the operator otherwise replaces. */
+/** `approves`: enables its built-in approver. Otherwise, `Approvals` or the operator approves. */
 export async function startCertManager(
   folder: string,
   {approves = false, kubeconfig}: {approves?: boolean; kubeconfig: string},
@@ -40,7 +40,7 @@ export async function startCertManager(
     '--kubeconfig',
     kubeconfig,
     '--healthz-listen-address=127.0.0.1:0',
-    '--kube-api-qps=1000', // With the default of 20, certificates for all Projects at once take a minute.
+    '--kube-api-qps=1000', // with the default of 20, certificates for all Projects at once take a minute
     '--kube-api-burst=1000',
     `--controllers=*${approves ? '' : ',-certificaterequests-approver'}`,
   ];
@@ -63,8 +63,8 @@ export async function installIssuer(client: KubeClient, history: History): Promi
 }
 
 /**
- * An approver of certificate requests, as approver-policy is one. It approves, unless a test has said `hold` (nothing
- * happens until `approve`) or `refuse` (the attempt fails, as at a CA that refuses) for the host.
+ * An approver of certificate requests, like approver-policy. It approves, unless a test has called `hold` (nothing
+ * happens until `approve`) or `refuse` (the attempt fails, as with a CA that refuses) for the host.
  */
 export class Approvals {
   readonly #client: KubeClient;
@@ -92,8 +92,8 @@ export class Approvals {
   }
 
   /**
-   * Approves what waits and what comes. No request is decided twice: a second refusal would have a later failureTime,
-   * which cert-manager attributes to the next attempt.
+   * Approves waiting and future requests. No request is decided twice: a second refusal would have a later failureTime,
+   * which cert-manager would attribute to the next attempt.
    */
   async approve(host: string): Promise<void> {
     this.#policies.delete(host);

@@ -46,7 +46,7 @@ export function claimSuite(world: () => OperatorWorld): void {
     const key = {namespace: former.namespace, name: 'open'};
     const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
     await until('it is withdrawn', deleted);
-    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
+    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // like cert-manager after its cleanup
     await next.becomesLive(host);
   });
 
@@ -175,7 +175,7 @@ function openChallenge(namespace: string, host: string) {
     key: 'a',
     token: 'a',
     type: 'HTTP-01',
-    solver: {http01: {ingress: {}}}, // without it, cert-manager dies of a nil pointer
+    solver: {http01: {ingress: {}}}, // without this, cert-manager crashes with a nil pointer
   };
   const metadata = {namespace, name: 'open', finalizers: ['test.nameplate.dev/cleanup']};
   return {apiVersion: 'acme.cert-manager.io/v1', kind: 'Challenge', metadata, spec};

@@ -1,6 +1,6 @@
 /**
- * The wall clock of the operator's machine is set an hour forward or back: no host that is live loses anything, and what
- * waits for seconds does not wait for an hour. Certificates are made by the test.
+ * The wall clock of the operator's machine is set an hour forward or back: no live host loses anything, and nothing
+ * that should wait for seconds waits for an hour. The test creates the certificates.
  */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -52,7 +52,7 @@ async function newLive(name: string) {
   return {tenant, host, domain: await tenant.becomesLive(host)};
 }
 
-/** A request that the operator decides; returns the decisions on it. */
+/** Creates a request for the operator to decide. Returns a function for its decisions. */
 async function request(tenant: DomainTenant, host: string): Promise<() => string[]> {
   const key = {namespace: tenant.namespace, name: 'asked'};
   const spec = {issuerRef: UNHURRIED, request: await signingRequest({names: [`DNS:${host}`]}), usages: ['server auth']};
@@ -64,7 +64,7 @@ async function request(tenant: DomainTenant, host: string): Promise<() => string
   };
 }
 
-/** As cert-manager does while it solves one. */
+/** Creates a challenge like cert-manager while it solves one. */
 async function challenge(tenant: DomainTenant, host: string): Promise<void> {
   const key = {namespace: tenant.namespace, name: 'solving'};
   await createChallenge(world.client, key, host);

@@ -1,10 +1,11 @@
 /**
- * A day in miniature: 10,000 live domains, of which a tenth belong to tenants who change something every few seconds. For
- * an hour, processes of the operator are killed, the API server is restarted, and connections are cut or freeze, at random.
- * The end must be what the last inputs give, and nothing of the tenants who changed nothing may have been written.
+ * A day in miniature: 10,000 live domains, a tenth of which belong to tenants that change something every few seconds.
+ * For an hour, operator processes are killed, the API server is restarted, and connections are cut or frozen, at
+ * random. The final state must follow from the last inputs, and nothing may have been written for tenants that changed
+ * nothing.
  *
- * Nobody watches meanwhile, because a watch ends with the API server. What is stored at the end is enough: an object that
- * was recreated has another uid, and one that was written has another resourceVersion.
+ * Nothing is watched meanwhile, because a watch ends with the API server. The objects at the end are enough: a
+ * recreated object has another uid, and a changed one has another resourceVersion.
  */
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -50,11 +51,11 @@ interface Tenant {
   plan: keyof typeof PLANS;
   /** The pods that the Service selects. */
   app: string;
-  /** The hosts of the Project that stays; the others come and go. */
+  /** The hosts of the permanent Project. Other Projects come and go. */
   readonly shop: Set<string>;
   readonly projects: Map<string, Set<string>>;
 }
-/** The inputs, with the destinations of those records that do not point to their own tenant. */
+/** The inputs, and the destinations of records that do not point to their own tenant. */
 const tenants = new Map<string, Tenant>();
 const pointed = new Map<string, Tenant>();
 let active: readonly Tenant[] = [];
@@ -70,7 +71,7 @@ let runtime: RuntimeWorld;
 let config: Readonly<Record<string, unknown>>;
 let isOver = false;
 
-/** Each with its own sequence, because their order relative to each other is not repeatable. */
+/** Each has its own sequence, because their relative order is not repeatable. */
 const [forFaults, forChanges] = [seededRandom(SEED), seededRandom(SEED + 1)];
 const oneOf = <T>(items: readonly T[], random = forChanges): T => items[below(items.length, random)] as T;
 
@@ -128,24 +129,24 @@ test(
   MINUTES * 60_000 + END_MS + 2 * PATIENCE.timeoutMs,
 );
 
-/** All by the operator so far, in order. */
+/** All writes by the operator so far, in order. */
 async function writes(): Promise<string[]> {
   const events = await live.world.audit.writes();
   return events.map(({verb, objectRef}) => `${verb} ${objectRef?.resource} ${objectRef?.namespace}/${objectRef?.name}`);
 }
 
-/** What a new process finds is as it wants it, except for claims, which are deleted minutes after their release. */
+/** A new process finds everything as it wants, except for claims, which are deleted minutes after their release. */
 async function expectNoWrites(): Promise<void> {
   const before = (await writes()).length;
   const fresh = await live.world.startOperator('fresh', config);
   const domains = [...wanted().keys()].filter(key => key.startsWith('Domain ')).length;
   await until('a new process has reconciled everything', () => hasReconciled(fresh, domains), PATIENCE);
-  await delay(60_000); // it is the absence of something that is seen
+  await delay(60_000); // the test shows the absence of something
   const more = (await writes()).slice(before);
   expect(more.filter(write => !write.startsWith('delete domainclaims '))).toEqual([]);
 }
 
-/** When its process ends, another one is started, as by Kubernetes, with its own connections. */
+/** When the process ends, another one is started, as by Kubernetes, with its own connections. */
 async function runPod(index: number): Promise<void> {
   const {world, program} = live;
   for (let count = 1; !isOver; count++) {
@@ -175,12 +176,12 @@ async function leader() {
   return pods[(await Promise.all(leads)).indexOf(1)];
 }
 
-/** Does something again and again, with random pauses in seconds; returns how often it did what. */
+/** Acts repeatedly, with random pauses in seconds. Returns how often it did what. */
 async function repeat(act: () => Promise<string>, random: () => number, least: number, most: number): Promise<string> {
   const endsAt = performance.now() + MINUTES * 60_000;
   const done: string[] = [];
   while (performance.now() < endsAt) {
-    await delay(1000 * (least + random() * (most - least))); // the schedule
+    await delay(1000 * (least + random() * (most - least))); // the schedule of faults and changes
     done.push(await act());
   }
   const counts = Object.entries(Object.groupBy(done, what => what));
@@ -248,7 +249,7 @@ async function write({namespace, plan, app, projects}: Tenant): Promise<void> {
   }
 }
 
-/** To another tenant, or back to its own, where the wildcard of its zone points. */
+/** Points the host to another tenant, or back to its own, to which its zone's wildcard points. */
 async function point(host: string, to: Tenant | undefined): Promise<void> {
   const {dns, client} = live.world;
   const namespace = holderOf(host);
@@ -257,18 +258,18 @@ async function point(host: string, to: Tenant | undefined): Promise<void> {
   if (to) pointed.set(host, to);
   else pointed.delete(host);
   await dns.set(host, 'CNAME', to ? [to.target] : []);
-  // A live host is checked once in an hour, any other every few seconds.
+  // A live host is checked only once per hour, so this requests a check.
   const metadata = {annotations: {[ANNOTATION.verifyRequestedAt]: `${performance.now()}`}};
   await insist(() => client.patch(kinds.DOMAIN, {namespace, name: host}, {metadata}));
 }
 
-/** What the API server does not accept now, it accepts later; what does not exist needs no change. */
+/** Retries until the API server accepts the change. An object that does not exist needs none. */
 async function insist(act: () => Promise<unknown>): Promise<void> {
   const tolerated = (error: unknown) => isNotFound(error) || Promise.reject(error);
   await until('the API server accepts a change', async () => [await act().catch(tolerated)], PATIENCE);
 }
 
-/** As they were made and copied. A tenth of them are active. */
+/** Reads the created and copied tenants, and makes a tenth of them active. */
 async function readTenants(): Promise<void> {
   for (const tenant of await listAll(live.world.client, kinds.NAMESPACE, {labelSelector: LABEL.plan})) {
     const namespace = tenant.metadata.name;
@@ -288,9 +289,9 @@ function holderOf(host: string): string {
 interface Stored {
   namespace: string;
   uid: string | undefined;
-  /** Differs after each write; of a Domain, whose DNS evidence may change, after each change of Ready. */
+  /** Differs after each write or, for a Domain, whose DNS evidence may change, after each change of Ready. */
   version: string | undefined;
-  /** What the inputs decide. */
+  /** The part that the inputs determine. */
   shows: string | undefined;
 }
 
@@ -305,7 +306,7 @@ async function stored(): Promise<Map<string, Stored>> {
   ) => {
     for (const object of await listAll(live.world.client, resource)) {
       const shows = showOf(object);
-      const {namespace = shows ?? '', uid} = object.metadata; // a claim shows it
+      const {namespace = shows ?? '', uid} = object.metadata; // for a claim, `shows` is the namespace
       const found = {namespace, uid, version: versionOf(object), shows};
       if (tenants.has(namespace)) all.set(`${resource.kind} ${keyOf(object)}`, found);
     }
@@ -324,7 +325,7 @@ async function stored(): Promise<Map<string, Stored>> {
   return all;
 }
 
-/** What the inputs give, by kind and key. */
+/** The state that follows from the inputs, by kind and key. */
 function wanted(): Map<string, string> {
   const all = new Map<string, string>();
   for (const {namespace, app, projects} of tenants.values()) {
@@ -352,7 +353,7 @@ function wanted(): Map<string, string> {
   return all;
 }
 
-/** Fails with the first differences between what is stored and what the inputs give, if they last. */
+/** Fails with the first lasting differences between the stored state and the wanted one. */
 async function expectNoFaults(timeoutMs: number): Promise<void> {
   let faults = ['nothing could be read'];
   const isRight = async () => {
@@ -366,7 +367,7 @@ async function expectNoFaults(timeoutMs: number): Promise<void> {
   expect(faults.slice(0, 10), `${faults.length} faults`).toEqual([]);
 }
 
-/** Tenants who changed nothing see nothing; of the others, no Domain that was always listed was deleted. */
+/** For tenants that changed nothing, nothing changed. For the others, no Domain that was always listed was deleted. */
 function losses(before: ReadonlyMap<string, Stored>, after: ReadonlyMap<string, Stored>): string[] {
   const changing = new Set(active.map(({namespace}) => namespace));
   const lost: string[] = [];

@@ -1,4 +1,4 @@
-/** What concerns the whole world, one test after another: silence of DNS, restarts, a dead operator, a wiped status. */
+/** What affects the whole world, one test after another: silent DNS, restarts, a dead operator, a wiped status. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
@@ -227,7 +227,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
   });
 }
 
-/** As after a restore: without status and claims. Returns the last resourceVersion before. */
+/** Deletes status and claims, as if they were missing after a restore. Returns the last resourceVersion before that. */
 async function wipe(tenant: DomainTenant, hosts: readonly string[]): Promise<number> {
   const {client, history} = tenant.world;
   const all = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET].flatMap(kind => history.versions(kind));
@@ -244,7 +244,7 @@ function states(world: OperatorWorld): Map<string, string | undefined> {
   return new Map(domains.map(({metadata, status}) => [`${metadata.namespace}/${metadata.name}`, status?.state]));
 }
 
-/** The outcome for each object, without what only time changes. */
+/** The outcome for each object, without the parts that only time changes. */
 function conclusions({history}: OperatorWorld): Map<string, string> {
   const objects = [...history.list(kinds.DOMAIN), ...history.list(kinds.PROJECT)];
   return new Map(
@@ -256,7 +256,7 @@ function conclusions({history}: OperatorWorld): Map<string, string> {
   );
 }
 
-/** With SIGTERM; returns the exit code of the stopped process. */
+/** Restarts the operator with SIGTERM. Returns the exit code of the stopped process. */
 async function restart(world: OperatorWorld, name: string): Promise<number | string> {
   const stopped = world.operator();
   await stopped.stop();
@@ -264,7 +264,9 @@ async function restart(world: OperatorWorld, name: string): Promise<number | str
   return stopped.exited;
 }
 
-/** Nothing in the queues, and every watched name has been checked since the process started, most of them twice. */
+/**
+ * Whether the queues are empty, and every watched name has been checked since the process started, most of them twice.
+ */
 async function hasSettled(world: OperatorWorld): Promise<boolean> {
   const verdicts = await world.operator().metric('nameplate_dns_verdicts_total');
   const depth = await world.operator().metric('workqueue_depth');

@@ -1,4 +1,4 @@
-/** One tenant of the shared world: a namespace and a DNS zone, and what a tenant does with them. */
+/** One tenant of the shared world: a namespace, a DNS zone, and a tenant's actions with them. */
 import {isDeepStrictEqual} from 'node:util';
 import {expect} from 'vitest';
 import type {ProjectSpec} from '../../../src/api/generated/project.ts';
@@ -14,7 +14,7 @@ import * as objects from '../../support/objects.ts';
 import type {Version} from './history.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
-/** What a tenant's doings need of the world. */
+/** The parts of the world that a tenant's actions need. */
 export interface DomainTenantWorld extends Pick<OperatorWorld, 'client' | 'history'> {
   readonly dns: Pick<OperatorWorld['dns'], 'addZone' | 'set'>;
 }
@@ -25,11 +25,11 @@ type CertificateStatus = NonNullable<kinds.Certificate['status']> & {readonly ne
 export interface DomainTenantOptions {
   readonly plan?: string;
   readonly account?: string;
-  /** How long it waits for each thing, default 40 s. */
+  /** How long to wait for each condition; 40 s by default. */
   readonly timeoutMs?: number;
 }
 
-/** The state, and the reason of each condition named; `says`: parts of the messages of these conditions. */
+/** The state, and the reasons of the given conditions. `says`: parts of these conditions' messages. */
 export type Want = {readonly state?: DomainState} & {readonly [type in DomainConditionType]?: string};
 
 const TIMEOUT_MS = 40_000;
@@ -76,7 +76,7 @@ export class DomainTenant {
     await this.world.client.patch(kinds.NAMESPACE, {name: this.namespace}, {metadata: {labels}});
   }
 
-  /** A Service with an endpoint behind it, as after a deploy. */
+  /** Creates a Service with an endpoint, as after a deployment. */
   async deploy(name = 'shop', {ready = true} = {}): Promise<void> {
     const {client} = this.world;
     await client.apply(
@@ -86,18 +86,18 @@ export class DomainTenant {
     await client.apply(kinds.ENDPOINT_SLICE, objects.endpointSlice(this.namespace, name, ready));
   }
 
-  /** Applies a Project; what is not said is taken out of it. */
+  /** Applies a Project. Whatever is not given is removed from it. */
   async project(domains?: ProjectSpec['domains'], name = 'shop', service?: ProjectSpec['service']): Promise<void> {
     await this.world.client.apply(kinds.PROJECT, objects.project(this.namespace, name, domains, service));
   }
 
-  /** A deployed Project. */
+  /** Creates a deployed Project. */
   async deployedProject(domains?: ProjectSpec['domains'], name = 'shop'): Promise<void> {
     await this.deploy(name);
     await this.project(domains, name);
   }
 
-  /** Waits until a Project created from now on is younger: creationTimestamps are in whole seconds. */
+  /** Waits until later Projects count as younger, because creationTimestamps are in whole seconds. */
   async becomesOlder(name: string): Promise<void> {
     const made = () => Date.parse(this.get(kinds.PROJECT, name)?.metadata.creationTimestamp ?? '');
     await this.until(`a second has passed since Project ${name}`, () => Date.now() >= made() + 1000);
@@ -125,7 +125,7 @@ export class DomainTenant {
     );
   }
 
-  /** Asks cert-manager for a new certificate, as `cmctl renew` does. */
+  /** Requests a new certificate from cert-manager, as `cmctl renew` does. */
   async renew(host: string): Promise<void> {
     const {metadata, status} = this.certificate(host) ?? {};
     const others = status?.conditions?.filter(({type}) => type !== 'Issuing') ?? [];
@@ -171,11 +171,11 @@ export class DomainTenant {
     );
   }
 
-  /** The versions of what a host has: routes, certificate, Secret, claim; by the time at which they were stored. */
+  /** The versions of a host's objects (routes, certificate, Secret, claim), in the order in which they were stored. */
   trace(host: string): Version[] {
     const {history} = this.world;
     const name = routeName(this.namespace, host);
-    // Secrets that begin with the name hold a private key while cert-manager is at it.
+    // Other Secrets that begin with the name hold a private key while cert-manager issues.
     const isOurs = ({key, resource}: Version) =>
       resource === kinds.SECRET ? key === `${this.namespace}/${name}` : key.startsWith(`${this.namespace}/${name}`);
     const ours = [kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET].flatMap(resource =>
@@ -184,7 +184,7 @@ export class DomainTenant {
     return [...ours, ...history.versions(kinds.DOMAIN_CLAIM, host)].sort((a, b) => a.at - b.at);
   }
 
-  /** What a visitor or a certificate authority could notice of a host after a version of its Domain; best is nothing. */
+  /** Changes to a host, after a version of its Domain, that a visitor or a certificate authority could notice. */
   disturbances(host: string, since: kinds.Domain): Version[] {
     const after = Number(since.metadata.resourceVersion);
     const everyChange: ResourceType[] = [kinds.INGRESS, MIDDLEWARE, kinds.DOMAIN_CLAIM];
@@ -221,9 +221,8 @@ export class DomainTenant {
   }
 
   /**
-   * The state in which most tests begin. Where a CA answers within milliseconds, cert-manager now and then judges by a
-   * cache that has not seen its own new Secret, and issues a second time; that must be over, too, and it must have
-   * cleaned up.
+   * The state in which most tests begin. If a CA answers within milliseconds, cert-manager sometimes reads a cache
+   * without its own new Secret and issues a second time. This waits for that, too, and for the cleanup.
    */
   async live(host: string): Promise<kinds.Domain> {
     await this.createRecords(host);
@@ -270,7 +269,7 @@ export class DomainTenant {
   }
 }
 
-/** The parts of the status for which a value is expected. */
+/** The parts of the status that have an expected value. */
 function shown(domain: kinds.Domain | undefined, want: Want): Want {
   const {state, ...conditions} = want;
   return {...(state && {state: domain?.status?.state}), ...reasonsOf(domain?.status?.conditions, conditions)} as Want;

@@ -30,13 +30,13 @@ export async function installGateway({api, client, history}: OperatorWorld): Pro
   await client.apply(GATEWAY, {apiVersion, kind: 'Gateway', metadata: GATEWAY_KEY, ...{spec: platform}});
 }
 
-/** Accepts what the namespace has now. */
+/** Accepts the routes that the namespace has now. */
 export async function acceptRoutes(client: KubeClient, namespace: string): Promise<void> {
   for (const set of await listAll(client, LISTENER_SET, {namespace})) await acceptSet(client, set);
   for (const route of await listAll(client, HTTP_ROUTE, {namespace})) await acceptRoute(client, route);
 }
 
-/** Accepts everything, as soon as it changes, until the function that is returned is called. */
+/** Accepts every route as soon as it changes, until the returned function is called. */
 export function acceptAlways(client: KubeClient): () => Promise<void> {
   const running = new Set<Promise<void>>();
   const act = (accept: () => Promise<void>) => {

@@ -1,5 +1,5 @@
 /**
- * Every version of every object of some kinds, in the order in which etcd stored them, so that a test can check each
+ * Every version of every object of some kinds, in the order in which etcd stored them, so that a test can check every
  * moment, not only the final state.
  */
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
@@ -11,7 +11,7 @@ export interface Version<T extends KubeObject = KubeObject> {
   readonly key: string;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly object: T;
-  /** The resourceVersion: one counter over all kinds, as they share one etcd. */
+  /** The resourceVersion, which is one counter for all kinds, because they share one etcd. */
   readonly at: number;
 }
 
@@ -32,13 +32,13 @@ export class History {
   readonly #newestOnly: boolean;
   #failure: Hopeless | undefined;
 
-  /** `newestOnly`: no memory of what stood before, for those who follow thousands of objects. */
+  /** `newestOnly`: forgets earlier versions, for tests that follow thousands of objects. */
   constructor(client: KubeClient, {newestOnly = false}: {newestOnly?: boolean} = {}) {
     this.#client = client;
     this.#newestOnly = newestOnly;
   }
 
-  /** Resolves when the objects that exist are known; a kind that has just been installed may need a moment. */
+  /** Resolves once the existing objects are known. A kind that was just installed may need a moment. */
   async follow(resource: ResourceType, options: {metadataOnly?: boolean} = {}): Promise<void> {
     await until(`${resource.plural} can be watched`, () => this.#canBeWatched(resource));
     const kind: Kind = {resource, versions: [], current: new Map(), newest: new Map(), handlers: []};
@@ -69,8 +69,8 @@ export class History {
   }
 
   /**
-   * Waits until this history contains all that exists in a namespace now. Each kind has its own watch, and one may lag
-   * behind another: a status can arrive before the route that it describes.
+   * Waits until this history contains everything that exists in a namespace now. Each kind has its own watch, and one
+   * may lag behind another: a status can arrive before the route that it describes.
    */
   async catchUp(namespace: string): Promise<void> {
     await Promise.all([...this.#kinds.values()].map(kind => this.#catchUp(kind, namespace)));
@@ -96,7 +96,7 @@ export class History {
     }
     const isOlder = ({metadata}: KubeObject) => Number(metadata.resourceVersion) < listedAt;
     const isCaughtUp = () => {
-      if (this.#failure) return true; // The next read throws it.
+      if (this.#failure) return true; // the next read throws it
       const isGone = (object: KubeObject) => !standing.has(keyOf(object)) && isOlder(object);
       const mine = [...current.values()].filter(
         ({metadata}) => !resource.namespaced || metadata.namespace === namespace,
@@ -129,7 +129,7 @@ export class History {
   ): Promise<void> {
     const {signal} = this.#stop;
     const limits = {timeoutMs: 3_600_000, idleTimeoutMs: 3_600_000}; // in a bench nothing happens for minutes
-    // The API server ends watches whenever it likes, for example of a reader that is slow for a moment.
+    // The API server may end a watch at any time, for example if the reader is briefly slow.
     for (let last: string | undefined; !signal.aborted; ) {
       const from = last === undefined ? {} : {resourceVersion: last};
       for await (const event of this.#client.watch(resource, {...options, ...limits, ...from, signal})) {
@@ -141,7 +141,7 @@ export class History {
         const {type, object} = event;
         const key = keyOf(object);
         const version = {resource, key, type, object, at: Number(object.metadata.resourceVersion)};
-        // The initial events are in no order, so that only their bookmark says where to continue.
+        // The initial events are unordered, so only their bookmark says where to continue.
         if (last !== undefined) last = object.metadata.resourceVersion;
         if (!this.#newestOnly) versions.push(version);
         newest.set(key, version.at);

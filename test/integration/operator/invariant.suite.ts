@@ -1,4 +1,4 @@
-/** What must never have been the case, judged from all that was recorded: last of all tests. */
+/** Checks the whole recorded history for what must never have been true. Runs last. */
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';

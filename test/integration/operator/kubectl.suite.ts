@@ -1,4 +1,4 @@
-/** The program `kubectl nameplate`, as a tenant and as the platform team run it. */
+/** The program `kubectl nameplate`, as tenants and the platform team run it. */
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
@@ -74,7 +74,7 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const {code, stdout} = await check();
     expect(JSON.parse(stdout)).toMatchObject({verified: false, reason: 'RecordMismatch'});
     expect(code).toBe(1);
-    await tenant.live(host); // the record stands again; later tests expect a steady state
+    await tenant.live(host); // the record is back; later tests expect a steady state
   });
 
   test.each([

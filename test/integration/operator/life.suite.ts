@@ -9,7 +9,7 @@ import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
-/** A record that does not prove the host; `fix`: what else is needed besides creating the shown records. */
+/** A record that does not prove the host. `fix`: what is needed besides creating the shown records. */
 interface DnsRow {
   readonly reason: string;
   readonly case: string;

@@ -18,8 +18,8 @@ export async function askLiar(tenant: DomainTenant, host: string): Promise<void>
 }
 
 /**
- * Issues every waiting request, for the requested public key, until `isDone`. With stale caches, cert-manager sometimes
- * deletes a request and creates another one of the same name, for another key. `names`: as OpenSSL writes them.
+ * Issues every waiting request, for its public key, until `isDone`. With stale caches, cert-manager sometimes deletes a
+ * request and creates another one with the same name, for another key. `names`: as OpenSSL writes them.
  */
 export async function certify(
   tenant: DomainTenant,
@@ -35,10 +35,10 @@ export async function certify(
   await answer(tenant, host, reply, isDone);
 }
 
-/** Fails every waiting request, until `isDone`. */
+/** Fails every waiting request until `isDone`. */
 export async function refuse(tenant: DomainTenant, host: string, why: string, isDone: () => boolean): Promise<void> {
   const condition = {type: 'Ready', status: 'False', reason: 'Failed', message: why};
-  // cert-manager creates a new request only if the old one failed in an earlier second than that of the new attempt.
+  // cert-manager creates a new request only if the old one failed in an earlier second than the new attempt.
   const reply = async () => ({condition, failureTime: timestamp(Date.now() - 1000)});
   await answer(tenant, host, reply, isDone);
 }
@@ -68,13 +68,13 @@ async function answer(
       const conditions = [...others, {...condition, lastTransitionTime: timestamp(Date.now())}];
       const patch = {metadata: {resourceVersion}, status: {conditions, ...rest}};
       const key = {namespace, name};
-      // For a status, the API server accepts any uid.
+      // In a status patch, the API server accepts any uid.
       const stored = client.patch(CERTIFICATE_REQUEST, key, patch, {subresource: 'status'});
       if (await stored.catch(unlessChanged)) answered.add(uid);
     }
     return isDone();
   };
-  // cert-manager doubles its pause after each error in a row, up to 30 s.
+  // cert-manager doubles its pause after each successive error, up to 30 s.
   await until(`${host}: what the liar answers has its effect`, answerAll, {timeoutMs: 120_000});
 }
 

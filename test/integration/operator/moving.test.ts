@@ -1,6 +1,6 @@
 /**
- * Two edges, and hosts that leave the former one. No edge runs: the test writes the statuses of the Gateway's controller,
- * because it decides when the next edge serves a host.
+ * Two edges, and hosts that leave the former one. No edge runs: the test writes the statuses of the Gateway's
+ * controller, which decide when the next edge serves a host.
  */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Where the platform's wildcard records lead. */
+/** Points the platform's wildcard records to an address. */
 async function resolveTo(address: string): Promise<void> {
   for (const domain of [TARGET_DOMAIN, BASE_DOMAIN]) await world.dns.set(`*.${domain}`, 'A', [address]);
 }
@@ -126,7 +126,7 @@ test.each([
   'a host that has the addresses $records is proved, whichever edge the targets point to',
   async ({address, target}) => {
     await resolveTo(target);
-    const tenant = await newDomainTenant(world, address === NEW_ADDRESS ? 'early' : 'late'); // its target was never seen
+    const tenant = await newDomainTenant(world, address === NEW_ADDRESS ? 'early' : 'late'); // its target is new
     const {zone} = tenant;
     await tenant.deployedProject({primary: zone});
     const shown = await tenant.becomes(zone, {DNSVerified: 'RecordMissing'});

@@ -1,7 +1,7 @@
 /**
- * DNS as the operator sees it where it has only recursive resolvers: two CoreDNS addresses that know all zones, so that
- * they can be made to disagree. The ports are free ones, so no privilege is needed; test/integration/dns has the
- * authoritative mode.
+ * DNS as an operator with only recursive resolvers sees it: two CoreDNS addresses that know all zones, so that tests
+ * can make them disagree. They use free ports, so no privilege is needed. test/integration/dns tests the authoritative
+ * mode.
  */
 
 import {Resolver} from 'node:dns/promises';
@@ -19,13 +19,13 @@ const SERVERS: readonly NameServerName[] = ['one', 'two'];
 export interface NameServers {
   /** "ip:port" of each, for the operator's configuration. */
   readonly addresses: readonly string[];
-  /** An empty zone below `test`, at both; an existing one is emptied. */
+  /** Creates an empty zone below `test` on both, or empties an existing one. */
   addZone(zone: string): Promise<void>;
-  /** Replaces all records of a name and type, at one server or both; resolves when they serve the change. */
+  /** Replaces all records of a name and type, on one server or both. Resolves when they serve the change. */
   set(name: string, type: string, values: readonly string[], at?: NameServerName): Promise<void>;
   /** Adds many records of new names in one zone, at once. */
   add(zone: string, type: string, records: readonly (readonly [name: string, value: string])[]): Promise<void>;
-  /** No answer to any query, until `speak`. */
+  /** Answers no query until `speak`. */
   silence(): void;
   speak(): void;
   stop(): Promise<void>;
@@ -125,7 +125,7 @@ class Zone {
   }
 }
 
-/** As a recursive answers: recursion available, not authoritative. */
+/** Answers like a recursive resolver: recursion available, not authoritative. */
 function block(port: number, folder: string): string {
   return `.:${port} {
   bind 127.0.0.1

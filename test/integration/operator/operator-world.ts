@@ -1,5 +1,5 @@
 /**
- * What the operator's tests share: a real API server with audit log and RBAC, the operator under the chart's service
+ * What the operator's tests share: a real API server with audit log and RBAC, the operator with the chart's service
  * account, cert-manager's controllers, name servers, and the history of every object that the operator touches. Each
  * test has its own namespace and DNS zone (`tenant`), so that tests can run in parallel.
  */
@@ -36,21 +36,21 @@ import {type NameServers, startNameServers} from './name-servers.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 
 export const INGRESS_CLASS_NAME = 'integration';
-/** What every account's target resolves to. */
+/** The address that every account's target resolves to. */
 export const INGRESS_ADDRESS = '192.0.2.10';
-/** Its writes are recorded at scale only, beside the operator's. */
+/** Its writes are recorded, next to the operator's, only at scale. */
 export const CERT_MANAGER_USER = 'system:serviceaccount:cert-manager:cert-manager';
-/** As the CA's CAA records name it. */
+/** The CA's name in CAA records. */
 export const CA_IDENTITY = 'ca.nameplate.test';
 
-/** Issuers from which tenants may get certificates with their own Certificates. */
+/** An issuer that tenants' own Certificates may use. */
 const LISTED = {name: CLUSTER_ISSUER_NAME};
-/** It does not exist, so its requests stay in progress. */
+/** An issuer that does not exist, so its requests stay in progress. */
 export const UNHURRIED = {name: 'unhurried', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 
 export interface OperatorWorld {
   readonly api: ApiServer;
-  /** Acts as an administrator, under the field manager `test`. */
+  /** Acts as an administrator, with the field manager `test`. */
   readonly client: KubeClient;
   readonly history: History;
   readonly dns: NameServers;
@@ -62,21 +62,21 @@ export interface OperatorWorld {
   /** The operator's configuration file. */
   readonly config: Readonly<Record<string, unknown>>;
   /**
-   * A further process of the operator; `config` changes sections of the configuration, `through` is the kubeconfig of a
-   * proxy to the API server.
+   * Starts another process of the operator. `config` changes sections of the configuration; `through` is the kubeconfig
+   * of a proxy to the API server.
    */
   startOperator(name: string, config?: Readonly<Record<string, unknown>>, through?: string): Promise<OperatorProcess>;
-  /** The one that was started last. */
+  /** The process that was started last. */
   operator(): OperatorProcess;
   readonly certManager: {
     installCrds(): Promise<void>;
     start(): Promise<void>;
     installIssuer(): Promise<void>;
-    /** All three, one after another. */
+    /** Does all three, one after another. */
     install(): Promise<void>;
-    /** Only once it has started. */
+    /** Available only once it has started. */
     approvals(): Approvals;
-    /** Restarts it with its built-in approver enabled. */
+    /** Restarts cert-manager with its built-in approver enabled. */
     approveItself(): Promise<void>;
     stop(): Promise<void>;
   };
@@ -84,13 +84,13 @@ export interface OperatorWorld {
 }
 
 export interface OperatorWorldOptions {
-  /** The operator approves certificate requests; else the tests do, by `Approvals`. */
+  /** The operator approves certificate requests. Otherwise, the tests do, with `Approvals`. */
   readonly operatorApproves?: boolean;
-  /** The operator only reports what it would approve; something else approves. */
+  /** The operator only reports what it would decide; something else approves. */
   readonly dryRun?: boolean;
-  /** For thousands of domains: the history keeps the newest version only. */
+  /** For thousands of domains: the history keeps only the newest versions. */
   readonly atScale?: boolean;
-  /** The operator's flags of Node and its file; default: the source. */
+  /** Node's flags and the operator's file. Default: the source. */
   readonly program?: readonly string[];
 }
 
@@ -181,7 +181,7 @@ export async function installIngressClass(client: KubeClient): Promise<void> {
   await client.apply(kinds.INGRESS_CLASS, intent);
 }
 
-/** What the chart grants, and nothing else of it. */
+/** Renders only the rights that the chart grants. */
 async function renderRbac(helm: string, {enabled, dryRun}: Approval): Promise<string> {
   const values = {
     'platform.baseDomain': BASE_DOMAIN,
@@ -194,7 +194,7 @@ async function renderRbac(helm: string, {enabled, dryRun}: Approval): Promise<st
   return renderTemplates(helm, ['rbac', 'serviceaccount'], sets);
 }
 
-/** As the operator's configuration names it: who created a request decides whether it is approved. */
+/** cert-manager's account in the operator's configuration: approval depends on who created a request. */
 async function certManagerAccount(api: ApiServer): Promise<string> {
   const account = {
     apiVersion: 'v1',
@@ -244,7 +244,7 @@ function configOf(recursives: readonly string[], {enabled, dryRun}: Approval) {
       leaderElection: {
         leaseName: RELEASE.name,
         namespace: RELEASE.namespace,
-        // On a busy machine, the API server may stall for seconds. An operator that loses its lease ends.
+        // On a busy machine, the API server may stall for seconds. An operator that loses its lease exits.
         leaseDurationSeconds: 15,
         renewDeadlineSeconds: 12,
         retryPeriodSeconds: 1,

@@ -1,7 +1,7 @@
 /**
- * The operator on a real API server. The tests are in the suites next to this file, by theme; they share one world,
- * since it takes seconds to start. First the platform comes up piece by piece, then what disturbs nobody runs side by side,
- * then what disturbs all, one after another.
+ * The operator on a real API server. The tests are in the suites next to this file, by topic. They share one world,
+ * because it takes seconds to start. First, the platform comes up piece by piece; then tests that disturb nobody run in
+ * parallel; then those that disturb all, one after another.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {acceptSuite} from './accept.suite.ts';

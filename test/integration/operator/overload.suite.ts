@@ -1,4 +1,7 @@
-/** What the API server does not accept: what concerns no object is not reported on any, and what is served stays Ready. */
+/**
+ * Writes that the API server does not accept: a problem that concerns no object is not reported on any, and served
+ * hosts stay Ready.
+ */
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
@@ -185,7 +188,7 @@ interface Named {
   readonly name: string;
 }
 
-/** The API server takes a moment until a webhook is in force, and until then repairs succeed. */
+/** It takes the API server a moment to enforce a webhook. Until then, repairs succeed. */
 async function refusesWrite(
   tenant: DomainTenant,
   resource: ResourceType,

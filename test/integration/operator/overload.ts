@@ -1,4 +1,4 @@
-/** An API server that is overloaded: what it answers, and what makes the operator ask. */
+/** An overloaded API server: its answers, and what makes the operator send requests. */
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {DOMAIN, INGRESS} from '../../../src/operator/model/kinds.ts';
@@ -8,7 +8,7 @@ import type {Fault, Seen} from '../runtime/fault-proxy.ts';
 import type {DomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
-/** The hash of an object that `needsWrite` has touched, until the operator writes it. */
+/** The hash of an object after `needsWrite`, until the operator writes the object. */
 export const STALE = 'stale';
 
 /** Status, Events, and the Lease: tests let them pass, so that nothing keeps the operator from reporting. */
@@ -20,7 +20,7 @@ export function answer(status: number, reason: string, retryAfter = '1'): Fault 
   return {kind: 'answer', status, headers: {'content-type': 'application/json', 'retry-after': retryAfter}, body};
 }
 
-/** Makes the operator write an object that it has made for a host. */
+/** Makes the operator write an object that it has created for a host. */
 export async function needsWrite(tenant: DomainTenant, resource: ResourceType, host: string): Promise<void> {
   await tenant.annotate(resource, routeName(tenant.namespace, host), {[ANNOTATION.appliedHash]: STALE});
 }

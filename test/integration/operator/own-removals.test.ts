@@ -42,7 +42,7 @@ function start(changes: Readonly<Record<string, unknown>> = {}): Promise<Operato
   return world.startOperator(`replica-${++count}`, {controller, ...changes});
 }
 
-/** A person allows removals until then. */
+/** Allows removals until then, as a person would. */
 async function allow(until: string | null): Promise<void> {
   const annotations = {[ANNOTATION.allowRemovalsUntil]: until};
   await world.client.patch(NAMESPACE, {name: RELEASE.namespace}, {metadata: {annotations}});
@@ -52,7 +52,7 @@ function held(): Promise<number> {
   return world.operator().metric('nameplate_removals_held');
 }
 
-/** The issuer has put these names into the certificate. */
+/** Puts these names into the certificate, as if the issuer had. */
 async function name(tenant: DomainTenant, host: string, names: readonly string[]): Promise<void> {
   const secret = routeName(tenant.namespace, host);
   await tenant.annotate(SECRET, secret, {'cert-manager.io/alt-names': names.join(',')});
@@ -142,7 +142,7 @@ test('default hosts with their own certificates are held, too, except where the 
   expect(readyOf(last)?.message).toContain('Ask the platform team to fix the cause or to allow the removals');
   await tenant.delete(SERVICE, harmful);
   await tenant.projectBecomes(harmful, {Ready: 'ServiceNotFound'});
-  await tenant.annotate(PROJECT, harmful, {[ANNOTATION.paused]: 'true'}); // holds back nothing that protects others
+  await tenant.annotate(PROJECT, harmful, {[ANNOTATION.paused]: 'true'}); // does not hold back what protects others
   await name(tenant, hostOf(harmful), [hostOf(harmful), hostOf(last)]);
   await tenant.until('a certificate for another default host is not kept', () => !tenant.ingress(hostOf(harmful)));
 

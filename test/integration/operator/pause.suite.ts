@@ -65,7 +65,7 @@ export function pauseSuite(world: () => OperatorWorld): void {
     await next.createRecords(host);
     const withdrawn = async () => (await client.get(CHALLENGE, challenge))?.metadata.deletionTimestamp;
     await until('its challenge is withdrawn', withdrawn);
-    await client.patch(CHALLENGE, challenge, {metadata: {finalizers: null}}); // as cert-manager once it has cleaned up
+    await client.patch(CHALLENGE, challenge, {metadata: {finalizers: null}}); // like cert-manager after its cleanup
     const record = () => history.get(HELD_HOSTS, `${former.namespace}/${HELD_HOSTS_NAME}`);
     await former.until('its record of hosts shows the loss', () => record()?.spec.hosts[host] === undefined);
     await next.live(host);
@@ -134,7 +134,7 @@ export function pauseOfAllSuite(world: () => OperatorWorld): void {
   });
 }
 
-/** Pauses what has the one host `shop`; null ends the pause. */
+/** Pauses the object of the only host, `shop`; null ends the pause. */
 async function pause(tenant: DomainTenant, kind: (typeof KINDS)[number], value: 'true' | null = 'true'): Promise<void> {
   const annotations = {[ANNOTATION.paused]: value};
   const {client} = tenant.world;

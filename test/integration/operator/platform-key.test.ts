@@ -82,7 +82,7 @@ async function stored(): Promise<{immutable: boolean; data: Record<string, strin
   return JSON.parse(await api.kubectl('get', 'secret', '-n', namespace, name, '-o', 'json'));
 }
 
-/** Both look, and find nothing, before either creates. */
+/** Clients that all look, and find nothing, before any of them creates. */
 function inStep(count: number): readonly KubeClient[] {
   const {promise: allHaveLooked, resolve} = Promise.withResolvers<void>();
   let looked = 0;

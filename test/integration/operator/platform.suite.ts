@@ -5,7 +5,7 @@ import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, type OperatorWorld} from './operator-world.ts';
 
-/** Each test installs what the one before found missing; nobody touches the Domain. */
+/** Each test installs what the previous one found missing. Nobody touches the Domain. */
 export function platformSuite(world: () => OperatorWorld): void {
   let tenant: DomainTenant;
   let host: string;

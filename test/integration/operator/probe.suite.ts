@@ -1,4 +1,4 @@
-/** Probes of live hosts at an edge that answers as it should. */
+/** Probes of live hosts on an edge that answers correctly. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {DOMAIN} from '../../../src/operator/model/kinds.ts';
@@ -41,7 +41,7 @@ export function probeSuite(world: () => OperatorWorld): void {
       };
       await until('each was probed three times more', allProbed, PATIENCE);
       const probed = (await operator.metric('nameplate_probes_total', {reason: 'Answering'})) - count;
-      expect(probed).toBeGreaterThanOrEqual(2 * live.length); // an answer counts a moment after the visit
+      expect(probed).toBeGreaterThanOrEqual(2 * live.length); // an answer is counted a moment after the visit
       expect(live.length).toBeGreaterThan(10);
       expect((await writes()).slice(before).map(({verb, objectRef}) => `${verb} ${objectRef?.name}`)).toEqual([]);
     } finally {

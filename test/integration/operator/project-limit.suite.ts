@@ -1,4 +1,4 @@
-/** How many Projects of an account are published, however many its tenants create. */
+/** How many of an account's Projects are published, no matter how many its tenants create. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';

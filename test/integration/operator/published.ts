@@ -1,4 +1,4 @@
-/** What a visitor gets, at each moment, from the Ingresses and Middlewares that stood then, read as Traefik reads them. */
+/** What a visitor gets at each moment from the Ingresses and Middlewares of that moment, as Traefik interprets them. */
 
 import {MIDDLEWARE, type Middleware} from '../../../src/operator/edge/traefik.ts';
 import type {Ingress} from '../../../src/operator/model/kinds.ts';
@@ -6,7 +6,10 @@ import {INGRESS, SERVICE, type Service} from '../../../src/operator/model/kinds.
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {History} from './history.ts';
 
-/** `service`: served by the pods with this label app; `location`: redirected there; neither: Traefik knows no route, and answers 404. */
+/**
+ * `service`: served by pods with this label `app`. `location`: redirected there. Neither: no route, so Traefik answers
+ * 404.
+ */
 export interface EdgeAnswer {
   readonly service?: string;
   readonly location?: string;
@@ -60,7 +63,7 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
   const prefix = `${namespace}-`;
   const name = named.replace(/@kubernetescrd$/, '').slice(prefix.length);
   const middleware = named.startsWith(prefix) ? middlewares.get(`${namespace}/${name}`) : undefined;
-  if (!middleware) return {}; // without its middleware, a router does not exist either
+  if (!middleware) return {}; // without its middleware, a router does not exist
   const {regex, replacement} = middleware.spec.redirectRegex;
   const location = url.replace(new RegExp(regex), replacement.replace(/\$\{(\d)\}/g, '$$$1'));
   if (location !== url) return {location};

@@ -20,7 +20,7 @@ export function rbacSuite(world: () => OperatorWorld): void {
   test('the operator was refused nothing', async () => {
     const events = await world().audit.events();
     const refused = events.filter(({responseStatus: {code, message = ''} = {}}) => {
-      const goes = message.endsWith('because it is being terminated'); // a namespace: no right would help
+      const goes = message.endsWith('because it is being terminated'); // a namespace is; no right would help
       return code === 403 && !goes;
     });
     expect([...new Set(refused.map(({verb, requestURI}) => `${verb} ${requestURI}`))]).toEqual([]);

@@ -1,4 +1,4 @@
-/** An overloaded API server refuses some requests of each kind, and answers when they are repeated. */
+/** An overloaded API server refuses some requests of each kind, but accepts their retries. */
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
@@ -39,8 +39,8 @@ export function refusedOnceSuite(world: () => OperatorWorld, proxy: () => FaultP
 }
 
 /**
- * Each request of a tenant is refused once, with the status in the name of its namespace, and each watch with both.
- * Returns what was refused.
+ * Refuses each of a tenant's requests once, with the status in its namespace's name, and each watch once with either
+ * status. Returns what was refused.
  */
 function refuseOnce(proxy: FaultProxy): ReadonlySet<string> {
   const refused = new Set<string>();
@@ -57,14 +57,14 @@ function refuseOnce(proxy: FaultProxy): ReadonlySet<string> {
   return refused;
 }
 
-/** Two live hosts: `shop` stays, and `leaving` leaves. */
+/** Creates two live hosts: `shop` stays, `leaving` leaves. */
 async function live(tenant: DomainTenant): Promise<kinds.Domain[]> {
   const [shop, leaving] = ['shop', 'leaving'].map(label => tenant.host(label)) as [string, string];
   await tenant.deployedProject({primary: shop, aliases: [leaving]});
   return Promise.all([shop, leaving].map(host => tenant.live(host)));
 }
 
-/** Makes the operator create, change, and delete objects, and waits until it has. */
+/** Makes the operator create, change, and delete objects, and waits until it is done. */
 async function disturbAndSettle(tenant: DomainTenant): Promise<void> {
   const {namespace} = tenant;
   const [shop, leaving] = [tenant.host('shop'), tenant.host('leaving')];

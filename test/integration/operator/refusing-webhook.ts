@@ -13,7 +13,7 @@ export interface Refused {
   readonly resource: string;
 }
 
-/** Denies with the code; returns the way to end it. */
+/** Denies with the code. Returns a function that ends this. */
 export async function denyWith(code: number, world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
   const {cert, key} = await selfSigned(world.folder, 'denying', 'IP:127.0.0.1');
   const server = createServer({cert, key}, async (request, response) => {
@@ -31,7 +31,7 @@ export async function denyWith(code: number, world: OperatorWorld, refused: Refu
   };
 }
 
-/** Nobody listens where the API server looks for it. */
+/** Registers a webhook where nothing listens. */
 export async function beDown(world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
   const [port = 0] = await freePorts(1);
   return install(world, refused, port);

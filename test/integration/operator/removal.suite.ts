@@ -45,7 +45,8 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.deployedProject();
     await tenant.apply(host);
     await tenant.live(host);
-    // Held by a finalizer: else the garbage collector deletes what the Domain owned at the same time, in an order of its own.
+    // A finalizer holds the Domain. Otherwise, the garbage collector would delete its objects at the same time, in any
+    // order.
     const hold = (finalizers: readonly string[]) => holdDomain(tenant, host, finalizers);
     await hold([HOLD]);
     await tenant.delete(DOMAIN, host);
@@ -136,7 +137,7 @@ export function removalSuite(world: () => OperatorWorld): void {
   test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
     const {tenant, host} = await newLiveTenant(world(), 'ending');
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
-    const resume = world().api.pauseControllers(); // otherwise it may end before the operator has seen it
+    const resume = world().api.pauseControllers(); // otherwise, it may end before the operator has seen it
     try {
       await world().client.delete(NAMESPACE, {name: tenant.namespace});
       const ends = () => world().history.get(NAMESPACE, tenant.namespace)?.metadata.deletionTimestamp;
@@ -155,7 +156,7 @@ export function removalSuite(world: () => OperatorWorld): void {
         (await metric('workqueue_depth', {name: 'domain'})) +
         (await metric('controller_runtime_active_workers', {controller: 'domain'}));
       await tenant.until('the Domain was reconciled, too', async () => (await busy()) === 0);
-      // A finalizer of the tenant's, on a Pod say, could delay the deletion of the rest for any time.
+      // A tenant's finalizer, for example on a Pod, could delay the deletion of the rest indefinitely.
       await releaseOf(tenant, host);
       expect(tenant.certificate(host)).toBeUndefined();
       expect([host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))).toEqual([]);
@@ -167,7 +168,7 @@ export function removalSuite(world: () => OperatorWorld): void {
         ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,
       )
       .map(({verb, objectRef}) => `${verb} ${objectRef?.resource}`);
-    expect(refused.filter(request => request !== 'create events')).toEqual([]); // a late Event of an earlier change
+    expect(refused.filter(request => request !== 'create events')).toEqual([]); // a late Event about an earlier change
   });
 
   test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
@@ -178,7 +179,7 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.live(host);
     const finalize = (finalizers: string[] | null) => patchIngresses(tenant, host, {metadata: {finalizers}});
     await finalize([FINALIZER]);
-    await holdDomain(tenant, host, [HOLD]); // else the garbage collector may delete the Ingresses first
+    await holdDomain(tenant, host, [HOLD]); // otherwise, the garbage collector may delete the Ingresses first
     await tenant.delete(DOMAIN, host);
     const released = await releaseOf(tenant, host);
     await holdDomain(tenant, host, []);
@@ -198,7 +199,7 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.until('the Domain is gone', () => !tenant.domain(host));
     await world().dns.set(host, 'CNAME', ['elsewhere.test']);
     await tenant.apply(host);
-    await tenant.becomes(host, {state: 'Unverified', Routed: 'Waiting'}); // what is emptied counts as nothing
+    await tenant.becomes(host, {state: 'Unverified', Routed: 'Waiting'}); // emptied routes count as none
     await tenant.delete(DOMAIN, host);
     await finalize(null);
     await tenant.until('nothing is left', () => isGone(tenant, host));
@@ -275,7 +276,7 @@ function releaseOf(tenant: DomainTenant, host: string): Promise<Version<DomainCl
   return tenant.until('the claim is released', () => tenant.world.history.versions(DOMAIN_CLAIM, host).find(isRelease));
 }
 
-/** No Domain, no route, no certificate, and no claim that is in force. */
+/** Whether there is no Domain, route, certificate, or valid claim. */
 function isGone(tenant: DomainTenant, host: string): boolean {
   const claim = tenant.claim(host);
   const kinds: ResourceType[] = [INGRESS, CERTIFICATE];

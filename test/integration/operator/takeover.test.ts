@@ -1,6 +1,6 @@
 /**
- * What a new leader does whose caches are behind, and what a former leader does that does not know of its successor:
- * nothing that cannot be taken back. Certificates are made by the test.
+ * A new leader with outdated caches, and a former leader that does not know of its successor, do nothing irrevocable.
+ * The test creates the certificates.
  */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -54,7 +54,7 @@ async function leads(operator: OperatorProcess): Promise<boolean> {
   return (await operator.metric('leader_election_master_status')) === 1;
 }
 
-/** Of a replica that is ready, the caches of these kinds get no further changes until the function that is returned is called. */
+/** A ready replica's caches of these kinds get no further changes until the returned function is called. */
 async function stall(...resources: ResourceType[]): Promise<() => void> {
   const {promise, resolve} = Promise.withResolvers<void>();
   const paths = new Set(resources.map(resource => collectionPath(resource)));
@@ -72,13 +72,13 @@ async function stall(...resources: ResourceType[]): Promise<() => void> {
   };
 }
 
-/** Stops the leader; the other takes over, with what it has in its caches. */
+/** Stops the leader. The other replica takes over with what it has in its caches. */
 async function handOver(from: OperatorProcess, to: OperatorProcess): Promise<void> {
   await from.stop();
   await until('the standby leads', () => leads(to), PATIENCE);
 }
 
-/** A request that nobody but the operator has an opinion about. */
+/** Creates a request that only the operator decides. */
 async function request(tenant: DomainTenant, host: string, name = 'asked'): Promise<void> {
   const spec = {issuerRef: UNHURRIED, request: await signingRequest({names: [`DNS:${host}`]}), usages: ['server auth']};
   const metadata = {namespace: tenant.namespace, name};
@@ -90,7 +90,7 @@ async function request(tenant: DomainTenant, host: string, name = 'asked'): Prom
   });
 }
 
-/** Every decision that was ever written on the tenant's request. */
+/** All decisions ever written to the tenant's request. */
 function decisions(tenant: DomainTenant, name = 'asked'): string[] {
   const versions = world.history.versions(kinds.CERTIFICATE_REQUEST, `${tenant.namespace}/${name}`);
   const conditions = versions.flatMap(({object}) => object.status?.conditions ?? []);
@@ -102,13 +102,13 @@ function deletions(resource: ResourceType, tenant: DomainTenant): string[] {
   return deleted.map(({key}) => key).filter(key => key.startsWith(`${tenant.namespace}/`));
 }
 
-/** The requests that the replica behind the proxy has sent for a path, from now on. */
+/** Counts matching requests from the replica behind the proxy, from now on. */
 function sent(matches: (seen: Seen) => boolean): () => number {
   const before = proxy.seen.length;
   return () => proxy.seen.slice(before).filter(matches).length;
 }
 
-/** Of one object. */
+/** Whether the query is for one object. */
 function isFor(query: URLSearchParams, name: string): boolean {
   return query.get('fieldSelector') === `metadata.name=${name}`;
 }
@@ -229,7 +229,7 @@ test('what a leader has sent before it stood still for half a minute changes not
   for (const host of [contested, moved]) await slow.createRecords(host);
   await until('all are under way', () => underway.size === Object.keys(acts).length, PATIENCE);
   await next.deployedProject({primary: approved});
-  await claimed(next, approved); // or the successor would approve the request itself
+  await claimed(next, approved); // otherwise, the successor would approve the request itself
   const resume = leader.pause();
   const stoppedAt = performance.now();
 

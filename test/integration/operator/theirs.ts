@@ -9,7 +9,7 @@ export const THEIRS = {
   finalizers: ['example.com/keep'],
 };
 
-/** Edits one of our objects and adds THEIRS; returns what the operator has made of it once it has reverted the edit. */
+/** Edits one of our objects and adds THEIRS. Returns the object once the operator has reverted the edit. */
 export async function revertedEdit(
   tenant: DomainTenant,
   kind: ResourceType<KubeObject>,

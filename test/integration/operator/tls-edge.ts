@@ -10,7 +10,7 @@ import type {OperatorWorld} from './operator-world.ts';
 export interface TlsEdge {
   /** For `config.probes.addresses`. */
   readonly address: string;
-  /** How often a host was asked for. */
+  /** How often a host was visited. */
   visits(host: string): number;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export interface TlsEdge {
 export async function startTlsEdge({client, history}: Pick<OperatorWorld, 'client' | 'history'>): Promise<TlsEdge> {
   const visits = new Map<string, number>();
   const sockets = new Set<Socket>();
-  /** Of the objects of a host in the namespace that holds it. */
+  /** The key of a host's objects, in the namespace that holds it. */
   const keyOf = (host: string) => {
     const namespace = history.get(kinds.DOMAIN_CLAIM, host)?.spec.namespace ?? '';
     return {namespace, name: routeName(namespace, host)};
@@ -36,7 +36,7 @@ export async function startTlsEdge({client, history}: Pick<OperatorWorld, 'clien
   };
   const server = createServer({
     SNICallback: (host, done) => {
-      // Not once the connection is secure: the prober closes it as soon as it has the certificate.
+      // Counted before the connection is secure, because the prober closes it as soon as it has the certificate.
       visits.set(host, (visits.get(host) ?? 0) + 1);
       contextOf(host).then(context => done(null, context), done);
     },

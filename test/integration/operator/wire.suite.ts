@@ -1,4 +1,4 @@
-/** Faults of the connection between the operator and the API server, while hosts are live. None of them loses anything. */
+/** Faults of the connection between the operator and the API server while hosts are live. No host loses anything. */
 
 import {readFileSync} from 'node:fs';
 import {writeFile} from 'node:fs/promises';
@@ -18,7 +18,7 @@ import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 const PATIENCE = {timeoutMs: 90_000};
-/** For how long nothing is answered. */
+/** How long nothing is answered. */
 const HANG_SECONDS = 30;
 const ENTRY_POINT = 'traefik.ingress.kubernetes.io/router.entrypoints';
 
@@ -133,7 +133,7 @@ function serverOf(kubeconfig: string): string {
   return clusters[0]?.cluster.server ?? '';
 }
 
-/** A change of a route that the operator reverts. */
+/** Changes a route, which the operator reverts. */
 async function edit(tenant: DomainTenant, host: string): Promise<void> {
   const {name = ''} = tenant.ingress(host)?.metadata ?? {};
   await tenant.annotate(kinds.INGRESS, name, {[ENTRY_POINT]: 'by-hand'});
@@ -144,7 +144,7 @@ function isEdited(tenant: DomainTenant, host: string): boolean {
   return tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT] === 'by-hand';
 }
 
-/** What the hosts that are ready now lose from now on. */
+/** Records what the hosts that are ready now lose from now on. */
 function watchLosses({history}: OperatorWorld): () => string[] {
   const isReady = ({status}: kinds.Domain) => findCondition(status?.conditions, 'Ready')?.status === 'True';
   const ready = new Set(history.list(kinds.DOMAIN).filter(isReady).map(keyOf));

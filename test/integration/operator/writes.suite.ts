@@ -1,4 +1,4 @@
-/** What others add to our objects survives our changes, whichever version of the operator wrote them. */
+/** What others add to our objects survives our changes, no matter which version of the operator wrote the objects. */
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -20,12 +20,12 @@ import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant
 import type {OperatorWorld} from './operator-world.ts';
 import {revertedEdit, THEIRS} from './theirs.ts';
 
-/** One of ours that the operator writes to none of these objects. */
+/** One of our annotations that the operator writes to none of these objects. */
 const FORMER = ANNOTATION.retainedSince;
 
 interface Ours {
   readonly kind: ResourceType<KubeObject>;
-  /** A change by somebody else, which the operator reverts. */
+  /** Somebody else's change, which the operator reverts. */
   readonly edit: Record<string, unknown>;
   nameOf(tenant: DomainTenant, host: string): string;
 }
@@ -50,7 +50,7 @@ function named(suffix: string): Ours['nameOf'] {
 const ENTRY_POINT = 'traefik.ingress.kubernetes.io/router.entrypoints';
 
 export function writesSuite(world: () => OperatorWorld): void {
-  /** Writes as the operator did in 0.1. */
+  /** Writes as the operator of 0.1 did. */
   let former: KubeClient;
   beforeAll(() => {
     former = createKubeClient({
@@ -181,7 +181,7 @@ export function writesSuite(world: () => OperatorWorld): void {
     await client.patch(KEY_CLAIM, record, {metadata: {finalizers: null}});
   });
 
-  /** Changes an object whenever Nameplate has corrected it, until `isTold`. */
+  /** Changes an object each time Nameplate has corrected it, until `isTold`. */
   async function fight(
     tenant: DomainTenant,
     isTheirs: () => boolean,

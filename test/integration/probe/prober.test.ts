@@ -1,4 +1,4 @@
-/** Visits to real TLS servers, and what the prober makes of them. The edge itself is probed in e2e and gateway. */
+/** Visits to real TLS servers, and the prober's conclusions. The tests in e2e and gateway probe a real edge. */
 import {X509Certificate} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {type AddressInfo, createServer as createTcpServer, type Server, type Socket} from 'node:net';

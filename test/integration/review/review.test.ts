@@ -1,5 +1,5 @@
 /**
- * The command `nameplate review` on a real API server: the objects that the policies refuse are there already, and it
+ * The command `nameplate review` on a real API server: objects that the policies would refuse already exist, and it
  * finds exactly those, whether the policies enforce or audit.
  */
 import {execFile, spawn} from 'node:child_process';
@@ -19,12 +19,12 @@ import {startFaultProxy} from '../runtime/fault-proxy.ts';
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
 const KUBECTL = join(import.meta.dirname, '../../../src/bin/kubectl-nameplate.ts');
 const AUDIT = ['--set', 'admission.mode=audit'] as const;
-/** Only programs write these, so the review does not judge them as a tenant's. */
+/** Only programs write these kinds, so the review does not judge them as a tenant's. */
 const OF_PROGRAMS = ['Order', 'Challenge', 'HeldHosts'];
 
 let world: AdmissionWorld;
 
-/** Rows have objects of one name and kind; the first is taken. */
+/** Some rows have objects with the same name and kind; only the first is used. */
 const all = new Map<string, {readonly object: Manifest; readonly says?: string}>();
 for (const row of [...objectAttacks, ...issuanceAttacks, ...objectDeeds, ...issuanceDeeds]) {
   const key = keyOf(row.object);
@@ -48,7 +48,7 @@ const solverOwner = (uid: string) => ({
     },
   ],
 });
-/** Objects that trusted programs wrote: the operator's, and cert-manager's solver. */
+/** Objects that trusted programs wrote: the operator's, and cert-manager's solvers. */
 const ofPrograms: readonly Manifest[] = [
   manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, managed),
   manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, managed),
@@ -199,7 +199,7 @@ test('what a webhook refuses is listed as not judged', async () => {
   await until('the webhook is gone', () => isBroken().then(broken => !broken));
 });
 
-/** Ends a review while it holds its right and waits for the first dry run. Returns its exit code. */
+/** Ends a review while it holds its temporary right and waits for the first dry run. Returns its exit code. */
 async function endHalfway(signal: NodeJS.Signals): Promise<number | null> {
   const proxy = await startFaultProxy(world.api);
   try {

@@ -1,4 +1,4 @@
-/** What the chart renders about rights, without a cluster. */
+/** The rights that the chart renders, without a cluster. */
 import {join} from 'node:path';
 import {renderTemplates} from '../../support/helm-template.ts';
 

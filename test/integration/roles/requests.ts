@@ -1,4 +1,4 @@
-/** Requests about the tenant's namespace. What they change is changed by a dry run. */
+/** Requests about the tenant's namespace. Changes are dry runs. */
 
 export const ACME = 'acme';
 

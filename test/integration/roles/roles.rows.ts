@@ -1,4 +1,4 @@
-/** Who there is, what there is, and who may do what with it. */
+/** The identities, the objects, and who may do what with them. */
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {ACME, type ApiRequest, change, creation, DRY_RUN, ofTenant} from './requests.ts';
 
@@ -6,11 +6,11 @@ const HOST = 'shop.example.com';
 
 export interface Binding {
   readonly role: string;
-  /** By a ClusterRoleBinding; else by a RoleBinding in the tenant's namespace. */
+  /** With a ClusterRoleBinding; otherwise, with a RoleBinding in the tenant's namespace. */
   readonly everywhere?: true;
 }
 
-/** The first three are what Kubernetes calls its users; the owner has every right in its namespace. */
+/** The first three are Kubernetes' own roles for users. The owner has every right in its namespace. */
 export const identities = {
   viewer: [{role: 'view'}],
   editor: [{role: 'edit'}],
@@ -24,7 +24,7 @@ export const identities = {
     {role: 'nameplate-assign-plans', everywhere: true},
     {role: 'publish-and-label', everywhere: true},
   ],
-  /** Rights of a role that a platform wrote manually and made too wide. */
+  /** Rights from a platform's own role that is too broad. */
   claimant: [{role: 'every-claim', everywhere: true}],
   nobody: [],
 } satisfies Readonly<Record<string, readonly Binding[]>>;
@@ -99,7 +99,7 @@ export const EDGE_INGRESS = creation(ofTenant('networking.k8s.io/v1', 'ingresses
   spec: {ingressClassName: 'traefik', rules},
 });
 
-/** Through a role with every right in the namespace. */
+/** Allowed by a role with every right in the namespace. */
 export const OWN_STATUS = change(`${ofTenant(API_VERSION, 'apikeys')}/shop/status`, {status: {account: 'victim'}});
 
 interface Deed {
@@ -161,7 +161,7 @@ export const deeds: readonly Deed[] = [
     request: change(`${path}/status`, {status: {observedGeneration: 1}}),
     may: ['platform'] as const,
   })),
-  // Claims are cluster-scoped, so no right in a namespace reaches them; a role that was written manually may.
+  // Claims are cluster-scoped, so rights in a namespace do not include them, but a platform's own role may.
   ...withKind(`/apis/${API_VERSION}/domainclaims`, HOST, named(OTHER_HOST, claim), CLAIM_READERS, ['platform']),
   ...withKind(`/apis/${API_VERSION}/keyclaims`, HASH, named('b'.repeat(64), keyClaim), CLAIM_READERS, ['platform']),
   {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},

@@ -1,6 +1,6 @@
 /**
- * The chart's roles on a real API server: each identity, a service account of its own, does what it may and tries what it
- * may not, by dry runs, which the server asks RBAC and admission about as always, and of which it stores nothing.
+ * The chart's roles on a real API server: each identity, a separate service account, does what it may and tries what it
+ * may not, with dry runs, which pass through RBAC and admission as usual but store nothing.
  */
 
 import {Agent, request as send} from 'undici';

@@ -99,7 +99,7 @@ describe('after a fault on the wire the cache equals the server again, without a
     await direct.delete(CONFIG_MAP, {namespace, name: 'lost'});
     await until('five watches have met the fault', () => proxy.seen.filter(isWatch).length >= 5);
     const [first, , , , fifth] = proxy.seen.filter(isWatch);
-    // 50, 100, 200 and 400 ms, halved at most by jitter, unless the server asks for a second each time.
+    // 50, 100, 200, and 400 ms, at most halved by jitter, unless the server requests a second each time.
     expect((fifth?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(fault.kind === 'answer' && fault.headers ? 3_900 : 370);
     proxy.seen.length = 0;
     proxy.intercept = () => undefined;
@@ -146,7 +146,7 @@ test('deleted and recreated while the watch was down: both are reported', async 
   proxy.disconnect();
   await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x', {life: 'second'}));
-  // The watch cannot continue from where it was, so only the new list shows what happened.
+  // The watch cannot continue where it stopped, so only the new list shows what happened.
   const expired = {kind: 'answer', status: 410, body: '{"kind":"Status","code":410,"reason":"Expired"}'} as const;
   proxy.intercept = seen => (isWatch(seen) && !isInitial(seen) ? expired : undefined);
   await until('the second life is cached', () => store.get(`${namespace}/x`)?.data?.life === 'second');
@@ -234,7 +234,7 @@ function gadgetCrd(): object {
   };
 }
 
-// Last: it takes the API server away from under everything.
+// Last, because it disrupts everything that uses the API server.
 test('the API server is killed and restarted: the cache catches up', async () => {
   const straight = await world.cache(direct, CONFIG_MAP, {namespace});
   await direct.create(CONFIG_MAP, configMap(namespace, 'x'));

@@ -56,7 +56,7 @@ test('a list comes in pages, all of one moment', async () => {
     versions.add(page.resourceVersion);
     for (const item of page.items) expect(item.kind).toBe('ConfigMap');
   }
-  // Every namespace gets one automatically.
+  // Every namespace gets one ConfigMap automatically.
   expect(sizes.slice(0, 2)).toEqual([10, 10]);
   expect(versions.size).toBe(1);
 });
@@ -150,7 +150,7 @@ test('a closed gate lets no write out, not even one that waited for a free conne
   proxy.intercept = seen => (seen.method === 'GET' ? {kind: 'hold', until: release} : undefined);
   let allowedMs = 60_000;
   client.setWriteGate(() => allowedMs);
-  // Eight slow reads occupy the connections; the write queues up behind them.
+  // Eight slow reads occupy the connections, so the write queues behind them.
   const reads = Array.from({length: 8}, () => client.get(CONFIG_MAP, {namespace, name: 'x'}));
   await until('they have arrived', () => proxy.seen.filter(seen => seen.method === 'GET').length === 8);
   const write = errorOf(client.create(CONFIG_MAP, configMap(namespace, 'late')));
@@ -161,7 +161,7 @@ test('a closed gate lets no write out, not even one that waited for a free conne
   expect(await errorOf(client.create(CONFIG_MAP, configMap(namespace, 'later')))).toBeInstanceOf(FencedError);
   const writes = proxy.seen.filter(seen => seen.path.endsWith('/configmaps') && seen.method === 'POST');
   expect(writes).toEqual([]);
-  // Reads, and the lease, are not subject to it.
+  // This does not apply to reads and the lease.
   expect(await client.get(CONFIG_MAP, {namespace, name: 'late'})).toBeUndefined();
   await client.forLease().create(CONFIG_MAP, configMap(namespace, 'lease'));
 });

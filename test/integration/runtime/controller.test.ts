@@ -221,7 +221,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   const {promise: released, resolve: release} = Promise.withResolvers<void>();
   const created: string[] = [];
   let blind = 0;
-  // Makes a child when the cache shows none: on an old cache it would make a second one.
+  // Creates a child if the cache shows none. With an old cache, it would create a second one.
   const reconcile: Reconcile = async (key, context) => {
     const {name} = parseKey(key);
     if (name !== 'parent') return done();
@@ -233,7 +233,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   };
   const running = run(reconcile);
   await until('the cache is filled', () => running.store.state === 'synced');
-  // From here on, the watch delivers nothing until it is released.
+  // From now on, the watch delivers nothing until it is released.
   proxy.intercept = seen => (isWatch(seen) ? {kind: 'hold', until: released} : undefined);
   proxy.disconnect();
   await until('the watch is silent', () => proxy.seen.some(isWatch));
@@ -348,7 +348,7 @@ test('health: not ready until the caches have settled', async () => {
 test('health: not ready while a cache has lost its watch for long', async () => {
   const {manager} = run(async () => done(), {maxSilenceMs: 300});
   await until('it is ready', () => manager.health().ready);
-  // Answered, so that the process does not end.
+  // The requests are answered, so that the process does not exit.
   proxy.intercept = () => ({kind: 'answer', status: 500, body: 'broken'});
   proxy.disconnect();
   await until('it is not ready', () => !manager.health().ready);
@@ -389,5 +389,5 @@ test("events: a namespace in a storm neither delays nor displaces another's even
   await manager.events.flush(AbortSignal.abort());
   const places = sent().map(({path}) => path.includes('/namespaces/default/'));
   expect([places.indexOf(true) < 3, places.filter(Boolean).length]).toEqual([true, 1]);
-  expect(await metric('event_recorder_events_total')).toContain('{result="dropped"} 199'); // 1,000 wait, one is on its way
+  expect(await metric('event_recorder_events_total')).toContain('{result="dropped"} 199'); // 1,000 wait, one is being sent
 });

@@ -48,7 +48,7 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
     client.patch(NAMESPACE, {name}, {metadata: {labels: {'example.dev/team': value}}});
   await world.namespace(client, name);
   await label('blue');
-  const made = await until('it is made', team, {timeoutMs: 60_000}); // with the start of the program
+  const made = await until('it is made', team, {timeoutMs: 60_000}); // includes the start of the program
   expect(made.data).toEqual({team: 'blue'});
   await label('green');
   await until('it follows the label', async () => (await team())?.data?.team === 'green');

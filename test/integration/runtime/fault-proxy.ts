@@ -16,17 +16,17 @@ export interface Seen {
 
 export const isWatch = (seen: Seen): boolean => seen.query.get('watch') === 'true';
 
-/** A watch that begins with all that exists. */
+/** Whether a watch begins with all existing objects. */
 export const isInitial = (seen: Seen): boolean => seen.query.get('sendInitialEvents') === 'true';
 
 /**
- * What happens to a request instead of being passed on.
- * - `answer`: this status, headers and body.
+ * What happens to a request instead of being forwarded.
+ * - `answer`: this status, headers, and body.
  * - `reset`: the connection is closed without an answer.
- * - `cut`: the real answer, closed without an end after so many bytes.
- * - `lost`: the server acts on the request, and the connection is closed without its answer; `onLost` is called first.
- * - `delay`: the real answer, each chunk of it so much later.
- * - `hold`: the real answer, each chunk of it once the promise has resolved; the head comes at once.
+ * - `cut`: the real answer, cut off after this many bytes.
+ * - `lost`: the server acts on the request, but the connection is closed without its answer; `onLost` is called first.
+ * - `delay`: the real answer, each chunk delayed this long.
+ * - `hold`: the real answer, whose head comes immediately, but whose chunks come once the promise has resolved.
  * - `late`: the server gets the request only once the promise has resolved; then `onAnswer` is called with its status.
  * - `silence`: no answer, ever.
  */
@@ -40,16 +40,19 @@ export type Fault =
   | {readonly kind: 'late'; readonly until: Promise<void>; readonly onAnswer: (status: number) => void}
   | {readonly kind: 'silence'};
 
-/** A wire that misbehaves: an HTTP proxy before a real API server, for faults that it cannot be made to show itself. */
+/**
+ * A misbehaving connection: an HTTP proxy in front of a real API server, for faults that the server itself cannot
+ * produce.
+ */
 export interface FaultProxy {
-  /** Path of a kubeconfig that leads through the proxy. */
+  /** Path of a kubeconfig for connections through the proxy. */
   readonly kubeconfig: string;
   readonly seen: Seen[];
-  /** Decides on each request; by default everything passes. */
+  /** Decides on each request. By default, everything passes. */
   intercept: (request: Seen) => Fault | undefined;
   /** Closes all connections to clients, as a restarting load balancer would. */
   disconnect(): void;
-  /** No connection that clients hold open now gets another byte, as behind a load balancer that forgot them. */
+  /** No connection that is open now gets another byte, as behind a load balancer that forgot it. */
   freeze(): void;
   /** How many connections clients hold open now. */
   connections(): number;
@@ -57,9 +60,9 @@ export interface FaultProxy {
 }
 
 export interface FaultProxyOptions {
-  /** As whom its clients act; default: the administrator. */
+  /** The identity of its clients. Default: the administrator. */
   readonly kubeconfig?: string;
-  /** Changes what the API server is asked for. */
+  /** Changes the URL that the API server gets. */
   readonly rewrite?: (method: string, url: URL) => void;
 }
 
@@ -155,7 +158,7 @@ async function relay(fault: Fault | undefined, response: IncomingMessage, answer
     answer.write(chunk.subarray(0, left));
     left -= chunk.length;
     if (left <= 0) {
-      // Let what was written reach the client before the connection is closed under it.
+      // Lets written data reach the client before the connection is closed.
       setImmediate(() => answer.socket?.destroySoon());
       return;
     }

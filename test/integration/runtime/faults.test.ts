@@ -1,4 +1,7 @@
-/** Faults on the wire beyond those of the cache's tests: at every byte, slow, lost answers, leaks, a restored etcd. */
+/**
+ * Faults on the wire beyond those in the cache's tests: cuts at every byte, slowness, lost answers, leaks, a restored
+ * etcd.
+ */
 import {chmod, readFile, writeFile} from 'node:fs/promises';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
@@ -9,13 +12,13 @@ import {type Fault, isInitial, isWatch, type Seen} from './fault-proxy.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, equalToServer, RuntimeWorld, record} from './runtime-world.ts';
 import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts';
 
-/** Between two cuts of a watch. */
+/** The distance between two cuts of a watch. */
 const STEP_BYTES = process.env.SOAK ? 1 : 41;
 const LONG_MS = process.env.SOAK ? 1_800_000 : 60_000;
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
-/** The first request that `which` is true of meets the fault; what comes after it passes. */
+/** The first request for which `which` is true meets the fault. Later ones pass. */
 function once(which: (seen: Seen) => boolean, fault: Fault): void {
   let met = false;
   proxy.intercept = seen => {
@@ -35,7 +38,7 @@ test(
     );
     await until('it is told', () => told.length === 1);
     const cuts: number[] = [];
-    // Through two lines and beyond, in steps that hit each part of them.
+    // Cuts through more than two lines, in steps that hit each part of them.
     for (let afterBytes = 0; afterBytes < 2.5 * lineBytes; afterBytes += STEP_BYTES) cuts.push(afterBytes);
     for (const afterBytes of cuts) {
       once(isWatch, {kind: 'cut', afterBytes});
@@ -50,7 +53,8 @@ test(
     const want = cuts.flatMap(afterBytes => [`added x${afterBytes}`, `added y${afterBytes}`]);
     expect(told).toEqual(['added measure', ...want]);
     expect(proxy.seen.filter(isInitial)).toHaveLength(1);
-    // A cut watch, then one that continues, and before each a request that checks whether the server went back in time.
+    // For each cut: a cut watch, then one that continues, and before each, a request that checks whether the server
+    // went back in time.
     expect(proxy.seen.length).toBeLessThanOrEqual(1 + 4 * cuts.length);
   },
   LONG_MS,
@@ -195,7 +199,7 @@ test('refused requests are timed, too', async () => {
   expect(text).toMatch(/_count\{verb="GET",host="127.0.0.1:\d+"\} 1/);
 });
 
-// Last: it takes the data away from under everything.
+// Last, because it replaces the data under everything.
 test('the API server comes back with an older etcd: objects that it no longer has disappear from the cache', async () => {
   const store = await world.cache(direct, CONFIG_MAP, {namespace});
   await direct.create(CONFIG_MAP, configMap(namespace, 'kept', {a: 'old'}));

@@ -1,10 +1,10 @@
 /**
- * A program that writes as fast as it may while it leads, and reads through every connection that it may have: `node
- * leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS MAX_SILENCE_MS [deaf]`. Says on stdout when it is ready and why it
+ * A program that writes as fast as it may while it leads, and reads over as many connections as it may have: `node
+ * leader-program.ts KUBECONFIG NAMESPACE NAME LEASE_MS MAX_SILENCE_MS [deaf]`. It prints when it is ready and why it
  * ended. If deaf, it ignores requests to stop.
  *
- * At SIGUSR2 it stops itself as SIGSTOP would, but never between the check of the gate and the sending: what is stopped
- * there sends one write when it goes on, and no program can help that (see the runtime's README).
+ * On SIGUSR2, it stops itself as SIGSTOP would, but never between checking the gate and sending: a program stopped
+ * there sends one write when it continues, which no program can prevent (see the runtime's README).
  */
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/base/clock.ts';

@@ -12,14 +12,14 @@ import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, RuntimeWorld} from './runtime-world.ts';
 
-/** Short if a test waits for it to expire; long if it must not expire, however busy the machine is. */
+/** Short if a test waits for the lease to expire; long if it must not expire, no matter how busy the machine is. */
 const LEASE_MS = 3_000;
 const ENDURING_LEASE_MS = 9_000;
 const LONG_LEASE_MS = 30_000;
 const MAX_SILENCE_MS = 120_000;
-/** What a busy machine may take for the rest. */
+/** How long a busy machine may take for everything else. */
 const SLACK_MS = 20_000;
-/** The signal strikes wherever the leader happens to be. */
+/** The signal hits the leader at a random point. */
 const REPEATED = {repeats: process.env.SOAK ? 49 : 0};
 
 interface Program {
@@ -89,7 +89,7 @@ async function start(name: string, leaseMs: number, manners: Manners = {}): Prom
 const isWrite = (seen: Seen): boolean => seen.method === 'PATCH';
 const writesOf = (name: string): Seen[] => proxy.seen.filter(seen => isWrite(seen) && seen.userAgent === name);
 
-/** The writes of the test's programs by the API server's own record, in the order in which it answered them. */
+/** The writes of the test's programs according to the API server, in the order in which it answered them. */
 async function writesOnRecord(): Promise<AuditEvent[]> {
   const events = await audit.events();
   const writes = events.filter(({verb, objectRef}) => verb === 'patch' && objectRef?.namespace === namespace);
@@ -99,7 +99,7 @@ async function writesOnRecord(): Promise<AuditEvent[]> {
 const isBy = ({userAgent}: AuditEvent, name: string) => userAgent === name;
 const isStored = ({verb, responseStatus}: AuditEvent) => verb !== 'get' && (responseStatus?.code ?? 500) < 300;
 
-/** One after another, and none began to write before the previous one's last write had ended. */
+/** Expects that these wrote one after another, and that none began before the previous one's last write had ended. */
 async function expectTurns(...writers: string[]): Promise<void> {
   const writes = await writesOnRecord();
   const names = writes.map(({userAgent = ''}) => userAgent);
@@ -121,7 +121,7 @@ async function leaderAndStandby(leaseMs = LEASE_MS, manners: Manners = {}): Prom
   return [leader, standby];
 }
 
-/** Waits until the second one writes, and goes on for a while; tells how long it took from `since`. */
+/** Waits until the second one has been writing for a while. Returns how long it took to begin after `since`. */
 async function takeover(since: number): Promise<number> {
   await until('the second one writes', () => writesOf('second').length > 20);
   return (writesOf('second')[0]?.at ?? 0) - since;
@@ -135,7 +135,7 @@ test('SIGTERM: the lease is released, and the standby takes over without waiting
   await expectTurns('first', 'second');
   await until('the first one has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end shutdown');
-  // The standby's cache was warm: it did not have to list.
+  // The standby's cache was warm, so it did not have to list.
   const lists = proxy.seen.filter(seen => seen.userAgent === 'second' && seen.path.endsWith('/configmaps'));
   expect(lists).toHaveLength(1);
 });
@@ -150,7 +150,7 @@ test('kill -9: the standby takes over when the lease has expired', REPEATED, asy
   const renewals = (await audit.events()).filter(event => ofLease(event) && isBy(event, 'first') && isStored(event));
   const begun = (await writesOnRecord()).find(event => isBy(event, 'second'))?.requestReceivedTimestamp ?? '';
   const lastRenewal = Math.max(...renewals.map(event => Date.parse(event.requestReceivedTimestamp)));
-  expect(Date.parse(begun) - lastRenewal).toBeGreaterThanOrEqual(LEASE_MS - 1); // Date.parse drops the microseconds.
+  expect(Date.parse(begun) - lastRenewal).toBeGreaterThanOrEqual(LEASE_MS - 1); // Date.parse drops the microseconds
 });
 
 test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more and exits', REPEATED, async () => {
@@ -182,16 +182,16 @@ test('cut off from the API: the leader stops writing before another may begin', 
   await takeover(cutAt);
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
-  // It went on trying for a while, as it may; what did not arrive counts too.
+  // It kept trying for a while, as it may. Requests that did not arrive count, too.
   expect(writesOf('first').some(seen => seen.at > cutAt)).toBe(true);
   await expectTurns('first', 'second');
 });
 
-/** Everything that the first program does hangs, except for its lease. */
-/** As many calls can hang at the same time. */
+/** This many calls can hang at the same time. */
 const SHARED_CONNECTIONS = 8;
 const isLease = (seen: Seen) => seen.path.endsWith('/leases/test');
 
+/** All requests of the first program hang, except those for its lease. */
 function silence(): void {
   proxy.intercept = seen => (seen.userAgent === 'first' && !isLease(seen) ? {kind: 'silence'} : undefined);
 }
@@ -206,7 +206,7 @@ test('while every other call hangs, the leader keeps its lease', async () => {
   // The first calls end at their deadline after 15 s, and only then do others get a connection.
   await until('it has renewed three times', () => renewals() >= before + 3);
   expect(others() - hanging).toBeLessThanOrEqual(SHARED_CONNECTIONS);
-  // A renewal each 1.2 s, and the lease is lost 6 s after the last one.
+  // The lease is renewed every 1.2 s, and lost 6 s after the last renewal.
   await until('it has renewed seven times', () => renewals() >= before + 7);
   proxy.intercept = () => undefined;
   const written = writesOf('first').length;
@@ -232,7 +232,7 @@ test('a deleted Lease: the leader recreates it, and the standby does not treat i
   expect(lease.spec?.holderIdentity).toBe(before?.spec?.holderIdentity);
   const asked = () => proxy.seen.filter(seen => seen.userAgent === 'second' && seen.path.endsWith('/leases/test'));
   const count = asked().length;
-  // For longer than the lease lasts, as the standby asks for it every 1.2 s.
+  // This lasts longer than the lease, because the standby requests it every 1.2 s.
   await until('the standby has asked ten times more', () => asked().length > count + 10);
   await expectTurns('first');
 });

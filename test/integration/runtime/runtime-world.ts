@@ -27,7 +27,7 @@ export function configMap(namespace: string, name: string, data: Record<string, 
   return {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name}, data};
 }
 
-/** Waits until the cache holds what the server holds, by name and resourceVersion. */
+/** Waits until the cache equals the server's content, by name and resourceVersion. */
 export async function equalToServer(direct: KubeClient, namespace: string, store: Store<ConfigMap>): Promise<void> {
   const shown = ({metadata}: {readonly metadata: {readonly name: string; readonly resourceVersion?: string}}) =>
     `${metadata.name}@${metadata.resourceVersion}`;
@@ -42,7 +42,7 @@ export async function equalToServer(direct: KubeClient, namespace: string, store
   });
 }
 
-/** What a subscriber gets from now on, as "added x". */
+/** Records what a subscriber gets from now on, as "added x". */
 export function record(store: Store<ConfigMap>): string[] {
   const told: string[] = [];
   store.subscribe((delta: Delta<ConfigMap>) => {
@@ -74,7 +74,7 @@ export class RuntimeWorld {
     return name;
   }
 
-  /** A cache that has settled, with a backoff short enough to watch. */
+  /** A settled cache, with a backoff short enough to observe. */
   async cache<T extends KubeObject>(
     client: KubeClient,
     resource: ResourceType<T>,
@@ -88,7 +88,7 @@ export class RuntimeWorld {
     return reflector.store;
   }
 
-  /** Ends with the test. */
+  /** Background work that ends with the test. */
   background(work: Promise<unknown>): void {
     this.#running.push(work);
   }

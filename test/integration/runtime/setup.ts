@@ -1,5 +1,5 @@
 /**
- * The setup that these tests share. Importing it gives a file its own API server behind a fault proxy, and each test
+ * The setup that these tests share. Importing this gives a file its own API server behind a fault proxy, and each test
  * its own world, clients, and namespace.
  */
 import {afterAll, afterEach, beforeAll, beforeEach, expect} from 'vitest';
@@ -11,9 +11,9 @@ import {RuntimeWorld} from './runtime-world.ts';
 export let api: ApiServer;
 export let proxy: FaultProxy;
 export let world: RuntimeWorld;
-/** Straight to the API server. */
+/** Connects directly to the API server. */
 export let direct: KubeClient;
-/** Through the proxy. */
+/** Connects through the proxy. */
 export let client: KubeClient;
 export let namespace: string;
 let count = 0;
@@ -39,7 +39,7 @@ beforeEach(async () => {
 
 afterEach(() => world.end());
 
-/** What the call fails with. */
+/** The error with which the call fails. */
 export async function errorOf(call: Promise<unknown>): Promise<unknown> {
   return await call.then(
     () => expect.unreachable('the call should fail'),

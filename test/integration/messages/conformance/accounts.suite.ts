@@ -1,4 +1,4 @@
-/** Nothing of one account is seen, touched or even noticed by another. */
+/** One account can neither see, nor touch, nor even notice anything of another. */
 import {describe, expect, test} from 'vitest';
 import type {ConformanceWorld} from './conformance.suite.ts';
 

@@ -1,4 +1,4 @@
-/** What may be submitted, and that it comes back as it went in. */
+/** What may be submitted, and that it is returned unchanged. */
 import {describe, expect, test} from 'vitest';
 import {exchange} from '../client.ts';
 import type {ConformanceWorld} from './conformance.suite.ts';

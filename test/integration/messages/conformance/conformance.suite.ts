@@ -1,6 +1,6 @@
 /**
- * The contract of the messages API over HTTP, whatever engine keeps the messages: a new one runs the same tests by
- * `conformanceSuite`. Tests that need limits of their own start a service of their own.
+ * The contract of the messages API over HTTP, for every engine: a new one runs the same tests with `conformanceSuite`.
+ * Tests that need their own limits start a separate service.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
 import {type Client, createClient} from '../client.ts';
@@ -14,10 +14,10 @@ import {listSuite} from './lists.suite.ts';
 import {metricSuite} from './metrics.suite.ts';
 import {orderSuite} from './order.suite.ts';
 
-/** Starts a service over the engine; `config` is laid over the test's configuration. */
+/** Starts a service with the engine. `config` overrides the test's configuration. */
 export type StartService = (options?: Pick<ServiceOptions, 'config'>) => Promise<Service>;
 
-/** What the tests use; `service` and `client` stand once `beforeAll` has run. */
+/** What the tests use. `service` and `client` exist once `beforeAll` has run. */
 export interface ConformanceWorld {
   service: Service;
   client: Client;

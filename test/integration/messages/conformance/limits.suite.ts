@@ -1,4 +1,4 @@
-/** What one account may send and store; each with a service whose limits are low. */
+/** What one account may send and store. Each test has a service with low limits. */
 import {describe, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import type {ConformanceWorld} from './conformance.suite.ts';

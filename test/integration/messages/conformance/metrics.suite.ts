@@ -1,4 +1,4 @@
-/** What /metrics says about messages, whichever engine stores them. */
+/** What /metrics says about messages, for every engine. */
 import {expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import {metric} from '../raw.ts';

@@ -1,4 +1,4 @@
-/** Who is refused, with what, and what is decided first. */
+/** Who is refused, with which problem, and which check comes first. */
 import {describe, expect, test} from 'vitest';
 import {exchange, type MessagesRequestOptions} from '../client.ts';
 import type {Account} from '../service.ts';
@@ -71,7 +71,7 @@ const contentTypeRows: readonly HeaderRow[] = [
 
 const BODY = '{"message":"hello"}';
 
-/** Each row breaks this rule and all that come later: the first one broken decides. */
+/** Each row breaks this rule and all later ones: the first broken rule decides. */
 const orderRows = [
   {
     breaks: 'the key',

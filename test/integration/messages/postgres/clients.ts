@@ -1,4 +1,4 @@
-/** Clients that retry at whichever pod until they are answered, and what they saw. */
+/** Clients that retry with any pod until they get an answer, and what they saw. */
 import {randomInt} from 'node:crypto';
 import {setTimeout as delay} from 'node:timers/promises';
 import {expect} from 'vitest';
@@ -19,7 +19,7 @@ export interface ClientsOptions {
   readonly name: string;
   readonly key: string;
   readonly promises: Promises;
-  /** Of the pods that they may use. */
+  /** Clients of the pods that they may use. */
   readonly pods: () => readonly Client[];
 }
 
@@ -62,11 +62,11 @@ export class Clients {
     await Promise.all(this.#all);
   }
 
-  /** The answer, if it has this status. Backs off after any other, which must be a 503. */
+  /** The answer, if it has this status. Backs off after any other answer, which must be a 503. */
   async #answered(status: number, ask: (pod: Client) => Promise<MessagesAnswer>): Promise<MessagesAnswer | undefined> {
     const pods = this.#options.pods();
     const pod = pods[randomInt(pods.length)] as Client;
-    const answer = await ask(pod).catch(() => undefined); // The pod is gone.
+    const answer = await ask(pod).catch(() => undefined); // the pod is gone
     if (answer?.status === status) return answer;
     if (answer) {
       expect(answer.status, answer.text).toBe(503);
@@ -93,7 +93,7 @@ export class Clients {
     }
   }
 
-  /** Alternately one message, and the newest of the list. */
+  /** Alternately reads one message and the newest of the list. */
   async #read(): Promise<void> {
     const {promises} = this.#options;
     while (this.#running) {

@@ -1,4 +1,4 @@
-/** What is charged, held against what the database grows by. */
+/** Compares the charge with the actual growth of the database. */
 import {expect, test} from 'vitest';
 import type {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
 import {COST_ROWS, type CostRow} from '../../../support/cost.rows.ts';

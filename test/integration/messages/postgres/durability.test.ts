@@ -1,4 +1,4 @@
-/** What an answer promises, with a primary and one synchronous standby: it is on both, or it is not promised. */
+/** What an answer promises with a primary and one synchronous standby: what is not on both is not promised. */
 import {randomUUID} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
@@ -18,7 +18,7 @@ interface Pod {
 let pod: Pod;
 let client: Client;
 let other: Client;
-/** Of an account that no other test has. */
+/** The key of an account that no other test uses. */
 let key: string;
 let account: string;
 const pods: Pod[] = [];
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   ({key, name: account} = pod.service.account());
-  await submit(client, 'first', 'first'); // An account's first message has a commit more.
+  await submit(client, 'first', 'first'); // an account's first message needs an additional commit
 });
 afterEach(async () => {
   await primary.configure({synchronous_standby_names: NAMES});
@@ -80,7 +80,7 @@ function pending(answer: Promise<MessagesAnswer>): Pending {
   return {answer, answered: () => got};
 }
 
-/** A message whose COMMIT waits for the standby, which is away. */
+/** Submits a message whose COMMIT waits for the missing standby. */
 async function submitWithoutStandby(idempotencyKey: string = randomUUID()): Promise<Pending> {
   await standby.stop();
   const submitted = pending(submit(client, 'hello', idempotencyKey));
@@ -260,7 +260,7 @@ test('emptying synchronous_standby_names under load: the standby has all that wa
   }
   running = false;
   await Promise.all(writers);
-  await primary.kill(); // The standby gets nothing more.
+  await primary.kill(); // the standby gets nothing more
   await standby.start();
   const found = await standby.query(`SELECT 'msg_' || id AS id FROM nameplate.messages`, database);
   const ids = new Set(found.map(({id}) => id));

@@ -1,7 +1,7 @@
 /**
- * Three servers under a promoter, three pods, and clients that retry: whatever is killed, no acknowledged message is
- * lost, twice, or changed, no answered ack is lost, and what anybody saw stays. SOAK=1: 100 rounds. As root, each server
- * and each pod has a network namespace.
+ * Three servers with a promoter, three pods, and clients that retry. No matter what is killed, no acknowledged message
+ * is lost, duplicated, or changed, no answered ack is lost, and nothing that anybody saw disappears. SOAK=1: 100
+ * rounds. As root, each server and each pod has its own network namespace.
  */
 import {randomInt} from 'node:crypto';
 import {writeFile} from 'node:fs/promises';
@@ -31,13 +31,13 @@ interface Pod {
 }
 
 let network: Network<(typeof SERVERS | typeof PODS)[number]> | undefined;
-/** Of each server. */
+/** The machine of each server. */
 const machines = new Map<Postgres, Machine | undefined>();
 let root: Postgres;
 let primary: Postgres;
 let standbys: Postgres[];
 let database: string;
-/** As the Service of the primary: connections read the address anew. */
+/** Like the primary's Service: each connection reads the address again. */
 let address: string;
 let load: Clients;
 const pods: Pod[] = [];
@@ -83,7 +83,7 @@ async function startOne(name: (typeof PODS)[number]): Promise<Pod> {
 
 const any = <T>(all: readonly T[]): T => all[randomInt(all.length)] as T;
 
-/** One of the standbys lags behind, so that only the other one has what was acknowledged last. */
+/** One of the standbys lags behind, so that only the other one has the last acknowledged messages. */
 async function killPrimary(round: number): Promise<number> {
   const [, behind] = standbys;
   await behind?.follow(undefined);
@@ -96,7 +96,7 @@ async function killPrimary(round: number): Promise<number> {
   await writeFile(address, primary.uri(database));
   await until('it serves', () => load.counts.acknowledged > before + NUMBERS.writers, {intervalMs: 10});
   const took = performance.now() - began;
-  // The former primary may have more WAL than the new one, so it starts from a copy.
+  // The former primary may have more WAL than the new one, so it restarts from a copy.
   await dead.discard();
   standbys = [...standbys.filter(each => each !== primary), await newStandby(`again-${round}`, machines.get(dead))];
   return took;
@@ -105,7 +105,7 @@ async function killPrimary(round: number): Promise<number> {
 async function killStandby(): Promise<void> {
   const standby = any(standbys);
   await standby.kill();
-  await load.more(50); // The other one confirms.
+  await load.more(50); // the other one confirms
   await expect(failOver(standbys), 'the one that answers may lack what was acknowledged').rejects.toThrow('no quorum');
   await standby.start();
 }

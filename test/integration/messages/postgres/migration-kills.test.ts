@@ -1,6 +1,6 @@
 /**
- * From SQLite to PostgreSQL or back, killed at each step, with clients that send, read, and acknowledge all the time:
- * what was acknowledged is in exactly one store that serves.
+ * Migration from SQLite to PostgreSQL or back, killed at each step, while clients continuously send, read, and
+ * acknowledge: exactly one serving store has what was acknowledged.
  */
 import {cp} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -19,7 +19,7 @@ const NUMBERS = {writers: 2, readers: 1, workers: 1};
 const STORAGE = {durability: 'storage'};
 const FENCED = 'were migrated to PostgreSQL';
 let server: Postgres;
-/** Migrated, and not written to since. */
+/** Stores after a migration, without later writes. */
 let migrated: Stores;
 const before = new Promises();
 
@@ -62,7 +62,7 @@ async function run({folder, database}: Stores, ...args: readonly string[]) {
   return (await migrate(server.uri(database), folder, ...args)).done;
 }
 
-/** Kills the command once PostgreSQL has got to a statement of it, and clients have tried to send meanwhile. */
+/** Kills the command once PostgreSQL has reached one of its statements and clients have tried to send meanwhile. */
 async function killedAt(stop: Stop, stores: Stores, tried: () => unknown, ...args: readonly string[]): Promise<void> {
   const proxy = await stopAt(server.uri(stores.database), stop);
   const command = await migrate(proxy.uri, stores.folder, ...args);
@@ -77,7 +77,10 @@ async function killedAt(stop: Stop, stores: Stores, tried: () => unknown, ...arg
 
 const isReady = async ({service}: Pod) => (await service.operations('/readyz')).status === 200;
 
-/** No acknowledged message is lost or changed, none is there twice, no acknowledged ack is lost, no read was stale. */
+/**
+ * Expects that no acknowledged message is lost, changed, or duplicated, no acknowledged ack is lost, and no read was
+ * stale.
+ */
 async function expectAll({client}: Pod, {ids, done, history}: Promises): Promise<void> {
   const listed = await listAllMessages(client, key);
   const found = new Map(listed.map(({message, id}) => [message, id]));

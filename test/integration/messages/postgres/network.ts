@@ -1,23 +1,23 @@
 /**
- * Network namespaces on one bridge, as machines on one switch. Needs root. A partition moves some to another bridge; the
- * test itself reaches all of them on links of their own, which lead nowhere else.
+ * Network namespaces on one bridge, like machines on one switch. Needs root. A partition moves some to another bridge.
+ * The test itself reaches all of them over separate links, which lead nowhere else.
  */
 import {run} from '../../../cluster/children.ts';
 
 export interface Machine {
   readonly address: string;
-  /** At which the test reaches it. */
+  /** The address at which the test reaches it. */
   readonly fromTest: string;
-  /** Runs a program there. */
+  /** The command prefix that runs a program there. */
   readonly wrapper: readonly string[];
 }
 
 export interface Network<Name extends string> {
   readonly machines: Readonly<Record<Name, Machine>>;
-  /** From now on, these reach each other, but none of the others. */
+  /** From now on, these machines reach each other but none of the others. */
   partition(names: readonly Name[]): Promise<void>;
   heal(): Promise<void>;
-  /** What still runs there keeps its namespace. */
+  /** Programs that still run there keep their namespaces. */
   remove(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The primary is cut off together with a pod and its clients, and the others go on with another primary: no
- * acknowledgment on the side that was left, and no read there that misses what the other side has acknowledged.
+ * The primary is cut off together with a pod and its clients, and the others continue with another primary. On the side
+ * that was cut off, nothing is acknowledged, and no read misses what the other side has acknowledged.
  */
 import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -23,7 +23,7 @@ const {key} = accountOf(0);
 interface Pod {
   readonly service: Service;
   readonly client: Client;
-  /** The file that names its primary. */
+  /** The file with the address of its primary. */
   readonly address: string;
 }
 

@@ -1,4 +1,4 @@
-/** Many pods over one database: they agree, and what an account is charged is what it has stored. */
+/** Many pods share one database: they agree, and an account's charge equals what it has stored. */
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
@@ -63,7 +63,7 @@ test('a cursor misses no message, whichever pod commits it', async () => {
   expect(read).toEqual(ledger.submissions.map(({id}) => id).sort());
 });
 
-/** By how much an account's charge differs from what it has stored. */
+/** The difference between an account's charge and what it has stored. */
 const DIFFERENCE = `
   SELECT a.bytes - coalesce((SELECT sum(512 + 4 * octet_length(m.account) + m.bytes + coalesce(octet_length(m.reason), 0))
       FROM nameplate.messages m WHERE m.account = a.account), 0)
@@ -130,7 +130,7 @@ test('pods share the limits of an account, and the rate is that of one', async (
   const one = 20 * (seconds + 2);
   for (const count of passed) {
     expect(count / one).toBeGreaterThan(0.85);
-    expect(count / one).toBeLessThan(1.15); // Without sharing: 2.
+    expect(count / one).toBeLessThan(1.15); // without sharing: 2
   }
 });
 

@@ -11,7 +11,7 @@ export interface PostgresPrograms {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The PostgreSQL of this system's packages, unpacked into the cache; without apt, the one on PATH. */
+/** PostgreSQL from this system's packages, unpacked into the cache; without apt, the one on PATH. */
 export async function ensurePostgres(log: (line: string) => void = console.error): Promise<PostgresPrograms> {
   const [apt, dpkg] = [which('apt-get'), which('dpkg')];
   if (apt === undefined || dpkg === undefined) {
@@ -27,7 +27,7 @@ export async function ensurePostgres(log: (line: string) => void = console.error
   return {bin, env: {...process.env, LC_ALL: 'C', LD_LIBRARY_PATH: await librariesIn(folder)}};
 }
 
-/** `postgresql` depends on the version of this release. */
+/** `postgresql` depends on the package of this release's version. */
 async function packages(aptCache: (...args: readonly string[]) => Promise<string>): Promise<readonly string[]> {
   const version = /Depends: postgresql-(\d+)/.exec(await aptCache('depends', 'postgresql'))?.[1];
   if (version === undefined) throw new Error('the package postgresql does not name a version');
@@ -35,8 +35,8 @@ async function packages(aptCache: (...args: readonly string[]) => Promise<string
 }
 
 /**
- * PostgreSQL refuses to run as root. In a user namespace as nobody, it does not see that it is, and its files
- * need not be readable for others. The kernel ends it with this process.
+ * PostgreSQL refuses to run as root. As nobody in a user namespace, it does not notice, and its files need not be
+ * readable to others. The kernel ends it with this process.
  */
 export function unprivileged(argv: readonly string[]): readonly string[] {
   const other = process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=65534', '--map-group=65534', '--'] : [];

@@ -1,6 +1,6 @@
 /**
- * Failover as CloudNativePG does it with a failover quorum: of N standbys, W acknowledge each COMMIT. Only if R of them
- * answer and R + W > N, one of these R has every acknowledged message: the one with the most WAL.
+ * Failover as in CloudNativePG with a failover quorum: of N standbys, W acknowledge each COMMIT. If R of them answer
+ * and R + W > N, the one of these R with the most WAL has every acknowledged message.
  */
 import {until} from '../../../cluster/wait.ts';
 import type {Postgres} from './server.ts';
@@ -8,14 +8,15 @@ import type {Postgres} from './server.ts';
 const W = 1;
 const FAST = {intervalMs: 20};
 
-/** Promotes one of the standbys of a primary that is gone, and lets the others follow it. Rejects without a quorum. */
+/** Promotes one standby of a lost primary, and lets the others follow it. Rejects without a quorum. */
 export async function failOver(standbys: readonly Postgres[]): Promise<Postgres> {
   const answers = await Promise.allSettled(standbys.map(each => each.query('SELECT 1')));
   const reachable = standbys.filter((_, index) => answers[index]?.status === 'fulfilled');
   if (reachable.length + W <= standbys.length) {
     throw new Error(`${reachable.length} of ${standbys.length} standbys answer: no quorum`);
   }
-  // First, none receives anything anymore. Otherwise, a primary that is only out of sight could collect acknowledgments.
+  // First, all stop receiving. Otherwise, a primary that is merely unreachable from here could still collect
+  // acknowledgments.
   const sealed = await Promise.all(reachable.map(async standby => ({standby, wal: await seal(standby)})));
   const [best, ...others] = sealed.sort((a, b) => (a.wal < b.wal ? 1 : -1));
   if (best === undefined) throw new Error('there is no standby');
@@ -25,9 +26,9 @@ export async function failOver(standbys: readonly Postgres[]): Promise<Postgres>
 }
 
 /**
- * Cuts it off its primary; resolves with how much WAL it has. That may end within a record, which it cannot replay, if
- * the primary was killed while it wrote the record. Until it has received something since its start, only its wait for
- * more says that it has replayed everything.
+ * Cuts the standby off from its primary. Resolves with how much WAL it has. The WAL may end within a record, which
+ * cannot be replayed, if the primary was killed while writing it. Until a standby has received something since its
+ * start, only its wait for more shows that it has replayed everything.
  */
 async function seal(standby: Postgres): Promise<bigint> {
   await standby.follow(undefined);

@@ -1,4 +1,4 @@
-/** PostgreSQL as a process of the test: a primary, and standbys of it. */
+/** PostgreSQL as a process of the test: a primary and its standbys. */
 import {randomBytes} from 'node:crypto';
 import {appendFile, mkdtemp, readdir, readlink, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -17,35 +17,35 @@ export interface Postgres {
   readonly port: number;
   /** The host that standbys stream from. */
   readonly source: string;
-  /** As superuser. */
+  /** Runs as superuser. */
   query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
-  /** Changes settings by a reload, and waits until new sessions have them. */
+  /** Changes settings with a reload, and waits until new sessions use them. */
   configure(settings: PostgresSettings): Promise<void>;
-  /** Sessions of the pods that wait for a standby. */
+  /** The pods' sessions that wait for a standby. */
   waiting(): Promise<readonly number[]>;
-  /** The server's, and those of its sessions. */
+  /** The processes of the server and its sessions. */
   processes(): Promise<readonly number[]>;
-  /** A new, empty database of an unprivileged role; returns its name. */
+  /** Creates an empty database of an unprivileged role. Returns its name. */
   createDatabase(): Promise<string>;
   uri(database: string): string;
-  /** Does nothing if it runs. */
+  /** Does nothing if the server runs. */
   start(): Promise<void>;
   /** SIGKILL for the server and its sessions. */
   kill(): Promise<void>;
-  /** Ends sessions and stops, as pg_ctl -m fast. */
+  /** Ends sessions and stops, like `pg_ctl -m fast`. */
   stop(): Promise<void>;
   /** A standby with this name, which streams from this server. */
   standby(name: string, machine?: Machine): Promise<Postgres>;
-  /** Streams from another server from now on; undefined: from none. */
+  /** Streams from another server from now on, or from none if undefined. */
   follow(primary: Postgres | undefined): Promise<void>;
-  /** Stops it, and deletes its data. */
+  /** Stops the server and deletes its data. */
   discard(): Promise<void>;
-  /** Stops and deletes it, and its standbys. */
+  /** Stops and deletes the server and its standbys. */
   remove(): Promise<void>;
 }
 
 const ROLE = 'app';
-/** For connections between machines, and from pods of a cluster. */
+/** Allows connections between machines and from a cluster's pods. */
 const HBA = 'host replication postgres samenet trust\nhost all all all scram-sha-256\n';
 const FAST = {intervalMs: 20};
 const COMMON: PostgresSettings = {
@@ -57,7 +57,7 @@ const COMMON: PostgresSettings = {
   wal_retrieve_retry_interval: '100ms',
 };
 
-/** On this machine unless another is given; then the standbys need one, too. */
+/** Runs on this machine unless another is given. Then the standbys need one, too. */
 export async function startPostgres(settings: PostgresSettings = {}, machine?: Machine): Promise<Postgres> {
   const {bin, env} = await ensurePostgres();
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-pg-'));
@@ -77,7 +77,7 @@ export async function startPostgres(settings: PostgresSettings = {}, machine?: M
 interface ServerOptions {
   readonly bin: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Of the primary and its standbys. */
+  /** The folder of the primary and its standbys. */
   readonly folder: string;
   readonly data: string;
   readonly port: number;
@@ -108,7 +108,7 @@ class Server implements Postgres {
     return this.#options.machine?.address ?? '127.0.0.1';
   }
 
-  /** A program of PostgreSQL on its machine. */
+  /** The command line of a PostgreSQL program on its machine. */
   #there([program = '', ...args]: readonly string[]): readonly string[] {
     const {bin, machine} = this.#options;
     return [...(machine?.wrapper ?? []), ...unprivileged([join(bin, program), ...args])];
@@ -180,14 +180,14 @@ class Server implements Postgres {
   async kill(): Promise<void> {
     await this.#child?.kill();
     this.#child = undefined;
-    // Its sessions end once they notice, and until then no new server starts.
+    // Sessions end once they notice. Until then, no new server can start.
     await until('all sessions have ended', async () => (await this.processes()).length === 0, FAST);
   }
 
   async processes(): Promise<readonly number[]> {
     const running = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
     const folders = await Promise.all(running.map(pid => readlink(`/proc/${pid}/cwd`).catch(() => '')));
-    return running.filter((_, index) => folders[index] === this.#options.data).map(Number); // They run in it.
+    return running.filter((_, index) => folders[index] === this.#options.data).map(Number); // they run in its folder
   }
 
   async stop(): Promise<void> {
@@ -227,7 +227,7 @@ class Server implements Postgres {
   }
 }
 
-/** The file of a Secret, as the configuration names it. */
+/** Writes the URI to a file, as a mounted Secret would contain it. */
 export async function uriFile(folder: string, uri: string): Promise<string> {
   const file = join(folder, 'uri');
   await writeFile(file, uri);

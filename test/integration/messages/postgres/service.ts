@@ -4,13 +4,13 @@ import {type Postgres, uriFile} from './server.ts';
 
 export interface PostgresServiceOptions extends Pick<ServiceOptions, 'config' | 'wrapper'> {
   readonly database: string;
-  /** Instead of the URI that all tests use. */
+  /** Replaces the URI that all tests use. */
   readonly uri?: string;
-  /** For store.postgres. */
+  /** Overrides in store.postgres. */
   readonly postgres?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a pod of the messages API over a database, without waiting for its readiness. */
+/** Starts a pod of the messages API with a database, without waiting for readiness. */
 export async function startPod(server: Postgres, options: PostgresServiceOptions): Promise<Service> {
   const {config = {}, database, uri = server.uri(database), postgres = {}, wrapper = []} = options;
   const file = await uriFile(await temporaryFolder(), uri);

@@ -1,10 +1,10 @@
-/** What test files have in common that use one server for all their tests. */
+/** Shared setup for test files that use one server for all their tests. */
 import {afterAll, beforeAll} from 'vitest';
 import {removeFolders, type Service, type ServiceOptions} from '../service.ts';
 import {type Postgres, type PostgresSettings, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
 
-/** Call it at the top of a file. The server runs once the first test, or a later `beforeAll`, begins. */
+/** Call this at the top of a file. The server runs before the first test or a later `beforeAll` begins. */
 export function sharedServer(settings?: PostgresSettings): () => Postgres {
   let server: Postgres;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ export function sharedServer(settings?: PostgresSettings): () => Postgres {
   return () => server;
 }
 
-/** Starts pods for a suite that any store must pass, each on a new database. */
+/** Starts pods, each with a new database, for a suite that any store must pass. */
 export function podsOnSharedServer(): (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service> {
   const server = sharedServer();
   return async options => {

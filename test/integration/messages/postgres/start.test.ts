@@ -50,7 +50,7 @@ test('pods of a later version migrate the tables once, while a pod of this versi
   const {signal} = new AbortController();
   const open = () => Session.open(connection, signal, () => {});
   const sessions = await Promise.all([open(), open(), open()]);
-  const later = [...MIGRATIONS, 'ALTER TABLE messages ADD COLUMN later integer']; // Fails if it runs twice.
+  const later = [...MIGRATIONS, 'ALTER TABLE messages ADD COLUMN later integer']; // fails if it runs twice
   await Promise.all(sessions.map(session => migrate(session, later)));
   for (const session of sessions) session[Symbol.dispose]();
   const [{version} = {}] = await server.query('SELECT version FROM nameplate.schema_version', database);

@@ -1,22 +1,25 @@
-/** In front of PostgreSQL: stops a session at a statement, so that its program can be killed there. */
+/** A proxy in front of PostgreSQL that stops a session at a statement, so that its program can be killed there. */
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net';
 
 export interface Stop {
-  /** Parts of statements, or names of prepared ones, in the order in which a session sends them. It stops at the last. */
+  /**
+   * Parts of statements, or names of prepared ones, in the order in which a session sends them. The session stops at
+   * the last.
+   */
   readonly statements: readonly string[];
-  /** The server executes the last one, and its answer is held. Otherwise, the server never gets it. */
+  /** If true, the server executes the last one, but its answer is held back. Otherwise, the server never gets it. */
   readonly isExecuted?: boolean;
 }
 
 export interface StoppingProxy {
-  /** For a client, instead of the server's. */
+  /** A URI for clients, instead of the server's. */
   readonly uri: string;
   /** Resolves once a session has stopped. */
   readonly stopped: Promise<void>;
   close(): void;
 }
 
-/** For one connection, without TLS. */
+/** Serves one connection, without TLS. */
 export async function stopAt(serverUri: string, {statements, isExecuted = false}: Stop): Promise<StoppingProxy> {
   const uri = new URL(serverUri);
   const port = Number(uri.port);

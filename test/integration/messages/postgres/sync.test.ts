@@ -1,4 +1,6 @@
-/** The order of system calls: an acknowledgement leaves only after the WAL was synced on the primary and the standby. */
+/**
+ * The order of system calls: an acknowledgment is sent only after the WAL was synced on the primary and the standby.
+ */
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {startChild} from '../../../cluster/children.ts';
@@ -10,7 +12,7 @@ import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
 
 const REQUESTS = 20;
-/** 20 ms more for each sync, so a response that does not wait for one comes long before it ends. */
+/** Each sync takes 20 ms more, so a response that does not wait for one comes long before it ends. */
 const SLOW_SYNCS = 'inject=fdatasync,fsync:delay_enter=20000';
 let primary: Postgres;
 let standby: Postgres;
@@ -32,7 +34,7 @@ afterAll(async () => {
 test('the syncs of both logs end before the 202 of each message is written', async () => {
   const client = await createClient(pod.url);
   const {key} = pod.account();
-  await client.submit(key, 'first'); // An account's first message has a commit more.
+  await client.submit(key, 'first'); // an account's first message needs an additional commit
   const folder = await temporaryFolder();
   const [trace, log] = [join(folder, 'trace'), join(folder, 'log')];
   const traced = [pod.pid, ...(await primary.processes()), ...(await standby.processes())];
@@ -53,7 +55,7 @@ test('the syncs of both logs end before the 202 of each message is written', asy
     await client.submit(key, `message ${n}`);
   }
   client.close();
-  process.kill(strace.pid, 'SIGINT'); // It lets go of them.
+  process.kill(strace.pid, 'SIGINT'); // it detaches from them
   await strace.exited;
   const rounds = roundsOf(await eventsOf(trace)).slice(skipped);
   expect(rounds).toHaveLength(REQUESTS);
@@ -69,7 +71,7 @@ async function isSynced(): Promise<boolean> {
   return row?.all === true;
 }
 
-/** Whose log was synced between each request and its response. */
+/** The servers whose log was synced between each request and its response. */
 function roundsOf(events: readonly string[]): readonly ReadonlySet<string>[] {
   const rounds: Set<string>[] = [];
   let current = new Set<string>();

@@ -1,4 +1,7 @@
-/** What a statement costs does not depend on what it does not return, and a sweep's step does a limited amount of work. */
+/**
+ * A statement's cost does not depend on what it does not return, and each step of a sweep does a limited amount of
+ * work.
+ */
 import pg from 'pg';
 import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
@@ -17,7 +20,7 @@ const server = sharedServer({autovacuum: 'off'});
 
 const ONE = `INSERT INTO nameplate.messages (account, id, created_at, bytes)
   VALUES ('mine', 'ffffffff-ffff-7fff-8000-000000000000', 1, 10)`;
-/** Messages in every state, of this account and of another: none available, none to lapse, none old. */
+/** Messages in every state, of this account and another: none is available, lapsing, or old. */
 const FILL = `
   INSERT INTO nameplate.messages (account, id, lease, created_at, available_at, lease_until, finished_at, bytes, status)
   SELECT account, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, NULL, 1,
@@ -42,7 +45,7 @@ const statements = [
   {name: 'old keys', text: OLD_KEYS.text, values: [1], blocks: 10},
 ];
 
-/** As the store's sessions are, with the statements prepared. */
+/** A session like the store's, with prepared statements. */
 async function prepared(database: string): Promise<pg.Client> {
   const client = new pg.Client({connectionString: server().uri(database)});
   client.on('error', () => {}); // if the server ends first
@@ -52,7 +55,7 @@ async function prepared(database: string): Promise<pg.Client> {
   return client;
 }
 
-/** Pages that the statement reads. */
+/** The number of pages that the statement reads. */
 async function blocksOf(client: pg.Client, index: number): Promise<number> {
   const values = statements[index]?.values.map(value => (typeof value === 'string' ? `'${value}'` : value)).join(', ');
   await client.query('BEGIN');
@@ -73,9 +76,9 @@ test('statements read what they return, with plans from before the table grew an
   const database = await server().createDatabase();
   await withStore(server(), database, async () => {});
   await server().query(ONE, database);
-  await server().query('VACUUM ANALYZE', database); // Now the planner knows that the tables are tiny.
+  await server().query('VACUUM ANALYZE', database); // now the planner knows that the tables are tiny
   const early = await prepared(database);
-  for (const index of statements.keys()) await blocksOf(early, index); // Plans are made at the first use.
+  for (const index of statements.keys()) await blocksOf(early, index); // statements are planned at their first use
   await server().query(FILL, database);
   await expectBounded(early, 'with plans from before');
   await expectBounded(await prepared(database), 'with old statistics');
@@ -176,7 +179,7 @@ test('the age of the oldest message does not depend on the clock of the pod', as
   expect(oldestAt).toBeGreaterThan(-120_000);
 });
 
-/** Messages that are past their retention, and as many keys. */
+/** Messages past their retention, and as many keys. */
 const OLD = (count: number, bytes: number) => `
   INSERT INTO nameplate.messages (account, id, created_at, finished_at, bytes, status)
   SELECT 'mine', gen_random_uuid(), 1, 1, ${bytes}, 'done' FROM generate_series(1, ${count});
