@@ -1,5 +1,5 @@
 /**
- * A room is a folder. It holds few files, no two rooms import each other, not even types, and no exported name has two
+ * A room is a folder with few files. No two rooms import each other, not even types, and no exported name has two
  * meanings.
  */
 import {glob, readFile} from 'node:fs/promises';
@@ -32,7 +32,7 @@ function importsOf(from: string, text: string): Import[] {
 
 const roomOf = (path: string) => (path.endsWith('.ts') ? dirname(path) : path);
 
-/** The rooms that a room may import, directly or by way of others. */
+/** The rooms that a room may import, directly or through others. */
 function reachableFrom(room: string): Set<string> {
   const reached = new Set(ROOMS[room]?.map(roomOf));
   for (const next of reached) for (const path of ROOMS[next] ?? []) reached.add(roomOf(path));

@@ -1,9 +1,9 @@
-/** Keys with values, in order of arrival. Every operation takes the same time, however many keys wait. */
+/** Keys with values, in order of arrival. Every operation takes the same time, no matter how many keys wait. */
 class Fifo<V> {
   readonly #waiting = new Map<string, V>();
   /**
-   * Stands before the first key. A Map's iterator sees the keys that are added later. A new iterator for each key would
-   * be slow, because it steps over the places of all keys that were taken.
+   * Points before the first key. A Map's iterator sees keys that are added later. A new iterator for each key would be
+   * slow, because it steps over the places of all removed keys.
    */
   #front: MapIterator<[string, V]> | undefined;
 

@@ -1,6 +1,6 @@
 import type {Clock} from './clock.ts';
 
-/** Keeps each value for its own time, and at most `limit` values: it drops the oldest first. */
+/** Keeps each value for its own time, and at most `limit` values. Drops the oldest first. */
 export class TtlCache<T> {
   readonly #clock: Clock;
   readonly #limit: number;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `nameplate check`: the operator's own DNS verdict about a host, from where the command runs. */
+/** `nameplate check`: the operator's own DNS verdict about a host, as seen from where the command runs. */
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';

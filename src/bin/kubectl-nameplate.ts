@@ -116,7 +116,7 @@ async function run(invocation: Invocation): Promise<number> {
   }
 }
 
-/** What ends a call whose deadline has passed. */
+/** Whether an error comes from a passed deadline. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }
@@ -139,7 +139,7 @@ function contextFor(
   };
 }
 
-/** Fills in what the Domain says, so that nobody has to copy it. */
+/** Runs the check with the values from the Domain, so that nobody needs to copy them. */
 async function check(context: CommandContext, host: string, rest: readonly string[]): Promise<number> {
   const found = recordsOf([await findDomain(context, host)]);
   const target = found.find(({type}) => type !== 'TXT')?.value;
@@ -148,7 +148,7 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
 }
 
-/** As the options of nameplate-review, which checks all namespaces by default. */
+/** The same selection as options of nameplate-review, which checks all namespaces by default. */
 function selectionOf({namespace, isEverywhere, kubeconfig, output}: Invocation): string[] {
   return [
     ...(namespace !== undefined && !isEverywhere ? ['--namespace', namespace] : []),

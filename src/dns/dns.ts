@@ -44,9 +44,12 @@ interface DnsDependencies {
   readonly clock: Clock;
   /** IP addresses that count as those of every target. Default: none. */
   readonly edgeAddresses?: readonly string[];
-  /** An equal verdict that takes less memory: that of a host is kept as long as the host is. Default: itself. */
+  /**
+   * Returns an equal verdict that takes less memory, because each host's verdict is kept as long as the host. Default:
+   * unchanged.
+   */
   readonly compact?: (verdict: Verdict) => Verdict;
-  /** The port of authoritative servers. Not 53 only in tests. */
+  /** The port of authoritative servers: 53, except in tests. */
   readonly port?: number;
 }
 

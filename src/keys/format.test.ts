@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto';
 import {describe, expect, it, test} from 'vitest';
 import {digestOf, isKey, mintKey, prefixOf} from './format.ts';
 
-/** Of 30 zeros: CRC-32 0x77e5db82, worked out with Python's zlib. */
+/** The key of 30 zeros, whose CRC-32 is 0x77e5db82 according to Python's zlib. */
 const ZEROS = 'npk_0000000000000000000000000000002C8GjS';
 
 describe('a key', () => {

@@ -29,7 +29,7 @@ export function mintKey(randomBytes: RandomBytes): string {
   return `${PREFIX}${random}${checkOf(random)}`;
 }
 
-/** Whether it has the form of a key with a correct checksum. Does not tell whether the key was ever issued. */
+/** Whether it has the form of a key with a correct checksum. Says nothing about whether the key was ever issued. */
 export function isKey(text: string): boolean {
   const [, random, check] = FORM.exec(text) ?? [];
   return random !== undefined && checkOf(random) === check;

@@ -13,7 +13,7 @@ import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts
 
 export const COMMAND_EXIT = {done: 0, waits: 1, failed: 3} as const;
 
-/** What a command works with. */
+/** The context of a command. */
 export interface CommandContext {
   readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>;
   /** Undefined: all namespaces. */
@@ -26,7 +26,7 @@ export interface CommandContext {
   readonly tell: (text: string) => void;
 }
 
-/** There is nothing to show, or not exactly one of it. */
+/** There is nothing to show, or not exactly one object. */
 class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
@@ -64,7 +64,7 @@ export async function records(context: CommandContext, host: string | undefined,
   return COMMAND_EXIT.done;
 }
 
-/** Says at which step a host waits, and who holds it. */
+/** Prints the step at which a host waits, and who holds the host. */
 export async function why(context: CommandContext, host: string): Promise<number> {
   const domain = await findDomain(context, host);
   const holder = await holderOf(context, host);
@@ -90,7 +90,10 @@ async function holderOf({client, signal}: CommandContext, host: string): Promise
 const POLL_MS = 500;
 const PROGRESS_MS = 5000;
 
-/** Requests a check of a host's DNS now, waits for its result, and explains it. Says every five seconds that it waits. */
+/**
+ * Requests a check of a host's DNS now, waits for its result, and explains it. Reports every five seconds that it is
+ * still waiting.
+ */
 export async function verify(context: CommandContext, host: string): Promise<number> {
   const {client, signal, tell} = context;
   const {metadata} = await findDomain(context, host);
@@ -156,7 +159,7 @@ export function namesIn(context: CommandContext): Names {
   };
 }
 
-/** Tenants, and the DNS servers of strangers, choose much of what is printed. */
+/** Tenants and strangers' DNS servers choose much of what is printed. */
 function cleaned<T>(object: T): T {
   if (object === undefined) return object;
   const text = (_: string, value: unknown) => (typeof value === 'string' ? printable(value) : value);

@@ -9,14 +9,14 @@ const TAKES_VALUE = /^(-n|-o|--namespace|--output|--kubeconfig|--timeout)$/;
 const FILES = ':0';
 const NO_FILES = ':4';
 
-/** The names that exist in the cluster, as the words before the current one select them. */
+/** The names in the cluster that the words before the current one select. */
 export interface Names {
   readonly namespaces: () => Promise<readonly string[]>;
   readonly projects: () => Promise<readonly string[]>;
   readonly hosts: () => Promise<readonly string[]>;
 }
 
-/** `words`: what was typed after the program's name; the last one is to be completed and may be empty. */
+/** `words`: everything typed after the program's name. The last word is the one to complete, and may be empty. */
 export async function complete(words: readonly string[], names: Names): Promise<string> {
   const current = words.at(-1) ?? '';
   const previous = words.at(-2) ?? '';

@@ -50,7 +50,7 @@ function zoneLine({type, name, value, ttl}: DeepReadonly<RequiredRecord>): strin
   return `${name}. ${ttl} IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}\n`;
 }
 
-/** Of the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
+/** A block for the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
 function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
   const {type, name, value, ttl} = record;
   if (type === 'ALIAS') return `# ${name} ${NOT_DNS}: ALIAS ${value}\n`;

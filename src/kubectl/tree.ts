@@ -14,7 +14,7 @@ const COLORS: Readonly<Record<State, InspectColor>> = {
   Live: 'green',
   Degraded: 'magenta',
 };
-/** What a Domain consists of for a person, with the condition that says how far it is. */
+/** The parts of a Domain from a person's view, each with the condition that shows its progress. */
 const PARTS: Readonly<Record<string, string>> = {
   dns: 'DNSVerified',
   claim: 'Claimed',
@@ -31,8 +31,8 @@ export const colored: Style = (color, text) => styleText(color, text, {stream: p
 export const plain: Style = (_, text) => text;
 
 /**
- * The step that waits: of several, the one whose reason the operator shows as the reason of Ready. What is Unknown does
- * not matter if the whole is Ready.
+ * The waiting step or, of several, the one whose reason the operator shows as the reason of Ready. If the whole is
+ * Ready, an Unknown step does not matter.
  */
 export function blockerOf({status}: DeepReadonly<Domain | Project>): DeepReadonly<Condition> | undefined {
   const conditions: readonly DeepReadonly<Condition>[] = status?.conditions ?? [];
@@ -87,7 +87,7 @@ function branches(domains: readonly DeepReadonly<Domain>[], style: Style): strin
   });
 }
 
-/** Otherwise in their order. */
+/** Moves waiting items to the front; otherwise keeps their order. */
 function waitingFirst<T>(items: readonly T[], waits: (item: T) => boolean): readonly T[] {
   return [...items.filter(waits), ...items.filter(item => !waits(item))];
 }
@@ -101,7 +101,7 @@ function domainLines(domain: DeepReadonly<Domain>, style: Style): readonly strin
   return [head, ...(blocker ? [stepLine(blocker, style)] : []), ...partLines(domain, blocker, style)];
 }
 
-/** A line for each part. What blocks has been explained above. */
+/** One line per part. The blocking one was explained above. */
 function partLines(
   {status}: DeepReadonly<Domain>,
   blocker: DeepReadonly<Condition> | undefined,
@@ -123,7 +123,7 @@ function stepLine({type, reason, message}: DeepReadonly<Condition>, style: Style
   return `${style('bold', `${type}: ${reason}.`)} ${message}`;
 }
 
-/** What `why` knows of the claim. A tenant may not read claims, because they name other accounts. */
+/** What `why` knows about the claim. A tenant may not read claims, because they name other accounts. */
 export type Holder = DeepReadonly<DomainClaim> | 'none' | 'hidden';
 
 /** Which step waits, what to do, and who holds the host. */

@@ -38,7 +38,7 @@ function newStore<T extends KubeObject>(): Store<T> {
   });
 }
 
-/** `reasons`: DNSVerified and Ready. */
+/** `reasons`: those of DNSVerified and Ready. */
 function domain(state?: State, verified = true, certificate = {}): Domain {
   const condition = (type: string, isTrue: boolean, reason: string) => ({
     ...{type, reason, message: '', lastTransitionTime: ''},

@@ -18,7 +18,7 @@ const STATES: readonly DomainState[] = ['Unverified', 'Verified', 'Live', 'Degra
 const KNOWN: ReadonlySet<string> = new Set(
   Object.entries(DOMAIN_REASONS).flatMap(([condition, reasons]) => reasons.map(reason => `${condition}/${reason}`)),
 );
-/** Of a Domain that Nameplate has not judged yet. */
+/** The state of a Domain that Nameplate has not judged yet. */
 const NO_STATE = 'Unknown';
 
 interface MetricsParts {

@@ -74,7 +74,7 @@ export function unknownVersion(component: string): string {
   return `The version of ${name} is unknown, so Nameplate cannot tell whether the promises of the threat model hold with it. ${todo}`;
 }
 
-/** Of the edges that have routes, by component; undefined if unknown. */
+/** The versions of the edges that have routes, by component; undefined if unknown. */
 export function edgeVersions({
   provider,
   movingFrom,

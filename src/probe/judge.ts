@@ -1,4 +1,4 @@
-/** What a visit to the edge shows about a host. Pure. */
+/** Judges what a visit to the edge shows about a host. Pure. */
 import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 
 /** What the edge must answer for one host. */

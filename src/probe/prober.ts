@@ -18,7 +18,7 @@ interface ProbeSettings {
 
 interface ProberParts {
   readonly settings: ProbeSettings;
-  /** Where the edge is, as known now; empty: nothing is probed. */
+  /** The edge's addresses, as currently known; if empty, nothing is probed. */
   readonly addresses: () => readonly Address[];
   readonly clock: Clock;
   readonly registry: Registry;

@@ -14,19 +14,19 @@ export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: str
 
 /** A program that a person runs, and that exits when it is done. */
 interface Tool<Command> {
-  /** Before the colon of each error. */
+  /** Printed before the colon of each error. */
   readonly name: string;
   readonly usage: string;
-  /** Rejects with what is wrong with the command line. */
+  /** Rejects with the problem of the command line. */
   parse(argv: readonly string[]): Command | 'help' | Promise<Command | 'help'>;
   /** Resolves with the exit code. */
   run(command: Command): Promise<number>;
 }
 
-/** The exit codes of all tools. A tool itself ends with 1 for what it has found. */
+/** The exit codes of all tools. A tool itself exits with 1 for its findings. */
 const CODES = {done: 0, usage: 2, failed: 3} as const;
 
-/** Resolves with the exit code. Prints the usage if it was requested or necessary, and what made the tool fail. */
+/** Resolves with the exit code. Prints the usage if it was requested or is needed, and the error if the tool failed. */
 export async function runTool<Command>(tool: Tool<Command>, argv: readonly string[]): Promise<number> {
   const report = (error: unknown, more = '') =>
     process.stderr.write(`${tool.name}: ${printable(error instanceof Error ? error.message : String(error))}\n${more}`);

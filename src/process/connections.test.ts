@@ -3,7 +3,7 @@ import type {Server, Socket} from 'node:net';
 import {expect, test} from 'vitest';
 import {type ConnectionLimits, Connections, networkOf} from './connections.ts';
 
-/** What Connections needs of a socket. */
+/** The parts of a socket that Connections needs. */
 class FakeSocket extends EventEmitter {
   readonly name: string;
   readonly remoteAddress: string;

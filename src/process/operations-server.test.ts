@@ -103,7 +103,7 @@ test('a port in use is reported at startup', async () => {
 async function hold({port}: OperationsServer, count: number, bytes: string, addresses = 1): Promise<readonly Socket[]> {
   const sockets = Array.from({length: count}, (_, n) => {
     const socket = connect({port, host: '127.0.0.1', localAddress: `127.0.1.${1 + (n % addresses)}`});
-    socket.on('error', () => undefined); // A reset is one way to be closed.
+    socket.on('error', () => undefined); // A reset is one way of being closed.
     socket.pause();
     socket.write(bytes);
     held.push(socket);
@@ -113,7 +113,7 @@ async function hold({port}: OperationsServer, count: number, bytes: string, addr
   return sockets;
 }
 
-/** Probes as the kubelet does: with a new connection, here from another address. */
+/** Probes like the kubelet: with a new connection, here from another address. */
 function probe({port}: OperationsServer): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = {port, host: '127.0.0.1', localAddress: '127.0.0.2', path: '/healthz', agent: false};

@@ -13,11 +13,11 @@ export interface HealthCheck {
   readonly problem: () => string | undefined;
   /** A warning for people. It fails no check. */
   readonly warning?: () => string | undefined;
-  /** What it means that this is healthy, for people. */
+  /** What it means for people if this is healthy. */
   readonly note?: string;
 }
 
-/** What /metrics needs of a prom-client Registry. */
+/** The parts of a prom-client Registry that /metrics needs. */
 interface MetricsSource {
   readonly contentType: string;
   metrics(): Promise<string>;
@@ -50,7 +50,7 @@ const limits = {
   keepAliveTimeout: 5000,
   connectionsCheckingInterval: 500,
 };
-/** A probe must get through any number of connections; otherwise, an attacker could cause a restart. */
+/** A probe must succeed despite any number of connections. Otherwise, an attacker could cause a restart. */
 const connectionLimits = {total: 256, perAddress: 32, dropsBusy: true};
 /** How long a client may take to read an answer. */
 const ANSWER_TIMEOUT_MS = 5000;

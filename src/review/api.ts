@@ -10,7 +10,7 @@ const TIMEOUT_MS = 30_000;
 
 export interface ApiAnswer {
   readonly status: number;
-  /** Of a rejection: `AlreadyExists`, `Forbidden`, ...; '' otherwise. */
+  /** The reason for a rejection: `AlreadyExists`, `Forbidden`, ...; otherwise ''. */
   readonly reason: string;
   readonly message: string;
   readonly warnings: readonly string[];

@@ -18,7 +18,7 @@ export interface Finding {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** The name of the last field manager, which proves nothing about who it was. */
+  /** The name of the last field manager, which does not prove who the writer was. */
   readonly writer?: string;
   readonly reasons: readonly Reason[];
 }

@@ -55,13 +55,13 @@ export type Rule = (typeof RULES)[number];
 export interface Policy {
   readonly name: string;
   readonly rule: Rule;
-  /** `silent`: neither the writer nor the review learns what the policy says. */
+  /** `silent`: neither the writer nor the review gets the policy's message. */
   readonly mode: 'enforce' | 'audit' | 'silent';
   /** The resources whose creation it checks, as the policy names them. A star means all. */
   readonly matches: readonly {readonly group: string; readonly resource: string}[];
 }
 
-/** The chart's, whatever the name of the release. */
+/** Whether the policy is the chart's, with any release name. */
 function isOfChart({metadata}: DeepReadonly<KubeObject>): boolean {
   return /^nameplate-\d/.test(metadata.labels?.['helm.sh/chart'] ?? '');
 }

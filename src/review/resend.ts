@@ -29,7 +29,10 @@ function withoutAddresses(service: Copy): KubeObject {
   return {...service, spec: {...spec, ...kept}} as KubeObject;
 }
 
-/** To an Ingress without a class the API server may add the default class; the policies judge an empty one alike. */
+/**
+ * The API server may add the default class to an Ingress without one. The policies judge an empty class in the same
+ * way.
+ */
 function withoutDefaultClass(ingress: Copy): KubeObject {
   const {annotations = {}} = ingress.metadata;
   const {ingressClassName} = (ingress.spec ?? {}) as {readonly ingressClassName?: string};

@@ -73,7 +73,7 @@ export function nextRequest(certificate: DeepReadonly<Certificate>, username: st
 
 function signingRequest({commonName, subject = {}, dnsNames = [], ...others}: CertificateSpec): ArrayBuffer {
   const {ipAddresses = [], uris = [], emailAddresses = [], otherNames = []} = others;
-  // Of names of another kind only their presence matters.
+  // For names of other kinds, only their presence matters.
   const unlike = [...ipAddresses, ...uris, ...emailAddresses, ...otherNames].map(
     () => new GeneralName({uniformResourceIdentifier: 'any'}),
   );

@@ -1,5 +1,5 @@
 /**
- * What may import what, so that this folder could be a package of its own. The linter says the same of whole folders.
+ * What may import what, so that this folder could be a separate package. The linter checks the same for whole folders.
  */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';

@@ -12,6 +12,6 @@ export interface Authority {
 export interface NameServer {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** It has no endpoints because no server answered for its name: it may have addresses. */
+  /** There are no endpoints because no server answered for its name, so it may still have addresses. */
   readonly unresolved?: true;
 }

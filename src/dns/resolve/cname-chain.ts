@@ -68,7 +68,7 @@ async function nextHop(name: string, directory: Directory, session: VerdictSessi
   return addressEnd(name, answers, await queryAll(found.authority, name, ['AAAA'], session, share()));
 }
 
-/** As far as all answers agree. */
+/** The path as far as all answers agree. */
 function commonPath(answers: readonly ServerRecords[]): string[] {
   const [first = [], ...others] = answers.map(({path}) => path);
   const end = first.findIndex((name, at) => others.some(path => path[at] !== name));

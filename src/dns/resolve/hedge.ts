@@ -1,6 +1,7 @@
 /**
- * Hedged requests: tries the candidates in order, each as soon as the one before has failed or `pause` is over, and
- * takes the first result. So a dead server costs a pause instead of a timeout. Undefined if no candidate has one.
+ * Hedged requests: tries the candidates in order, each as soon as the previous one has failed or `pause` is over, and
+ * returns the first result. So a dead server costs a pause instead of a timeout. Undefined if no candidate has a
+ * result.
  */
 export async function hedged<C, T>(
   candidates: readonly C[],

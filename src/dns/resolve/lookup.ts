@@ -1,4 +1,4 @@
-/** The addresses that the visitors of a host get, whatever records its owner was told to create. */
+/** The addresses that a host's visitors get, regardless of the records that its owner should create. */
 import {followChain} from './cname-chain.ts';
 import type {Directory} from './directory.ts';
 import {VerdictSession} from './session.ts';

@@ -9,7 +9,7 @@ import type {VerdictSession} from './session.ts';
 /** The most names in a chain of CNAME records. */
 export const MAX_HOPS = 8;
 const MAX_ENDPOINTS = 10;
-/** The most names taken from one answer: more than a chain may have, so a chain that is too long is seen as such. */
+/** The most names taken from one answer: more than a chain may have, so that an overlong chain is noticed. */
 const MAX_PATH = MAX_HOPS + 2;
 
 /** What one address of one name server answers about one name. */

@@ -7,7 +7,7 @@ import {type InterpretedReply, interpretReply} from './reply.ts';
 import type {VerdictSession} from './session.ts';
 
 const MAX_ATTEMPTS = 6;
-/** If a server does not answer within this time, it may be dead, and we query the next one too. */
+/** If a server does not answer within this time, it may be dead, and we query the next one, too. */
 export const HEDGE_MS = 300;
 
 /** The first usable answer from any server of the zone; undefined if none answers. */

@@ -79,7 +79,7 @@ export function judgeCaa(host: string, relevant: readonly CaaRecord[], identity:
     if (obstacle === undefined) return allowed(host, record, identity);
     obstacles.push({record, obstacle});
   }
-  // A record that almost allows the CA tells the tenant more than one for another CA.
+  // A record that almost allows the CA is more informative than one for another CA.
   const {record, obstacle} = obstacles.find(each => each.obstacle !== 'other-issuer') ?? {
     record: first,
     obstacle: 'other-issuer',

@@ -22,7 +22,7 @@ export interface HostEvidence {
   readonly kind: 'host';
   readonly zone: string;
   readonly recursive: boolean;
-  /** By the Public Suffix List, or because the host itself is a zone. An apex cannot have a CNAME. */
+  /** According to the Public Suffix List, or because the host itself is a zone. An apex cannot have a CNAME. */
   readonly apex: boolean;
   readonly answers: readonly ServerAnswer[];
   /** Where each CNAME value other than the target leads. */

@@ -1,6 +1,6 @@
 /**
- * Answers within all bounds of a message that are built to be slow to judge. The tests count the cost of a verdict;
- * they do not time it.
+ * Answers that respect all limits of a message, but are built to be slow to judge. The tests count the cost of a
+ * verdict; they do not time it.
  */
 import {expect, test} from 'vitest';
 import {type Meter, metered} from '../../../test/integration/dns/meter.ts';

@@ -26,7 +26,7 @@ function message(query: Query, more: Partial<Message>): Reply {
   return {ok: true, message: {...base, question: {name: query.name, type: 1}, authoritative: true, ...more}};
 }
 
-/** Counts what it is asked; a mind that no real server has answers. */
+/** Counts the queries, and answers them in ways that no real server would. */
 function counting(answer: (query: Query) => Reply): DnsTransport & {readonly asked: Query[]} {
   const asked: Query[] = [];
   return {
@@ -160,7 +160,7 @@ test('a blocked path to the authoritative servers is not retried immediately', a
   const fallback = createRecursiveDirectory([{address: '127.0.0.1', port: 53}], open);
   const deps = {...authoritativeOver(closed), fallback};
   for (let n = 0; n < 3; n++) {
-    // What a resolver says in their place may be old.
+    // A resolver's answer in their place may be old.
     expect(await verifyQuestion(question, deps, never)).toMatchObject({reason: 'Verified', agreed: false});
   }
   expect(closed.asked).toHaveLength(1);

@@ -10,10 +10,10 @@ const ALIVE_MS = 300_000;
 const ENTRIES = 10_000;
 
 /**
- * Remembers which queries got no answer lately. We stop querying a server that answers nothing, so many domains on one
- * dead server cost no more than one. If a server answers about other domains, we stop querying it only about the domain
- * that it does not answer for. Otherwise, an account could make a server seem dead to every account: by delegating a
- * domain to a provider that drops such queries, or to a server that makes a resolver wait.
+ * Remembers which queries recently got no answer. We stop querying a server that answers nothing, so many domains on
+ * one dead server cost no more than one. If a server answers about other domains, we stop querying it only about the
+ * domain that it does not answer for. Otherwise, an account could make a server seem dead to every account: by
+ * delegating a domain to a provider that drops such queries, or to a server that makes a resolver wait.
  */
 export class DeadServerCache {
   readonly #ours: boolean;

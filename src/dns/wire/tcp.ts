@@ -1,7 +1,7 @@
 import {connect} from 'node:net';
 import type {Endpoint} from './addresses.ts';
 
-/** Eight times what the longest message needs in segments of 536 bytes, the smallest that TCP must carry. */
+/** Eight times the number that the longest message needs in segments of 536 bytes, the smallest that TCP must carry. */
 const MAX_CHUNKS = 1024;
 
 /**

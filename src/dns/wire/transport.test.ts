@@ -14,10 +14,10 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** An address of its own, so that no connection elsewhere on this machine has taken the port over TCP. */
+/** A separate address, so that no other connection on this machine has taken the TCP port. */
 const HOST = '127.0.0.53';
 
-/** Only for what no real server can be made to do. */
+/** Only for behavior that no real server can be made to show. */
 async function serve(behaviour: Behaviour, overTcp?: (query: Buffer) => Uint8Array): Promise<Query> {
   const socket = createSocket('udp4');
   let tries = 0;
@@ -39,7 +39,7 @@ async function serveTcp(port: number, answer: (query: Buffer) => Uint8Array, pie
     socket.once('data', chunk => {
       const reply = Buffer.from(answer(Buffer.from(chunk).subarray(2)));
       const framed = Buffer.concat([Buffer.from([reply.length >> 8, reply.length & 0xff]), reply]);
-      // In two parts: TCP has no borders between messages.
+      // In two parts, because TCP does not preserve message boundaries.
       if (pieces === undefined) socket.write(framed.subarray(0, 1), () => socket.end(framed.subarray(1)));
       else void writePieces(socket, framed, pieces);
     });
@@ -74,7 +74,7 @@ function answer(query: Buffer, address: string, change: {id?: number; name?: str
   });
 }
 
-/** Timers stand still, so that no answer is late; a question that is to go unanswered is asked `inVain`. */
+/** Timers stand still, so that no answer is late. `inVain` lets the time of unanswered questions run out. */
 beforeEach(() => {
   vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
 });
@@ -84,7 +84,7 @@ afterEach(() => {
 
 const TRUNCATED = dnsPacket.AUTHORITATIVE_ANSWER | dnsPacket.TRUNCATED_RESPONSE;
 const TIMEOUT_MS = 400;
-/** After this long without an answer the question is sent again. */
+/** After this long without an answer, the question is sent again. */
 const REPEAT_MS = TIMEOUT_MS / 2;
 
 const transport = createTransport({
@@ -103,7 +103,7 @@ async function inVain<T>(asking: Promise<T>): Promise<T> {
   return asking;
 }
 
-/** Both ends are in this process: within a few turns, what one has sent the other has read. */
+/** Both ends are in this process, so within a few turns, each has read what the other has sent. */
 async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
 }
@@ -177,7 +177,7 @@ describe('there is no answer', () => {
       return tries > 2 ? [answer(message, '192.0.2.1')] : [];
     });
     expect(await inVain(transport.query(query, never))).toMatchObject({ok: false, failure: 'timeout'});
-    // When the next one has been answered, all before it have come.
+    // Once the next query is answered, all earlier datagrams have arrived.
     expect(await transport.query(query, never)).toMatchObject(RIGHT);
     expect(datagrams).toBe(3);
   });

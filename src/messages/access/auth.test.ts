@@ -19,7 +19,7 @@ test.each([
   expect(bearerKey(header)).toBe(key);
 });
 
-// One that goes back for each space takes minutes.
+// A pattern that backtracks at each space takes minutes.
 test('a header that is long and wrong is judged as fast as it is read', () => {
   expect(bearerKey(`Bearer ${'='.repeat(300_000)}${' '.repeat(300_000)}!`)).toBeUndefined();
   expect(bearerKey(`Bearer ${' '.repeat(300_000)}!`)).toBeUndefined();

@@ -10,7 +10,7 @@ function enter(holdings: Holdings, account: string): Hold {
   return hold;
 }
 
-/** Says in `order` when the room was there, or which limit prevented it until the signal was aborted. */
+/** Records in `order` when there was room, or which limit prevented it until the signal was aborted. */
 function waitFor(
   hold: Hold,
   bytes: number,

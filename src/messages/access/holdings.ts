@@ -44,7 +44,10 @@ const IDLE_ACCOUNTS = 1024;
 
 export class Holdings {
   readonly #limits: HoldLimits;
-  /** Also those that hold nothing now: a Map that changed with every request would keep the requests; see app.ts. */
+  /**
+   * Includes accounts that hold nothing now, because a Map that changed with every request would keep the requests; see
+   * app.ts.
+   */
   readonly #accounts = new Map<string, Account>();
   #busyAccounts = 0;
   /** Accounts with requests that wait for room, in the order in which they are served. */
@@ -66,7 +69,9 @@ export class Holdings {
     return this.#busyAccounts;
   }
 
-  /** Begins one more request, or returns the limit that prevents it. An account leaves as many to the others. */
+  /**
+   * Begins one more request, or returns the limit that prevents it. An account leaves as many requests to the others.
+   */
   enter(name: string): Hold | Bound {
     const {accountRequests, totalRequests} = this.#limits;
     const known = this.#accounts.get(name);
@@ -100,14 +105,14 @@ export class Holdings {
     this.#queue.add(account);
   }
 
-  /** Ends a wait. Returns the limit that prevented it, if it was in vain. */
+  /** Ends a wait. If it was unsuccessful, returns the limit that prevented it. */
   giveUp(account: Account, waiter: Waiter): Bound | undefined {
     const place = account.waiting.indexOf(waiter);
     if (place === -1) return undefined;
     account.waiting.splice(place, 1);
     const bound = this.boundOf(account, waiter.bytes) ?? 'account';
     if (account.waiting.length === 0) this.#queue.delete(account);
-    this.#grant(); // It may have kept others waiting that need less.
+    this.#grant(); // It may have kept smaller requests waiting.
     return bound;
   }
 

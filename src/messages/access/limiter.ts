@@ -102,7 +102,7 @@ export class AccountLimiter {
     return used;
   }
 
-  /** What all processes have allowed: in how many milliseconds each bucket will be full again. */
+  /** Adopts what all processes have allowed, as the milliseconds until each bucket is full again. */
   share(account: string, untilFull: Usage, now: number): void {
     const buckets = this.#bucketsOf(account, now);
     const since = this.#unshared.get(account) ?? NOTHING;
@@ -128,7 +128,7 @@ export class AccountLimiter {
     return buckets;
   }
 
-  /** At most once per burst period, after which every bucket of now is full. */
+  /** Runs at most once per burst period, after which every current bucket is full. */
   #forget(now: number): void {
     this.#forgetAt = now + 1000 * this.#limits.burstSeconds;
     for (const [account, {requests, bytes, answers}] of this.#accounts) {

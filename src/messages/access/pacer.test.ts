@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {Pacer} from './pacer.ts';
 
-/** Says in `begun` when each of these begins, and in `gaveUp` when it does not. */
+/** Records in `begun` which of these begin, and in `gaveUp` which do not. */
 function start() {
   const clock = new ManualClock();
   const pacer = new Pacer(clock);

@@ -1,6 +1,6 @@
 import type {Clock} from '../../base/clock.ts';
 
-/** How many times as long as its last turn kept the event loop busy an account pauses. */
+/** An account pauses this many times as long as its last turn kept the event loop busy. */
 const PAUSE_FACTOR = 4;
 
 /**
@@ -10,7 +10,7 @@ const PAUSE_FACTOR = 4;
  */
 export class Pacer {
   readonly #clock: Pick<Clock, 'sleep'>;
-  /** What starts the turns that wait, of each account that has a turn or pauses. */
+  /** For each account that has a turn or pauses: functions that start its waiting turns. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(clock: Pick<Clock, 'sleep'>) {
@@ -37,7 +37,7 @@ export class Pacer {
     });
   }
 
-  /** `busyMs`: for how long the turn has kept the event loop busy. */
+  /** `busyMs`: how long the turn has kept the event loop busy. */
   async end(account: string, busyMs: number): Promise<void> {
     const waiting = this.#waiting.get(account);
     if (waiting && waiting.length > 0 && busyMs > 0) await this.#clock.sleep(PAUSE_FACTOR * busyMs);

@@ -5,20 +5,20 @@ import type {AccountLimiter, Usages} from './limiter.ts';
 interface ShareOptions {
   readonly limiter: AccountLimiter;
   /**
-   * Adds what this pod has allowed to what the others have; returns in how many milliseconds each bucket will be full
-   * again. Undefined if that is not known now.
+   * Adds what this pod has allowed to what the others have. Returns in how many milliseconds each bucket will be full
+   * again, or undefined if that is not known now.
    */
   readonly exchange: (used: Usages) => Promise<Usages | undefined>;
   readonly clock: Clock;
 }
 
 /**
- * For so long, a pod does not know what the others allow. What they allow together beyond the burst in that time, an
- * account has to wait for later: the average rate is that of one pod.
+ * A pod does not know for this long what the others allow. If together they allow more than the burst in that time, the
+ * account must wait longer afterwards, so the average rate is that of one pod.
  */
 const INTERVAL_MS = 100;
 
-/** Until the signal is aborted. While the exchange fails, each pod applies the limits to its own requests. */
+/** Runs until the signal is aborted. While the exchange fails, each pod applies the limits to its own requests. */
 export async function shareLimits({limiter, exchange, clock}: ShareOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const used = limiter.unshared();

@@ -95,7 +95,7 @@ test('answered requests are not promoted to the old generation', async () => {
     await Promise.all(responses);
   };
   await round(() => undefined);
-  await round(() => collect()); // Promotes what is in use, such as the tables of Maps.
+  await round(() => collect()); // promotes what is in use, such as the tables of Maps
   const before = oldGenerationBytes();
   for (let i = 0; i < ROUNDS; i++) {
     await round(() => undefined);

@@ -162,7 +162,7 @@ async function perform(
   if (body === undefined || 'status' in body) return body;
   const input = {query: operation.query && decodeQuery(query), body: body.value, headers: request.headers};
   const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
-  // Inputs says what the schemas let through.
+  // `Inputs` describes what the schemas let through.
   return refused ?? (await options.handlers[operation.name]({account, waits, id, raw: body.raw}, input as never));
 }
 

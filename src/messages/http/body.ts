@@ -26,7 +26,7 @@ const CHARSET = /^charset="?utf-8"?$/;
 
 /** How much of a rejected body is read, so that its sender sees the response before the connection closes. */
 const DISCARD_BYTES = 1 << 20;
-/** For how long it is still read. */
+/** How long it is still read. */
 const DISCARD_MS = 2000;
 /** How long a closing connection stays half open (RFC 9112, section 9.6): a reset might overtake the response. */
 const LINGER_MS = 1000;
@@ -137,7 +137,7 @@ class BodyBuffer {
     return this.length === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.length);
   }
 
-  /** By how many bytes the buffer would need to grow. */
+  /** How many bytes the buffer would need to grow. */
   growthFor(chunk: Buffer): number {
     const needed = this.length + chunk.length;
     if (needed <= this.#buffer.length) return 0;

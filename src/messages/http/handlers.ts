@@ -33,7 +33,7 @@ export interface Subject {
   readonly raw: Buffer;
 }
 
-/** Rejects with a StoreError if the store fails, and with a WaitError if the request waits in vain. */
+/** Rejects with a StoreError if the store fails, and with a WaitError if the request waits unsuccessfully. */
 type Handler<Input> = (subject: Subject, input: Input) => Promise<Answer>;
 
 export type Handlers = {readonly [Name in keyof Inputs]: Handler<Inputs[Name]>};
@@ -133,7 +133,7 @@ function settled(id: string, outcome: SettleOutcome): Answer {
   }
 }
 
-/** Also for other accounts' messages, so that it does not reveal whether an id exists. */
+/** The same for other accounts' messages, so that it does not reveal whether an id exists. */
 function unknownMessage(): Answer {
   return problem(404, 'message_not_found', 'The account has no message with this id.');
 }
@@ -144,7 +144,7 @@ function represent({id, message, status, createdAt, attempts, reason}: StoredMes
 
 let last = {ms: 0, text: ''};
 
-/** Many responses have the time of the same millisecond. */
+/** Cached, because many responses have the time of the same millisecond. */
 function timestamp(ms: number): string {
   if (ms !== last.ms || last.text === '') last = {ms, text: new Date(ms).toISOString()};
   return last.text;

@@ -7,7 +7,7 @@ import {WaitError, Waits} from './limits.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Accounts with requests that wait. `outcomes`: of each wait that has ended, in their order. */
+/** Accounts with waiting requests. `outcomes`: the outcomes of ended waits, in order. */
 function start() {
   const clock = new ManualClock();
   const holdings = new Holdings({totalBytes: 1000, totalRequests: 20, accountBytes: 400, accountRequests: 9});

@@ -89,7 +89,7 @@ export class WaitError extends Error {
   }
 }
 
-/** How a request waits for others. Each wait rejects with a WaitError if it ends in vain. */
+/** How a request waits for others. An unsuccessful wait rejects with a WaitError. */
 export class Waits {
   readonly #account: string;
   readonly #hold: Hold;
@@ -106,14 +106,17 @@ export class Waits {
     this.#clock = clock;
   }
 
-  /** For room for a response of at most so many bytes. The body has been read, so the request no longer holds it. */
+  /**
+   * Waits for room for a response of at most this many bytes. The body has been read, so the request no longer holds
+   * it.
+   */
   async room(bytes: number): Promise<void> {
     this.#hold.keep(0);
     const bound = await this.#hold.room(bytes, this.#patienceOf);
     if (bound !== undefined) throw new WaitError(this.#hasLeft ? undefined : overBound(bound));
   }
 
-  /** For the account's turn at a long response, see Pacer. It ends with `end`. */
+  /** Waits for the account's turn at a long response (see Pacer), which ends with `end`. */
   async turn(): Promise<void> {
     this.#hasTurn ||= await this.#pacer.begin(this.#account, this.#patienceOf);
     if (!this.#hasTurn) throw new WaitError(this.#hasLeft ? undefined : overBound('account'));

@@ -1,4 +1,4 @@
-/** The API's description, OpenAPI 3.1. test/integration/messages checks it against the API. */
+/** The API's description, in OpenAPI 3.1. test/integration/messages checks it against the API. */
 import {type ApiOperation, type DescribedLimits, OPERATIONS} from './operations.ts';
 import {COMPONENTS, type Schemas} from './schemas.ts';
 

@@ -15,12 +15,12 @@ import {
   TEXT,
 } from './schemas.ts';
 
-/** One that requires a key with its scope. */
+/** An operation that requires a key with its scope. */
 export type KeyedOperation = OperationOf<keyof Inputs, Scope>;
 export type ApiOperation = KeyedOperation | OperationOf<'describe', undefined>;
 
 interface OperationOf<Name, KeyScope> {
-  /** As in the OpenAPI document and in the metrics. */
+  /** The name in the OpenAPI document and the metrics. */
   readonly name: Name;
   readonly scope: KeyScope;
   readonly method: 'GET' | 'POST';
@@ -43,11 +43,11 @@ interface OperationOf<Name, KeyScope> {
     readonly schema?: keyof typeof COMPONENTS;
     readonly headers?: object;
   };
-  /** In addition to those that any operation may return. */
+  /** Problems in addition to those that any operation may return. */
   readonly problems?: readonly string[];
 }
 
-/** What the descriptions of operations name. */
+/** The limits that the descriptions of operations mention. */
 export interface DescribedLimits {
   readonly bodyBytes: number;
   readonly maxAttempts: number;

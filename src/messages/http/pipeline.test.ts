@@ -9,7 +9,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
-/** A server that counts what it is asked. By default, it answers nothing. */
+/** A server that counts its requests. By default, it answers none. */
 async function start(answer: (response: ServerResponse) => void = () => undefined) {
   const pipelines = new Pipelines();
   const seen = {parsed: 0, started: 0};
@@ -28,10 +28,10 @@ async function start(answer: (response: ServerResponse) => void = () => undefine
   return {seen, port: (server.address() as AddressInfo).port};
 }
 
-/** Sends so many requests in one write; resolves when the connection is closed. */
+/** Sends this many requests in one write. Resolves when the connection is closed. */
 async function pipeline(port: number, requests: number): Promise<void> {
   const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => undefined); // A reset is one way to be cut off.
+  socket.on('error', () => undefined); // A reset is one way of being cut off.
   socket.write('GET / HTTP/1.1\r\nhost:\r\n\r\n'.repeat(requests));
   await once(socket, 'close');
 }

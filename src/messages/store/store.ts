@@ -152,7 +152,7 @@ export type StoreObservation =
       readonly rows?: StoredRows | 'unknown';
     };
 
-/** Of the table of messages in PostgreSQL, as its statistics estimate them. */
+/** Rows of the messages table in PostgreSQL, as its statistics estimate them. */
 export interface StoredRows {
   readonly live: number;
   /** Earlier versions of rows, and deleted ones, that were not removed yet. Each claim may have to skip them. */

@@ -18,7 +18,7 @@ const KEY = {
 };
 
 let context: ClaimContext;
-/** The records in the API server. The cache shows none of them. */
+/** The records on the API server. The cache shows none of them. */
 let served: Map<string, KeyClaim>;
 
 beforeEach(() => {

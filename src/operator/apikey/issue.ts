@@ -22,7 +22,7 @@ import {
 } from './secret.ts';
 import {deleteSecret} from './sweep.ts';
 
-/** A foreign Secret is not in the cache: how often to check at the API server whether it still exists. */
+/** How often to check whether a foreign Secret, which is not in the cache, still exists on the API server. */
 const CONFLICT_RETRY_MS = 10_000;
 
 export type Issue =

@@ -17,7 +17,7 @@ const ENDING_PER_ACCOUNT = 1000;
 /**
  * Keys are hashes. An APIKey that is missing from the cache proves nothing, so the operator confirms at the API server
  * that it is gone before it ends a key and before it deletes the record. The deletion of a namespace is final, but a
- * finalizer in it can delay the deletion of its APIKeys for any time: their keys end when it begins.
+ * finalizer in it can delay the deletion of its APIKeys indefinitely: their keys end when it begins.
  */
 export function reconcileKeyClaim({stores, config, clock}: Operator): Reconcile {
   return async (sha256, {client, signal}) => {

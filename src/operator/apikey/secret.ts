@@ -39,7 +39,7 @@ export function secretNameOf({metadata, spec}: DeepReadonly<APIKey>): string {
   return spec.secretName ?? `${metadata.name}-apikey`;
 }
 
-/** The value of the annotation that requests a new key; bounded, because it is repeated in the status. */
+/** The value of the annotation that requests a new key; limited in length, because it is repeated in the status. */
 export function rotateRequestOf({metadata}: DeepReadonly<APIKey>): string | undefined {
   return metadata.annotations?.[ANNOTATION.rotateRequestedAt]?.slice(0, 128) || undefined;
 }

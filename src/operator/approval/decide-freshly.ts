@@ -1,5 +1,5 @@
 /**
- * Decides by what the API server has, not by caches, which may lag behind: cert-manager acts on an approval
+ * Decides by the objects on the API server, not by caches, which may lag behind: cert-manager acts on an approval
  * immediately, and a denial is permanent.
  */
 import {LABEL} from '../../api/names.ts';

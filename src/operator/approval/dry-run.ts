@@ -1,7 +1,7 @@
 /**
- * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate would
- * decide on each certificate request, also on those that are already decided, and which challenges it would remove.
- * Writes no decision and removes nothing.
+ * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate
+ * would decide on each certificate request, including those that are already decided, and which challenges it would
+ * remove. Writes no decision and removes nothing.
  */
 import {Gauge, type Registry} from 'prom-client';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';

@@ -21,7 +21,7 @@ function request(...conditions: readonly (readonly [type: string, reason: string
 
 const approved = request(['Approved', 'cert-manager.io']);
 
-/** What is reported after these changes. */
+/** The reports after these changes. */
 async function told(...deltas: readonly Delta<CertificateRequest>[]) {
   const registry = new Registry();
   const events: string[] = [];

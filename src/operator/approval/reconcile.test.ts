@@ -1,4 +1,4 @@
-/** Decisions that the caches and the API server disagree on, or that a pause concerns, without an API server. */
+/** Decisions on which the caches and the API server disagree, or that a pause affects. Without an API server. */
 import {pino} from 'pino';
 import {expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';

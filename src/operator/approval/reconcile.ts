@@ -108,7 +108,7 @@ async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<Cer
 async function endIfOverdue(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {
   if (!isForHost(request)) return done(); // the platform's own requests may take longer
   const {timeoutSeconds} = context.config.certificates.challenges;
-  // Whatever the wall clock says, what this process approves or finds in progress gets the whole time.
+  // Regardless of the wall clock, a request that this process approves or finds in progress gets the whole time.
   const leftMs = timeoutSeconds * 1000 - context.knownSince.ageMs(approvalId(request));
   if (leftMs > 0) return after(leftMs);
   const challenges = openChallenges(context, request).filter(({status}) => status?.state !== 'valid');
@@ -126,9 +126,9 @@ async function endIfOverdue(context: Context, request: DeepReadonly<CertificateR
 }
 
 /**
- * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA has as much time as
- * it takes: after an outage, nobody should have to wait for a failed attempt. The failed request then loses its Orders,
- * which nothing else would delete: cert-manager would query the server again and again. A request without an Order is
+ * A tenant's ACME server that never answers occupies workers of cert-manager. The platform's own CA may take as long as
+ * it needs: after an outage, nobody should have to wait because of a failed attempt. The failed request then loses its
+ * Orders, which nothing else would delete: cert-manager would keep querying the server. A request without an Order is
  * of another type of issuer.
  */
 async function endIfUnanswered(context: Context, request: DeepReadonly<CertificateRequest>): Promise<Outcome> {

@@ -12,7 +12,7 @@ import {Slots} from './slots.ts';
 
 const LIMITS = {inProgress: 50, inProgressPerAccount: 10, renewalReserve: 10, timeoutSeconds: 900};
 
-/** Whose approval the cache does not show yet. */
+/** Requests whose approval the cache does not show yet. */
 const waiting = ['one', 'two'].map(name => ({metadata: {namespace: 'a', name, uid: name}}) as CertificateRequest);
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

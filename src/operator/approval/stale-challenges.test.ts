@@ -1,4 +1,4 @@
-/** When a withdrawn challenge ends without cert-manager, and who learns of it. */
+/** When a withdrawn challenge ends without cert-manager, and who is informed. */
 import pino from 'pino';
 import {expect, test} from 'vitest';
 import type {Clock} from '../../base/clock.ts';

@@ -1,4 +1,4 @@
-/** May this Domain start at all? The checks come in the order in which a person would fix them. */
+/** Decides whether this Domain may start at all. The checks come in the order in which a person would fix them. */
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -27,7 +27,7 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
   return refusal ?? refuseRedirect(operator, view, project) ?? Accepted.yes(project.metadata.name);
 }
 
-/** The platform's own zones, everything beneath them, and their parents. */
+/** The platform's own zones, everything below them, and their parents. */
 export function reservedZone(host: string, {config}: Operator): string | undefined {
   const {baseDomain, targetDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain];

@@ -7,12 +7,12 @@ import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Ro
 import {type Decided, Reporter} from './report.ts';
 import type {DomainView} from './view.ts';
 
-/** What a reconcile finds. */
+/** The state that a reconcile finds. */
 interface Found {
-  /** What rotating answers show at one check. */
+  /** The value that rotating answers show at one check. */
   readonly value: string;
   readonly proof?: Decided['proof']['condition'];
-  /** All that comes after the proof is in place. */
+  /** Everything that follows the proof is in place. */
   readonly isServed?: boolean;
   readonly key?: string;
 }

@@ -11,14 +11,14 @@ import type {DomainCondition, StepResult} from './conditions.ts';
 import {isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
 
-/** Rotating answers must not cause a write each: if only the evidence changed, it is written at most this often. */
+/** Rotating answers must not each cause a write: if only the evidence changed, it is written at most this often. */
 const EVIDENCE_PAUSE_MS = 30_000;
 
 /** A status that only names the next step is written only if the step takes longer than this. */
 const PROGRESS_PAUSE_MS = 5_000;
 /**
- * The pause is as long as this for each Domain of the namespace that is waiting already, if that is longer. Such a write
- * costs the API server more than the step, so with many new Domains it would delay what they wait for.
+ * The pause is at least this long for each Domain of the namespace that is already waiting. Such a write costs the API
+ * server more than the step, so with many new Domains it would delay what they wait for.
  */
 const PROGRESS_SHARE_MS = 200;
 const MAX_PROGRESS_PAUSE_MS = 120_000;
@@ -26,7 +26,7 @@ const MAX_PROGRESS_PAUSE_MS = 120_000;
 /** Reasons of a Domain whose next step follows automatically, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
 
-/** Reasons of a Domain for which nobody has to act, so no Event reports them. */
+/** Reasons of a Domain that require nobody to act, so no Event reports them. */
 const UNEVENTFUL: ReadonlySet<string> = new Set([...PROGRESS, 'Propagating', 'OrderBudget', 'TargetNotLive', 'Paused']);
 
 /** What the steps decided. */
@@ -117,7 +117,7 @@ function namespaceIn(key: string): string {
   return key.slice(0, key.indexOf('/'));
 }
 
-/** Whether it names a problem, which is out of date once only the next step has to follow. */
+/** Whether the status names a problem, which is outdated once only the next step is pending. */
 function namesProblem(status: DeepReadonly<DomainStatus> | undefined): boolean {
   const ready = findCondition(status?.conditions, 'Ready');
   return ready !== undefined && !PROGRESS.has(ready.reason);

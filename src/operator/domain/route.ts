@@ -24,7 +24,7 @@ export interface RouteResult extends StepResult {
   readonly publishes?: Pick<HostRoute, 'redirect'>;
 }
 
-/** Nothing in this namespace changes when the former holder's route goes. */
+/** Nothing in this namespace changes when the former holder's route is removed, so we check this often. */
 const OBSTACLE_PAUSE_MS = 1000;
 
 /** How often to check whether a route whose removal is held back still harms nobody. */

@@ -95,7 +95,7 @@ const MAX_NAMES = 10;
 
 /**
  * Whether the edge may present the certificate: it names only hosts under the same registrable domain that no other
- * account holds and that are not the platform's. Otherwise the route is removed, whatever else was removed.
+ * account holds and that are not the platform's. Otherwise, the route is removed, no matter how much else was removed.
  */
 function harmsNobody(context: Context, {host, account}: DomainView, names: readonly string[]): boolean {
   const domain = registrableDomain(host);

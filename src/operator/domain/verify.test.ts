@@ -9,7 +9,7 @@ const NOW = Date.parse('2026-11-24T12:00:00Z');
 const DRIFT_AFTER_SECONDS = 30;
 const accepted = {type: 'Accepted', status: 'True', reason: 'Accepted', message: ''} as const;
 
-/** A host that is served, and whose servers have agreed for some seconds that it does not point here. */
+/** A served host whose servers have agreed for this many seconds that it does not point here. */
 function driftingFor(seconds: number, last: object) {
   const operator = {
     config: {dns: {driftAfterSeconds: DRIFT_AFTER_SECONDS}},

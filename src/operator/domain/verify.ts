@@ -79,7 +79,7 @@ function judgeHeld({config, clock}: Operator, view: DomainView): Pick<Proof, 'co
   const leftMs =
     agreedSince === undefined ? undefined : agreedSince + config.dns.driftAfterSeconds * 1000 - clock.monotonic();
   if (verdict.agreed && leftMs !== undefined && leftMs <= 0) {
-    const since = DnsVerified.driftedSince(last) ?? timestamp(agreedSinceEpochMs); // checks begin anew with a process
+    const since = DnsVerified.driftedSince(last) ?? timestamp(agreedSinceEpochMs); // checks restart with the process
     return {condition: DnsVerified.drifted(since, verdict.message)};
   }
   const condition =

@@ -74,7 +74,7 @@ export function verdictOn(object: DeepReadonly<KubeObject>, controller: string |
   return judged(object, parent?.conditions, ['Accepted', 'ResolvedRefs']);
 }
 
-/** Whether the controller has reported on this generation of an HTTPRoute, for whichever of its parents. */
+/** Whether the controller has reported on this generation of an HTTPRoute, for any of its parents. */
 export function isRead({metadata, status}: DeepReadonly<HttpRoute>, controller: string | undefined): boolean {
   const reported = status?.parents?.filter(({controllerName}) => controllerName === controller) ?? [];
   const generations = reported.flatMap(({conditions = []}) => conditions.map(each => each.observedGeneration ?? -1));

@@ -204,7 +204,7 @@ describe('the verdict', () => {
     });
   }
 
-  /** As it is, and as the cache keeps it. */
+  /** The verdicts on the objects as they are and as the cache keeps them. */
   function verdicts(objects: readonly DeepReadonly<KubeObject>[]) {
     const kept = objects.map(object => ({...object, status: edge.statusOf?.(object as KubeObject)}));
     const [whole, cached] = [edge.verdict(objects, platform), edge.verdict(kept, platform)];

@@ -41,9 +41,9 @@ let clock: ManualClock;
 let writes: string[];
 let context: Context;
 let put: (object: KubeObject) => void;
-/** What the API server has and no cache shows. */
+/** Objects on the API server that no cache shows. */
 let unseen: readonly KubeObject[];
-/** One turn of the sweep for a Service. */
+/** Runs the sweep once for a Service. */
 let sweep: (name: string) => Promise<unknown>;
 
 beforeEach(() => connect(edge));
@@ -52,7 +52,7 @@ function connect(to: EdgeProvider): void {
   clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   writes = [];
   const caches = new Map<string, Store<KubeObject>>();
-  /** Of two caches of one kind, the later one holds our own objects. */
+  /** If a kind has two caches, the later one holds our own objects. */
   const cache = ({kind}: ResourceType) => {
     const store = new Store<KubeObject>({
       onHandlerError: error => {
@@ -124,7 +124,7 @@ function publish(host: string, port = 80) {
   return publishRoute(context, `${NAMESPACE}/${name}`, edge.build(route));
 }
 
-/** As 0.1 published a host: with a Service of its own. */
+/** Publishes a host as 0.1 did: with its own Service. */
 function putFormerRoute(host: string): string {
   const name = routeName(NAMESPACE, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
@@ -258,7 +258,9 @@ describe('a default host on a Gateway', () => {
     gateway: {...config.routing.gateway, namespace: 'edge', name: 'platform'},
   });
 
-  /** With its own certificate, or with that of the listener that the Gateway has for all default hosts. */
+  /**
+   * Publishes a default host with its own certificate, or with that of the Gateway's listener for all default hosts.
+   */
   function publishDefault(tls: 'certificate' | 'ingress-default') {
     const backend = {
       name: backendName(NAMESPACE, 'shop', 80),

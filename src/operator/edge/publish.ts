@@ -23,7 +23,7 @@ export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
   | {readonly kind: 'waiting'; readonly on: string};
 
-/** Another program keeps changing an object of ours. `note`: a sentence that begins with a space. */
+/** Another program keeps changing one of our objects. `note`: a sentence that begins with a space. */
 export interface Contested {
   readonly note: string;
   readonly wakeAtMs: number;
@@ -100,7 +100,7 @@ export function earliest(...timesMs: readonly (number | undefined)[]): number | 
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** How soon a route that uses another Service may move to this one: not before the edge has its endpoints. */
+/** How soon a route that uses another Service may move to this one: not before the edge has this one's endpoints. */
 function settlesInMs(context: Context, routeKey: string, service: DeepReadonly<KubeObject>): number {
   const {stores, edge} = context;
   const used = routeObjects(stores, routeKey).flatMap(object => edge.backends(object));

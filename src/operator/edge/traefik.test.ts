@@ -10,7 +10,7 @@ const edge = traefik({...ON_GATEWAY, provider: 'traefik', ingressClassName: 'edg
 
 const NO_PLATFORM = {get: () => undefined};
 
-/** Where Traefik redirects a request, computed like Go's ReplaceAllString; undefined: it passes. */
+/** Where Traefik redirects a request, computed like Go's ReplaceAllString; undefined if the request passes. */
 function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {
   const built = edge.build(of).find(({resource}) => resource === MIDDLEWARE)?.intent as Middleware;
   const {regex, replacement, permanent} = built.spec.redirectRegex;

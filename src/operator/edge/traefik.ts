@@ -72,7 +72,7 @@ function noIngressClass({ingressClassName}: RoutingConfig): EdgeProblem {
   return {reason: 'IngressClassNotFound', message};
 }
 
-/** As somebody else may have changed it. */
+/** An Ingress that somebody else may have changed. */
 type EditedIngress = KubeObject & {spec: Partial<Ingress['spec']> & {defaultBackend?: unknown}};
 
 function backends(object: DeepReadonly<KubeObject>): string[] {

@@ -38,7 +38,7 @@ test('the time that an order was queued does not count as issuing', () => {
   expect(found).toMatchObject({kind: 'issuing', sinceMs: orderedAtMs});
 });
 
-/** As cert-manager notes them on the Secret: those that are always there, and others. */
+/** Annotations as cert-manager writes them on the Secret: those that are always present, and others. */
 const noted = (dnsNames: string, others: Record<string, string> = {}) => ({
   'alt-names': dnsNames,
   'common-name': '',

@@ -2,7 +2,7 @@ import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
 import {runInLanes} from './lanes.ts';
 
-/** Runs items such as "a1" of lane "a". `total` and `inLane`: how many ran at the same time, at most. */
+/** Runs items such as "a1" of lane "a". `total` and `inLane`: the most that ran at the same time. */
 async function runAll(items: readonly string[], workers: number, most = Number.POSITIVE_INFINITY) {
   const running: string[] = [];
   const order: string[] = [];

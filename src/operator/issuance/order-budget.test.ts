@@ -21,7 +21,7 @@ const BUDGETS: Budgets = {
 interface Many {
   readonly account: string;
   readonly count: number;
-  /** All under this one; else each under its own. */
+  /** The registrable domain of all; by default, each host has its own. */
   readonly domain?: string;
   readonly renewal?: boolean;
 }
@@ -42,12 +42,12 @@ function waiting(many: Many, more: Partial<WaitingOrder> = {}): WaitingOrder[] {
   }));
 }
 
-/** One order each second up to `agoMs` before now. */
+/** One order per second, the last one `agoMs` before now. */
 function made(many: Many, agoMs: number): MadeOrder[] {
   return draws(many).map((draw, n) => ({...draw, atMs: NOW - agoMs - (many.count - 1 - n) * 1000}));
 }
 
-/** How many of each account go now. */
+/** How many orders of each account may be placed now. */
 function admitted(orders: readonly MadeOrder[], line: readonly WaitingOrder[], nowMs = NOW): Record<string, number> {
   const turns = planOrders(orders, line, BUDGETS, nowMs);
   const counts: Record<string, number> = {};

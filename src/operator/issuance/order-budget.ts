@@ -123,7 +123,7 @@ function isBefore(a: QueuePosition, b: QueuePosition): boolean {
 /**
  * The queues in the order in which they may place orders: renewals first, then the account with the fewest orders, then
  * the order that has waited longest. What waits for a domain or a host is set aside until an order leaves that window,
- * so an order costs the same, however many accounts wait.
+ * so an order costs the same, no matter how many accounts wait.
  */
 class OrderQueues {
   readonly #ledger: Ledger;

@@ -38,9 +38,9 @@ export class Ledger {
   readonly #orders: SlidingWindow;
   /** By host. */
   readonly #tries: SlidingWindow;
-  /** One entry for each new host, however often it tried. */
+  /** One entry for each new host, no matter how often it tried. */
   readonly #newHosts: SlidingWindow;
-  /** The same by host alone: no key has to be put together, and looking up 20,000 of them takes half the time. */
+  /** The same, keyed only by host: no key must be joined, and looking up 20,000 hosts takes half the time. */
   readonly #knownHosts: SlidingWindow;
 
   constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {

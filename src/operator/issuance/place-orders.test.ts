@@ -1,4 +1,4 @@
-/** How long a pass lasts and rests: only the requests of the client advance the clock. */
+/** How long a pass lasts and rests. Only the client's requests advance the clock. */
 import {pino} from 'pino';
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
@@ -27,9 +27,9 @@ let writeMs: number;
 let lookMs: number;
 /** Whether the API server refuses the decision on a request. */
 let refuses: (name: string) => boolean;
-/** The claim of the host, as the API server shows it. */
+/** The host's claim on the API server. */
 let readClaim: () => DomainClaim | undefined;
-/** Its version, if that matters. */
+/** The claim's version, if it matters. */
 let claimVersion: string | undefined;
 let claims: Store<DomainClaim>;
 let requests: Store<CertificateRequest>;

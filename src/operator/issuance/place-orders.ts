@@ -145,7 +145,7 @@ class Refused {
     this.#clock = clock;
   }
 
-  /** Returns how long the request has to wait now. */
+  /** Returns how long the request must wait now. */
   add(key: string): number {
     const failures = (this.#byKey.get(key)?.failures ?? 0) + 1;
     const ms = backoffMs(REFUSED_BACKOFF, failures, () => 0);

@@ -21,7 +21,7 @@ export function hasFailed({status}: Request): boolean {
   return readiness(status?.conditions ?? []) === 'Failed';
 }
 
-/** How the message of a request begins that the operator failed because its ACME server did not answer. */
+/** The beginning of the message of a request that the operator failed because its ACME server did not answer. */
 export const UNANSWERED = 'The ACME server of this issuer ';
 
 export function wasUnanswered(request: Request): boolean {

@@ -30,7 +30,7 @@ test.each([
   expect(requestedNames(request)).toEqual({dnsNames: ['a.test'], others: false, attribute: row.attribute});
 });
 
-/** The name of a claim is a part of a URL. */
+/** The name of a claim becomes part of a URL. */
 test.each([
   '..',
   '.',

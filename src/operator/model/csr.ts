@@ -25,7 +25,8 @@ const MAX_BYTES = 16_384;
 /** Base64 of base64 takes 16 characters for 9 bytes; the rest is for line breaks. */
 export const MAX_CHARACTERS = 2 * MAX_BYTES;
 /**
- * One block and nothing else. Given several, or one that is not strict, Go's decoder may read another one than we do.
+ * One block and nothing else. If there are several, or one is not strict, Go's decoder may read a different one than we
+ * do.
  */
 const PEM = /^-----BEGIN ((?:NEW )?CERTIFICATE REQUEST)-----\n([A-Za-z0-9+/=\n]+)\n-----END \1-----\n?$/;
 
@@ -39,8 +40,8 @@ export interface RequestedNames {
 }
 
 /**
- * `request`: base64 of PEM, as `spec.request` of a CertificateRequest has it. Throws when it is not a PKCS #10 request
- * (RFC 2986), or may be read as more than one.
+ * `request`: base64 of PEM, as in `spec.request` of a CertificateRequest. Throws if it is not a PKCS #10 request (RFC
+ * 2986), or could be read as several.
  */
 export function requestedNames(request: string, meter: ElementMeter = {elements: 0}): RequestedNames {
   if (request.length > MAX_CHARACTERS) throw new Error(`more than ${MAX_CHARACTERS} characters`);

@@ -54,7 +54,7 @@ export class DerivedNames {
   readonly #key: Uint8Array;
   readonly #baseDomain: string;
   readonly #targetDomain: string;
-  /** By account, the recent ones: all hosts of an account share one string. */
+  /** Recent targets by account, so that all hosts of an account share one string. */
   readonly #targets = new Map<string, string>();
 
   /** `key`: the platform key, at least 32 bytes. */
@@ -89,7 +89,7 @@ export class DerivedNames {
     return `${readable}-${hash}.${this.#baseDomain}`;
   }
 
-  /** What only the route of this host in this namespace answers; shows the prober that no other route does. */
+  /** A text that only the route of this host in this namespace answers, so that the prober notices any other route. */
   routeProof(namespace: string, host: string): string {
     return this.#derive('route', [namespace, host], 20);
   }

@@ -116,7 +116,7 @@ export interface Issuer extends KubeObject {
   problem?: string | undefined;
   /** Not part of the API: whether the Services of HTTP-01 solvers take node ports, judged once when it is cached. */
   takesNodePorts?: boolean;
-  /** Not part of the API: whether cert-manager follows CNAMEs of custom hosts to solve DNS-01, judged likewise. */
+  /** Not part of the API: whether cert-manager follows CNAMEs of custom hosts to solve DNS-01, also judged once. */
   followsCnames?: boolean;
   status?: {conditions?: CertificateCondition[]};
 }

@@ -21,7 +21,7 @@ import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
 interface CertificateProgress {
-  /** Why the default host has no certificate of its own yet. */
+  /** Why the default host does not have its own certificate yet. */
   readonly missing?: DecidedCondition | undefined;
   /** As of `Contested`. */
   readonly note?: string;
@@ -41,7 +41,7 @@ interface SecretVerdict {
 /** How often to check whether a route whose removal is held back still harms nobody. */
 const HELD_MS = 60_000;
 
-/** A certificate with other names unpublishes the host, whatever else the Project lacks. */
+/** A certificate with other names unpublishes the host, no matter what else the Project lacks. */
 export async function judgeDefaultHost(
   context: Context,
   project: DeepReadonly<Project>,
@@ -95,7 +95,7 @@ function isHeld(
 ): boolean {
   const key = `${namespace}/${host}`;
   const isPublished = routeObjects(stores, `${namespace}/${name}`).length > 0;
-  // Nobody else can have a host beneath a default host.
+  // Nobody else can have a host below a default host.
   const harmsNobody = names.every(other => other === host || other.endsWith(`.${host}`));
   if (!isPublished || !harmsNobody) {
     removals.forget('default-route', key);

@@ -15,7 +15,7 @@ import {BehindError, isGone} from '../state/fresh.ts';
 import {ProjectReady} from './conditions.ts';
 import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 
-/** What became of the default host. */
+/** The result for the default host. */
 export interface DefaultHost {
   readonly ready: DecidedCondition;
   /** When the Project must be reconciled again. */

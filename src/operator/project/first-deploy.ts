@@ -12,11 +12,11 @@ import type {Context} from '../state/context.ts';
 const MAX_SLICES = 5;
 const MIN_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** A project that has waited for an hour may wait two more minutes; one that nobody ever deploys costs little. */
+/** A project that has waited for an hour may wait two more minutes, so one that is never deployed costs little. */
 const PART_OF_AGE = 30;
 
 export interface FirstDeploy {
-  /** When it was; undefined: never. */
+  /** When the first deployment was; undefined if there was none. */
   readonly deployedAt?: string | undefined;
   /** When to check again. */
   readonly againMs?: number;
@@ -31,8 +31,8 @@ export class FirstDeploys {
   }
 
   /**
-   * One ready endpoint of the Service counts; the annotation survives outages and restores. A Project without a place in
-   * the plan is not checked: a tenant may create any number.
+   * One ready endpoint of the Service is enough. The annotation survives outages and restores. A Project without a
+   * place in the plan is not checked: a tenant may create any number.
    */
   async find(context: Context, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
     const {stores, clock, places} = context;

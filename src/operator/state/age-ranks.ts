@@ -1,6 +1,6 @@
 /**
- * Counts the objects of a namespace that are older than one, and finds the oldest, without reading them all: a tenant
- * may create any number.
+ * Counts the objects of a namespace that are older than a given one, and finds the oldest, without reading them all: a
+ * tenant may create any number.
  */
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
@@ -22,7 +22,7 @@ export class AgeRanks {
     if (ages?.length === 0) this.#byNamespace.delete(namespace);
   }
 
-  /** The same object in a newer version: the former one would stay in memory. */
+  /** Stores the same object in a newer version. Otherwise, the former one would stay in memory. */
   replace(object: DeepReadonly<KubeObject>): void {
     this.#byNamespace.get(object.metadata.namespace ?? '')?.replace(object);
   }
@@ -40,15 +40,15 @@ export class AgeRanks {
       .map(object => keyOf(object));
   }
 
-  /** How many in the namespace are older than the object, which may be in another namespace. */
+  /** How many objects in the namespace are older than this one, which may be in another namespace. */
   countOlder(namespace: string, object: DeepReadonly<KubeObject>): number {
     return this.#byNamespace.get(namespace)?.countBelow(object) ?? 0;
   }
 }
 
 /**
- * The ages of the objects of a store, or of those that are meant. Call it before any controller subscribes, so that it
- * is up to date when the controllers are called.
+ * The ages of a store's objects, or of the selected ones. Call it before any controller subscribes, so that it is up to
+ * date when the controllers are called.
  */
 export function agesOf<T extends KubeObject>(
   store: ReadonlyStore<T>,

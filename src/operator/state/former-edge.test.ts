@@ -8,7 +8,7 @@ const REMEMBERED_SECONDS = 300;
 const PAUSE_SECONDS = 60;
 const HOST = 'shop.example.com';
 
-/** DNS that says what the test sets. */
+/** A FormerEdge with DNS answers that the test sets. */
 function newFormerEdge() {
   const clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   const asked: string[] = [];
@@ -35,7 +35,7 @@ function newFormerEdge() {
       answer = () => new Promise(() => {});
     },
     ask: (host = HOST, namespace = 'acme') => edge.addressesOf(namespace, host),
-    /** Time passes, and somebody asks twice: before and after the lookup that the question starts. */
+    /** Advances the time, then queries twice: before and after the lookup that the first query starts. */
     async after(seconds: number) {
       await clock.advance(seconds * 1000);
       edge.addressesOf('acme', HOST);

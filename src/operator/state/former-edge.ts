@@ -50,7 +50,7 @@ const LOOKUPS_OF_NAMESPACE = 4;
 /** A lookup that has not ended is requested again this many times per pause. */
 const IMPATIENCE = 10;
 
-/** Looks up hosts in the background, when somebody asks. */
+/** Looks up hosts in the background, on request. */
 export class FormerEdge {
   readonly #parts: FormerEdgeParts;
   readonly #addresses: ReadonlySet<string>;

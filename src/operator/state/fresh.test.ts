@@ -1,4 +1,4 @@
-/** Deletes what was written since it was judged, by a client without an API server. */
+/** Deletes objects that were written after they were judged, with a client that has no API server. */
 import {expect, test} from 'vitest';
 import type {DeleteOptions} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';

@@ -1,8 +1,8 @@
 /**
- * What justifies an act that nobody can take back, read from the API server immediately before the act: a cache may be
- * minutes behind if its watch hangs. If the API server does not confirm what the cache says, the caller waits for the
- * cache. The act itself names the version that it concerns: a former leader's request may still be on its way, and a
- * Lease stops nothing that was already sent.
+ * Confirms at the API server what justifies an irrevocable act, immediately before the act: a cache may be minutes
+ * behind if its watch hangs. If the API server does not confirm what the cache says, the caller waits for the cache.
+ * The act itself names the version that it concerns: a former leader's request may still be on its way, and a Lease
+ * stops nothing that was already sent.
  */
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';

@@ -1,12 +1,12 @@
 /**
- * Since when this process has known things. The wall clock may step, and a recorded time is of another clock, so
- * neither may delay an act by more than its wait, nor end what has just begun.
+ * Since when this process has known things. The wall clock may step, and a recorded time comes from another clock.
+ * Neither may delay an act by more than its wait, nor end what has just begun.
  */
 import type {Clock} from '../../base/clock.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 
 const THINGS = 100_000;
-/** Longer than any wait. What is known for longer is as if it were new. */
+/** Longer than any wait. After this time, known things count as new. */
 const FORGET_MS = 86_400_000;
 
 export class KnownSince {

@@ -170,7 +170,7 @@ function judged(host: string) {
   return decide({config, stores, places}, nextRequest(certificate, certManagerUser)).reason;
 }
 
-/** The hosts in the record of namespace a, which does not exist yet. */
+/** The hosts that the record of namespace a, which does not exist yet, would get. */
 async function recorded(): Promise<string[]> {
   const written: object[] = [];
   const client = {create: async (_: unknown, {spec}: {spec: {hosts: object}}) => written.push(spec.hosts)};

@@ -24,8 +24,8 @@ type RedirectEnd =
   | {readonly kind: 'not-ours'; readonly host: string};
 
 /**
- * Follows a chain from `start`, so that the visitor is redirected once, however long the chain in the spec is.
- * `hop` returns a host of the same project, or undefined for any other host.
+ * Follows a chain from `start`, so that the visitor is redirected only once, no matter how long the chain in the spec
+ * is. `hop` returns a host of the same project, or undefined for any other host.
  */
 export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): RedirectEnd {
   const passed = new Set([start.host]);

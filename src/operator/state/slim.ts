@@ -107,7 +107,7 @@ export function cut(text: string, max = MAX_VALUE): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString();
 }
 
-/** The first elements, as many as fit. */
+/** As many of the first elements as fit. */
 function atMost<T>(elements: readonly T[], max: number): T[] {
   let size = 0;
   const end = elements.findIndex(element => {
@@ -183,7 +183,7 @@ interface PlatformObject extends KubeObject {
   status?: {supportedFeatures?: {name: string}[]; addresses?: {value: string}[]};
 }
 
-/** What edge providers read of the platform's own objects. */
+/** The parts of the platform's own objects that edge providers read. */
 export function slimPlatform(object: PlatformObject): KubeObject {
   const {apiVersion, kind, metadata} = slimMetadata(object);
   const {gatewayClassName, controllerName} = object.spec ?? {};
@@ -266,7 +266,7 @@ function solversOfCustomHosts(solvers: readonly ChallengeSolver[]): ChallengeSol
   return unnamed.filter(solver => solver === first || isLabeled(solver));
 }
 
-/** The self check follows CNAMEs whatever the strategy is. */
+/** The self check follows CNAMEs regardless of the strategy. */
 function followsCnames({dns01, waitInsteadOfSelfCheck}: ChallengeSolver): boolean {
   return dns01 !== undefined && (dns01.cnameStrategy === 'Follow' || waitInsteadOfSelfCheck === undefined);
 }

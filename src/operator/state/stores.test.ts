@@ -46,7 +46,7 @@ const isForOurs = ({options}: Cache) => options.labelSelector === OURS;
 /** Only the operator writes claims: the policy own-kinds refuses everybody else. */
 const ofTenants = caches().filter(({resource}) => !['DomainClaim', 'KeyClaim'].includes(resource.kind));
 
-/** As much as the API server allows of annotations, and about as much as it allows of the rest. */
+/** The most that the API server allows for annotations, and about the most for the rest. */
 const LARGE = 'x'.repeat(256 * 1024);
 const MANY = 4000;
 const many = <T>(element: (index: number) => T): T[] => Array.from({length: MANY}, (_, index) => element(index));
@@ -254,7 +254,7 @@ test('what cert-manager records on a host’s Secret is kept', () => {
   expect(certifiedBy(kept, 'a.test')).toEqual({kind: 'others', names: 'a.test, spiffe://b'});
 });
 
-/** In bytes, on the heap. `make` may keep nothing else. */
+/** Bytes on the heap. `make` must keep nothing else. */
 function heapOf(cache: Cache, count: number, make: (index: number) => KubeObject): number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -278,7 +278,7 @@ test('the garbage collector frees what is cut from a value', () => {
   expect(perObject).toBeLessThan(8192);
 });
 
-/** V8 keeps texts of up to nine characters once, so what is measured are the objects. */
+/** V8 stores texts of up to nine characters only once, so this measures only the objects. */
 test('what is kept has no room for more', () => {
   const times = {creationTimestamp: 't', resourceVersion: '1', generation: 1};
   const perObject = heapOf(cacheOf('domains'), 5000, () => {

@@ -82,7 +82,7 @@ export interface RouteStore {
   readonly store: ReadonlyStore<KubeObject>;
 }
 
-/** Names of the indexes; values are "namespace/…" where the kind is namespaced, unless said otherwise. */
+/** Names of the indexes. Values are "namespace/…" if the kind is namespaced, unless stated otherwise. */
 export const INDEX = {
   /**
    * Domains, held hosts, challenges, and requests in progress by host across all namespaces (value: the host); Projects
@@ -303,7 +303,7 @@ function addRouteIndexes({routes}: Stores, {backends}: Pick<EdgeProvider, 'backe
 
 /**
  * The namespace is being deleted, which is final: nothing can be created in it. A tenant's finalizer in it can delay
- * the deletion of everything else for any time, so what is published or valid there ends when the deletion begins.
+ * the deletion of everything else indefinitely, so what is published or valid there ends when the deletion begins.
  */
 export function isTerminating({namespaces}: Stores, namespace: string): boolean {
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
@@ -320,7 +320,9 @@ export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = 
   return object && accountId(object);
 }
 
-/** The key of the Domain that an object of ours belongs to, as a list of one; undefined for a default host's object. */
+/**
+ * The key of the Domain that one of our objects belongs to, as a list of one; undefined for a default host's object.
+ */
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];
   return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;

@@ -1,4 +1,4 @@
-/** How often the Projects of a namespace are read, however many a tenant creates. Without an API server. */
+/** How often the Projects of a namespace are read, no matter how many a tenant creates. Without an API server. */
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {Operator} from './context.ts';

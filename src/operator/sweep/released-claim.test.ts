@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;
 const ago = (ms: number) => timestamp(NOW - ms);
 
-/** Reconciles a claim; the requests, and the outcome. */
+/** Reconciles a claim. Returns the requests and the outcome. */
 async function reconcile(spec: Partial<DomainClaim['spec']>, lingerSeconds = DAY_MS / 1000) {
   const claims = new Store<DomainClaim>({
     onHandlerError: error => {

@@ -30,7 +30,7 @@ function domain(host: string, second: number, reason = 'PlanLimitReached', inNam
   };
 }
 
-/** The queue, with what each change of a Domain requeues. */
+/** The queue, and what each change of a Domain requeues. */
 function queueOf(waiting: readonly Domain[], namespaces: readonly KubeObject[] = [namespace('ns')]) {
   const known = new Store({onHandlerError});
   known.addIndex(INDEX.account, object => [accountId(object)]);

@@ -12,18 +12,18 @@ type Limited = Domain | Project;
 const CALLED = 32;
 
 interface PlanQueue<T extends Limited> {
-  /** The keys of those in an account that are next. */
+  /** The keys of the next waiting objects in an account. */
   next(account: string | undefined): string[];
-  /** Those behind one that is gone, got a slot, or no longer needs one. */
+  /** The next ones after an object that is gone, got a slot, or no longer needs one. */
   behind(delta: Delta<T>): string[];
-  /** Those that the account of a namespace has elsewhere, if the namespace is gone or has another account now. */
+  /** The next ones in the other namespaces of an account, after a namespace is gone or has changed its account. */
   leftBy(namespace: Delta<KubeObject>): string[];
 }
 
 /**
- * Requeues the oldest that wait in each namespace of the account: the others get no slot while these have none.
- * Namespaces differ in their plans. The end of one object therefore does not requeue 50,000 that a tenant has created
- * beyond its plan.
+ * Requeues only the oldest waiting objects in each namespace of the account, because the others get no slot before
+ * these do, and namespaces differ in their plans. So the end of one object does not requeue 50,000 that a tenant has
+ * created beyond its plan.
  */
 export function planQueue<T extends Limited>(
   stores: Pick<Stores, 'namespaces'>,

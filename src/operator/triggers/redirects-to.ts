@@ -12,7 +12,7 @@ import {INDEX} from '../state/stores.ts';
 /**
  * The hosts, and those whose redirects point to them through at most as many hosts as a chain may have. A Domain that
  * is refused before its redirect is judged is traversed, but not included: a change therefore requeues no more Domains
- * than the plan allows, however many a tenant has created manually.
+ * than the plan allows, no matter how many a tenant has created manually.
  */
 export function withRedirectsTo(
   domains: Pick<ReadonlyStore<Domain>, 'byIndex'>,

@@ -20,7 +20,10 @@ import {mergePatch, withoutNulls} from './merge-patch.ts';
 interface ApplyOptions extends CallOptions {
   /** The annotation for the hash of what was last applied. */
   readonly hashAnnotation: string;
-  /** Given, an object that others keep changing is corrected less and less often. The caller must come back in time. */
+  /**
+   * If given, an object that others keep changing is corrected less and less often. The caller must retry when the
+   * pause ends.
+   */
   readonly corrections?: Corrections;
 }
 
@@ -35,7 +38,7 @@ export interface ApplyResult<T extends KubeObject> {
  * Sends nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may
  * have had more), and if it has every field that we set (to revert foreign edits).
  *
- * Sends nothing either while `corrections` pauses the object, which then is not as wanted.
+ * Also sends nothing while `corrections` pauses the object, which is then not as wanted.
  *
  * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we
  * do not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
@@ -188,7 +191,7 @@ function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-/** The same text for the same content, in whatever order its keys are. */
+/** The same text for the same content, in any order of its keys. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
@@ -198,8 +201,8 @@ function canonicalJson(value: unknown): string {
 
 /**
  * Whether `actual` has everything in `wanted`, and nothing where that is null. Objects may have further keys (defaults,
- * fields of others). Lists must have the same length and order, and each element must have what is wanted of it. But
- * owner references are distinguished by uid, and both they and finalizers may be among others.
+ * fields of others). Lists must have the same length and order, and each element must contain the wanted one.
+ * Exceptions: owner references are identified by uid, and both they and finalizers may be among others.
  */
 export function includes(actual: unknown, wanted: unknown, field = ''): boolean {
   if (Array.isArray(wanted)) return Array.isArray(actual) && includesList(actual, wanted, field);

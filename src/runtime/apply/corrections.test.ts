@@ -4,7 +4,7 @@ import {Corrections} from './corrections.ts';
 
 const OBJECT = 'Ingress/acme/np-a';
 
-/** Another program undoes each write immediately. The seconds at which the content is written. */
+/** Another program undoes each write immediately. Returns the seconds at which the content is written. */
 async function fight(clock: ManualClock, corrections: Corrections, writes: number): Promise<number[]> {
   const startMs = clock.now();
   const seconds: number[] = [];

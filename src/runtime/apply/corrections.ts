@@ -48,7 +48,7 @@ export class Corrections {
     this.#written.set(object, {hash, corrections, atMs: this.#clock.monotonic()}, CALM_MS);
   }
 
-  /** Of an object that others keep changing: when to look at it again, in milliseconds from now. */
+  /** For an object that others keep changing: when to check it again, in milliseconds from now. */
   contested(object: string): {readonly againMs: number} | undefined {
     const last = this.#written.get(object);
     if (last === undefined || last.corrections < FREE) return undefined;

@@ -9,8 +9,8 @@ const MAX_ARRAY = 64;
 type Group<T extends KubeObject> = DeepReadonly<T>[] | Set<DeepReadonly<T>>;
 
 /**
- * From a value to the objects that have it. Most values have one object, which is stored without a group of its own.
- * Objects are distinguished by identity.
+ * Maps a value to the objects that have it. Most values have one object, which is stored without a group. Objects are
+ * distinguished by identity.
  */
 export class StoreIndex<T extends KubeObject> {
   readonly #fn: IndexFunction<T>;

@@ -17,7 +17,7 @@ const thing = (name: string, resourceVersion: string, host = 'h', uid = `uid-${n
 
 const mapOf = (...things: Thing[]): Map<string, Thing> => new Map(things.map(t => [`a/${t.metadata.name}`, t]));
 
-/** "updated x@2 (was 1)": what a subscriber was told. */
+/** "updated x@2 (was 1)": what a subscriber received. */
 const tell = ({type, object, old, initial}: Delta<Thing>): string => {
   const was = old ? ` (was ${old.metadata.resourceVersion})` : '';
   return `${initial ? 'initial ' : ''}${type} ${object.metadata.name}@${object.metadata.resourceVersion}${was}`;
@@ -144,7 +144,7 @@ describe('indexes', () => {
     const hosts = ['one', 'two', 'three'];
     let random = 1;
     const below = (limit: number) => {
-      random = (random * 48_271) % 0x7fffffff; // Lehmer's: the same in every run
+      random = (random * 48_271) % 0x7fffffff; // Lehmer's generator: the same in every run
       return random % limit;
     };
     for (let n = 1; n <= 2000; n++) {

@@ -34,7 +34,7 @@ test('equal strings share one copy, even after the pool was cleared in between',
   expect(apart - bytes, 'a string of 100 characters each').toBeGreaterThan(20_000 * 100);
 });
 
-/** What the value that is made takes on the heap, in bytes. */
+/** How many bytes the created value takes on the heap. */
 function heapOf(make: () => unknown): number {
   const before = usedHeap();
   const made = make();

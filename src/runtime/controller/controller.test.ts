@@ -60,7 +60,7 @@ test('objects that keep being added do not delay the resync of the others', asyn
     return done();
   };
   const loop = new ReconcileLoop({name: 'test', reconcile}, {...environment(), resyncMs: 20});
-  // What is resynced counts as initial, what is added does not.
+  // Resynced objects count as initial; added ones do not.
   loop.watch(store, ({object, initial}) => {
     if (object.metadata.name === 'first') return ['a/first'];
     return initial ? ['a/more'] : [];

@@ -38,7 +38,7 @@ export interface ControllerOptions {
   readonly workers?: number;
   /** The deadline of one reconcile, default 60 000 ms. */
   readonly reconcileTimeoutMs?: number;
-  /** For each key on its own, after failures. Default: 5 ms, doubling up to 5 minutes, or to one after an outage. */
+  /** For each key separately, after failures. Default: 5 ms, doubling up to 5 minutes, or to one after an outage. */
   readonly backoff?: BackoffPolicy;
 }
 
@@ -65,7 +65,7 @@ interface ControllerEnvironment {
   readonly random: () => number;
   /** A key that has failed for this long is reported once. */
   readonly reportFailuresAfterMs: number;
-  /** In this time, every key of the first store is reconciled once more, even if nothing changes. */
+  /** Within this time, every key of the first store is reconciled again, even if nothing changes. */
   readonly resyncMs: number;
   /** The caches of a kind, for read-your-writes. */
   readonly storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
@@ -87,7 +87,7 @@ const VISIBLE_TIMEOUT_MS = 1_000;
 interface Source {
   readonly store: ReadonlyStore<KubeObject>;
   readonly subscribe: () => () => void;
-  /** As if the object were new. */
+  /** Reports the object as if it were new. */
   readonly repeat: (object: DeepReadonly<KubeObject>) => void;
 }
 
@@ -144,7 +144,7 @@ export class ReconcileLoop implements Controller {
     else this.#queue.add(key, {lowPriority});
   }
 
-  /** A key whose reconcile has taken twice its deadline: it will never end. */
+  /** A key whose reconcile has taken twice its deadline, so it will never end. */
   stuck(): string | undefined {
     const {reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = this.#options;
     const limit = this.#environment.clock.monotonic() - 2 * reconcileTimeoutMs;
@@ -174,9 +174,9 @@ export class ReconcileLoop implements Controller {
   }
 
   /**
-   * Repeats the objects of the first store one by one, at random intervals, as if they were new: whatever a mistake has
-   * lost is found in the end. A round does not wait for objects added since it began, so a tenant that keeps adding
-   * some cannot make it endless. Never rejects.
+   * Repeats the objects of the first store one by one, at random intervals, as if they were new, so that anything lost
+   * by a mistake is eventually found. A round does not wait for objects added since it began, so a tenant that keeps
+   * adding some cannot make it endless. Never rejects.
    */
   async #resync(stop: AbortSignal): Promise<void> {
     const {clock, resyncMs, random, logger} = this.#environment;
@@ -188,7 +188,7 @@ export class ReconcileLoop implements Controller {
       await clock.sleep((resyncMs / Math.max(store.size, 1)) * (0.5 + random()), stop).catch(() => undefined);
       if (stop.aborted) return;
       if (!round || left === 0) [round, left] = [store.list()[Symbol.iterator](), store.size];
-      const {value: object} = round.next(); // not what has been deleted; what has been added comes last
+      const {value: object} = round.next(); // skips deleted objects; added ones come last
       left = object ? left - 1 : 0;
       try {
         if (object) repeat(object);

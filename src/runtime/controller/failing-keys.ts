@@ -14,13 +14,13 @@ interface FailingKeysOptions {
 interface Failing {
   readonly sinceMs: number;
   failures: number;
-  /** As what it was reported. */
+  /** The kind of failure that was reported. */
   reported?: FailureKind;
 }
 
 /**
- * Keys whose last attempts have all failed. For all keys that have failed for long, there is one line in the log, and a
- * metric that counts them.
+ * Keys whose last attempts have all failed. All keys that have failed for long share one line in the log per kind of
+ * failure, and a metric counts them.
  */
 export class FailingKeys {
   readonly #options: FailingKeysOptions;

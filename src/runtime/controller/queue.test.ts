@@ -215,7 +215,7 @@ test('in any order of adds, takes, and finishes: no key is processed twice at a 
   expect(wanted).toEqual(new Set());
 });
 
-// Takes 2 s, and more than a minute when the place of a key in the queue is looked for from the front.
+// Takes 2 s, but more than a minute if the queue is searched from the front for a key's place.
 test.each([
   ['of one namespace', (i: number) => `a/${i}`],
   ['of as many namespaces', (i: number) => `${i}/a`],

@@ -27,7 +27,7 @@ interface ApiConnectionOptions {
 export class ApiConnection {
   readonly #options: ApiConnectionOptions;
   gate: WriteGate = () => Number.POSITIVE_INFINITY;
-  /** When the first call after the last sign of the server began. */
+  /** When the first call after the server's last response began. */
   #waitsSince: number | undefined;
 
   constructor(options: ApiConnectionOptions) {

@@ -52,7 +52,7 @@ export type WriteRecord = {readonly resource: ResourceType; readonly key: string
   | {readonly deletedUid: string}
 );
 
-/** Called right before a write is sent. Returns for how many milliseconds this process may still write, or 0. */
+/** Called right before a write is sent. Returns how many milliseconds this process may still write, or 0. */
 export type WriteGate = () => number;
 
 /**
@@ -80,7 +80,7 @@ export interface KubeClient {
     patch: Record<string, unknown>,
     options?: CallOptions & {readonly subresource?: string; readonly metadataOnly?: boolean},
   ): Promise<T>;
-  /** False when it was already gone. */
+  /** False if it was already gone. */
   delete(resource: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<boolean>;
   /** Ends when the server ends the stream. Throws `ApiError` for an ERROR event, `TransportError` if it is cut. */
   watch<T extends KubeObject>(resource: ResourceType<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;

@@ -1,6 +1,6 @@
 import {DeadlineError} from '../../base/deadline.ts';
 
-/** What the API server says is wrong with one field. */
+/** The API server's complaint about one field. */
 interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
@@ -71,18 +71,18 @@ export class FencedError extends Error {
 }
 
 /**
- * Whom a failure concerns, and so what to do about it:
+ * Whom a failure concerns, which determines what to do about it:
  * - `refusal`: the object. Report it there, and retry; somebody has to change something.
- * - `outage`: the API server, our token, or the way there. Retry; the object has no part in it.
- * - `race`: somebody else wrote first. Decide again from what the server has now.
+ * - `outage`: the API server, our token, or the connection. Retry; the object has nothing to do with it.
+ * - `race`: somebody else wrote first. Decide again based on what the server has now.
  * - `fenced`: the write was not sent.
  * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
  */
 export type FailureKind = 'refusal' | 'outage' | 'race' | 'fenced' | 'unknown';
 
-/** A webhook that denies chooses its code, and one that is down is a 500. */
+/** A denying webhook chooses its own code; one that is down causes a 500. */
 const WEBHOOK = /admission webhook "[^"]*" denied|failed calling webhook "/;
-/** Of the client errors, those that the next attempt may not meet. */
+/** Client errors that may not affect the next attempt. */
 const TEMPORARY: ReadonlySet<number> = new Set([401, 408, 429]);
 
 /** Every decision between reporting a failure and only retrying it is made here. */

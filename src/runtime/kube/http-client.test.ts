@@ -1,4 +1,4 @@
-/** The connections of the Lease, to a server that answers nothing else. */
+/** The connections for the Lease, to a server that answers nothing else. */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:http';
 import type {AddressInfo} from 'node:net';

@@ -34,9 +34,9 @@ interface KubeClientOptions {
   /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
   readonly kubeconfig?: string | undefined;
   readonly userAgent: string;
-  /** The one field manager under which this program applies. */
+  /** The only field manager that this program uses. */
   readonly fieldManager: string;
-  /** The deadline of a call without one of its own, default 15 000. */
+  /** The default deadline of a call; 15 000 if absent. */
   readonly requestTimeoutMs?: number;
   readonly registry: Registry;
   readonly logger: Logger;

@@ -46,7 +46,7 @@ export function loadClusterAccess(path?: string): ClusterAccess {
       newest = await readCredentials(config);
       return newest;
     }),
-    // Of many calls with the same old token, one has it read again.
+    // If many calls have the same old token, only one causes a new read.
     refuse: ({headers}) => {
       isRefused ||= headers.authorization === newest?.headers.authorization;
     },

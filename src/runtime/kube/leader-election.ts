@@ -79,7 +79,7 @@ export class LeaderElector {
     this.#setLeader(false);
   }
 
-  /** For how many milliseconds this process may still write; 0 if it does not lead. */
+  /** How many milliseconds this process may still write; 0 if it does not lead. */
   readonly gate: WriteGate = () => Math.max(0, this.#mayWriteUntil - this.#options.clock.monotonic());
 
   get leading(): boolean {
@@ -111,7 +111,7 @@ export class LeaderElector {
       const {release} = await work;
       held = this.leading && release ? this.#held : undefined;
     } finally {
-      // From here on, nothing may be written: the next holder may already lead.
+      // From now on, nothing may be written: the next holder may already lead.
       this.#mayWriteUntil = Number.NEGATIVE_INFINITY;
     }
     if (held) await this.#release(held);

@@ -74,7 +74,7 @@ export type Intent<T extends KubeObject> = DeepReadonly<
 
 /**
  * "namespace/name", or "name" without a namespace. Joined, because caches keep millions of keys, and V8 would keep the
- * parts of a template in memory beside its text.
+ * parts of a template in memory in addition to its text.
  */
 export function formatKey(key: ObjectKey): string {
   return key.namespace ? [key.namespace, key.name].join('/') : key.name;

@@ -4,7 +4,7 @@ import {StoreError} from '../store.ts';
 import type {Operation, OperationResult} from './operations.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
 
-/** An engine that answers when the test says so. */
+/** An engine that answers when the test lets it. */
 function slowEngine(limits: Partial<SubmissionLimits> = {}) {
   const posted: number[] = [];
   let now = 0;
@@ -22,7 +22,7 @@ function slowEngine(limits: Partial<SubmissionLimits> = {}) {
     get: (id: string) => submissions.submit('get', {account: 'a', id}),
     append: (message: string) => submissions.submit('append', {account: 'a', message}),
     answer,
-    /** Answers the oldest with undefined. */
+    /** Answers the oldest operations with undefined. */
     succeed: (count: number) => answer(Array.from({length: count}, () => ({ok: true, value: undefined}))),
     advance: (ms: number) => {
       now += ms;

@@ -55,7 +55,7 @@ export class Submissions {
   #sentBytes = 0;
   /** Of all unanswered operations. */
   #bytes = 0;
-  /** Since when the engine has owed an answer. */
+  /** The time since which the engine has owed an answer. */
   #since: number | undefined;
   #scheduled = false;
   #gone: Error | undefined;

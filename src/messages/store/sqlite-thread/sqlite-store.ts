@@ -91,7 +91,7 @@ export class SqliteStore implements MessageStore {
     await this.#thread.close();
   }
 
-  /** Rejects what is bound to fail. Only the sweep keeps trying the disk. */
+  /** Rejects operations that are bound to fail. Only the sweep keeps trying the disk. */
   async #submit<K extends OperationKind>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']> {
     const isRead = kind === 'get' || kind === 'list';
     const {kind: state, problem = ''} = this.state();

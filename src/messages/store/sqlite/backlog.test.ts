@@ -38,7 +38,7 @@ function open() {
     options,
     perform,
     backlog: (now: number) => (perform(now, SWEEP) as SweepOutcome[])[0]?.backlog,
-    /** What the rows themselves say. */
+    /** The counts according to the rows themselves. */
     counted: () => {
       const row = reader
         .prepare(
@@ -61,7 +61,7 @@ test.each([1, 2, 3])('after anything that happens to messages, the backlog is wh
     now += pick(300);
     const account = ACCOUNTS[pick(3)] ?? '';
     const ref = leases[pick(Math.max(leases.length, 1))];
-    const isFilling = Math.floor(step / 50) % 2 === 0; // then it drains, to the last message
+    const isFilling = Math.floor(step / 50) % 2 === 0; // otherwise, it drains to the last message
     const operations: readonly Operation[] = [
       isFilling
         ? {kind: 'append', given: {account, message: 'x'}}

@@ -1,4 +1,4 @@
-/** What is charged, held against what the file grows by. */
+/** Compares the charge with the actual growth of the file. */
 import {mkdtempSync, rmSync, statSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

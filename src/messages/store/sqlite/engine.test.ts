@@ -43,6 +43,6 @@ test('long messages end a transaction too', () => {
       0,
     ),
   ];
-  // 4 MiB: each page shows one of these messages, and has looked at the next one.
+  // 4 MiB: each page returns one of these messages, after reading the next one as well.
   expect(Math.max(...read.map(({results}) => results.length))).toBeLessThanOrEqual(8);
 });

@@ -92,7 +92,7 @@ export class Engine {
     before.db.close();
   }
 
-  /** The connection shows nothing of the batch. Its reads are answered if possible. */
+  /** No write of the batch is visible on the connection. Its reads are answered if possible. */
   #failed(batch: readonly Operation[], now: number, error: unknown): BatchResult {
     const failure = failureOf(error);
     this.#suspect ||= failure.refusal === 'down';

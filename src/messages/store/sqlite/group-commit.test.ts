@@ -9,7 +9,7 @@ function chunk(operations: number, bytes = operations): Chunk {
   return {operations: Array.from({length: operations}, get), bytes, now: made};
 }
 
-/** What shares the first commit, and how many chunks are left for the next. */
+/** The chunks that share the first commit, and how many are left for the next. */
 function gathered([first, ...others]: readonly Chunk[]) {
   if (first === undefined) throw new Error('there is no first chunk');
   const waiting = [...others];

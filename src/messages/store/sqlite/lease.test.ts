@@ -20,11 +20,11 @@ interface Store {
   readonly work: Work;
   readonly append: Append;
   readonly leases: Leases;
-  /** Of every statement that was prepared. */
+  /** The SQL of every prepared statement. */
   readonly sql: readonly string[];
   /** Rows that `act` changed. */
   changes(act: () => unknown): number;
-  /** Claims one message, which has to be there. */
+  /** Claims one message, which must exist. */
   claimOne(account: string, now: number): {readonly id: string; readonly lease: string};
 }
 
@@ -82,7 +82,7 @@ test('no statement of the store walks a table or sorts, except at the start', ()
   expect(plans.length).toBeGreaterThan(15);
   expect(plans.filter(({plan}) => plan.some(step => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
   const steps = plans.flatMap(({plan}) => plan);
-  // What is not available, or not yet, is outside of the ranges that a claim reads.
+  // Messages that are not available, or not yet, are outside the ranges that a claim reads.
   expect(steps).toContain(
     'SEARCH messages USING INDEX messages_hidden (account=? AND available_at>? AND available_at<?)',
   );

@@ -29,7 +29,7 @@ const MIGRATIONS: readonly string[] = [
     message TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX messages_by_id ON messages (account, id);
-  -- For lists, and for claims, which pass over those that are not available yet.
+  -- For lists, and for claims, which skip messages that are not available yet.
   CREATE INDEX messages_by_status ON messages (account, status, id, available_at);
   CREATE INDEX messages_leased ON messages (lease_until) WHERE status = 'leased';
   CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
@@ -44,7 +44,7 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
-  -- What each account has stored; kept in step by whoever inserts or deletes messages.
+  -- What each account has stored. The code that inserts or deletes messages keeps this up to date.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
   // `available_at` is 0 for waiting messages, otherwise when the delay or lease ends, so a claim skips the others.
@@ -72,8 +72,8 @@ const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 /**
- * Added to the version of a database that is being migrated, and twice once it was. No release has such a version, so
- * none serves it.
+ * Added to the version of a database during its migration, and added twice after it. No release has such a version, so
+ * none serves the database.
  */
 export const FENCE = 1_000_000;
 

@@ -1,9 +1,9 @@
-/** What crosses between the service's thread and the database's thread: plain data, because it is copied. */
+/** Messages between the service's thread and the database's thread: plain data, because it is copied. */
 import type {Chunk, OperationResult} from '../queue/operations.ts';
 import type {StoreRules} from '../store.ts';
 
 export interface BatchResult {
-  /** In the order of the operations. All that was written is durable. */
+  /** In the order of the operations. Everything written is durable. */
   readonly results: readonly OperationResult[];
   /** Rows that the operations read or wrote; limited, see Work. */
   readonly rows: number;
