@@ -1,6 +1,6 @@
 /**
- * Generates the types of what people write in YAML from the schemas that validate it: src/api/generated from the CRDs in
- * crds/, and the types of the two configurations, with every default applied, from their config-schema.ts.
+ * Generates the types of what people write in YAML from the schemas that validate it: src/api/generated from the CRDs
+ * in crds/, and the types of the two configurations, with every default applied, from their config-schema.ts.
  *
  *     node tools/generate-types.ts           writes the files
  *     node tools/generate-types.ts --check   exits 1 and names the files that differ

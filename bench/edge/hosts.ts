@@ -325,7 +325,6 @@ async function transferred(act: (at: {host: string; port: number}) => Promise<un
   return bytes;
 }
 
-/** Restarts Traefik without this argument. */
 async function restartTraefik(argument: string, hosts: number): Promise<void> {
   const name = {namespace: 'traefik', name: 'traefik'};
   const found = JSON.parse(await cluster.kubectl('-n', 'traefik', 'get', 'deployment', 'traefik', '-o', 'json'));

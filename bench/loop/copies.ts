@@ -4,8 +4,8 @@
  * is recomputed: DNS targets, proofs, names of routes, default hosts, and the hash of each intent. If a copy differed
  * from what the operator wants, the operator would write; an idle time without writes shows that it does not.
  *
- * The keys and certificates in the Secrets remain those of the tenant that was copied: only cert-manager and the edge read
- * them, and neither runs then.
+ * The keys and certificates in the Secrets remain those of the tenant that was copied: only cert-manager and the edge
+ * read them, and neither runs then.
  */
 import {createHash} from 'node:crypto';
 import {ANNOTATION} from '../../src/api/names.ts';

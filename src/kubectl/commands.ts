@@ -13,7 +13,6 @@ import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts
 
 export const COMMAND_EXIT = {done: 0, waits: 1, failed: 3} as const;
 
-/** The context of a command. */
 export interface CommandContext {
   readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>;
   /** Undefined: all namespaces. */

@@ -53,8 +53,8 @@ function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects
 }
 
 /**
- * Objects that cert-manager creates from a Certificate, which is checked itself. It soon deletes a next private key: one
- * that a finalizer keeps is not its own.
+ * Objects that cert-manager creates from a Certificate, which is checked itself. It soon deletes a next private key:
+ * one that a finalizer keeps is not its own.
  */
 function isFromCertManager({kind, metadata}: DeepReadonly<KubeObject>): boolean {
   const {labels, ownerReferences = [], finalizers = []} = metadata;

@@ -34,8 +34,8 @@ export interface ApiServer {
   /** `kubectl apply --server-side` of YAML or JSON text. */
   apply(manifest: string): Promise<string>;
   /**
-   * Applies a folder of CRDs and waits until they are served. The garbage collector learns of new kinds only every 30 s:
-   * where a test waits for it, pass the folder to startApiServer instead.
+   * Applies a folder of CRDs and waits until they are served. The garbage collector learns of new kinds only every 30
+   * s: where a test waits for it, pass the folder to startApiServer instead.
    */
   installCrds(folder: string): Promise<void>;
   /** Path of a kubeconfig that acts as a service account, for testing RBAC. */
@@ -46,7 +46,10 @@ export interface ApiServer {
   cpuMs(): number;
   /** Kills the API server with SIGKILL; the data stays. */
   crash(): Promise<void>;
-  /** Starts it again, at the same address and with the same data, and waits until it is ready: by default, at most a minute. */
+  /**
+   * Starts it again, at the same address and with the same data, and waits until it is ready: by default, at most a
+   * minute.
+   */
   resume(timeoutMs?: number): Promise<void>;
   /** Copies etcd's data. Returns a function that restores the copy. Both restart the API server and etcd. */
   backup(): Promise<() => Promise<void>>;

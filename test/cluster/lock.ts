@@ -4,8 +4,8 @@ import {setTimeout as delay} from 'node:timers/promises';
 let attempts = 0;
 
 /**
- * Runs `body` while holding `file` as a lock between processes. The file holds the owner's pid, so the lock of a process
- * that died is taken over. It appears by link(2), so it is never seen half-written.
+ * Runs `body` while holding `file` as a lock between processes. The file holds the owner's pid, so the lock of a
+ * process that died is taken over. It appears by link(2), so it is never seen half-written.
  */
 export async function withLock<T>(file: string, body: () => Promise<T>, onWait?: (owner: number) => void): Promise<T> {
   const mine = `${file}.${process.pid}.${++attempts}`;

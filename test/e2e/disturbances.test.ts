@@ -1,6 +1,6 @@
 /**
- * Faults that affect all tenants: killed operators, an operator outage, DNS, cert-manager, or the edge down. Run one after another, without other
- * tests.
+ * Faults that affect all tenants: killed operators, an operator outage, DNS, cert-manager, or the edge down. Run one
+ * after another, without other tests.
  */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';

@@ -1,4 +1,7 @@
-/** What probes see on a Gateway, with the default pauses: each fault within a minute, and only at the hosts that it affects. */
+/**
+ * What probes see on a Gateway, with the default pauses: each fault within a minute, and only at the hosts that it
+ * affects.
+ */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

@@ -22,7 +22,6 @@ export function valuesFor(edge: Edge): string[] {
 /** The operator's service account, as the API server names it. */
 export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEASE.name}`;
 
-/** The host of the messages API, if it is installed. */
 export const MESSAGES_HOST = 'api.nameplate.test';
 
 /** The messages API has a listener on the Gateway, too. */

@@ -9,8 +9,8 @@
 //
 // and writes one JSON result per line. -argocd-cm names a file with the ConfigMap argocd-cm, which Argo CD's own code
 // reads. With -prune NAMESPACE/NAME, it syncs an application that no longer contains this Secret, as Argo CD does with
-// pruning, and prints the result. With -sync, it syncs the objects in the JSON array that it reads, wave after wave, and
-// prints the phase and the message of each step.
+// pruning, and prints the result. With -sync, it syncs the objects in the JSON array that it reads, wave after wave,
+// and prints the phase and the message of each step.
 package main
 
 import (

@@ -5,7 +5,6 @@ export type Architecture = 'amd64' | 'arm64';
 
 export const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64'];
 
-/** Node's names for the architectures. */
 const NODE_NAMES: Readonly<Record<Architecture, string>> = {amd64: 'x64', arm64: 'arm64'};
 
 export interface Pinned {

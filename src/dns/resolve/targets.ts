@@ -20,8 +20,8 @@ const CACHE_ENTRIES = 10_000;
 const BUDGET = 60;
 
 /**
- * The addresses that the accounts' targets have now or had within the last hour, and `edges`: those of both edges, while
- * the platform moves.
+ * The addresses that the accounts' targets have now or had within the last hour, and `edges`: those of both edges,
+ * while the platform moves.
  */
 export function createTargets(clock: Clock, edges: readonly string[] = []): Targets {
   const fresh = new TtlCache<TargetAddresses>(clock, CACHE_ENTRIES);

@@ -86,8 +86,8 @@ export class Holdings {
 
   /**
    * An account never holds more than it leaves to the others, so that a few accounts cannot take everything: a dynamic
-   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). An account that holds something can
-   * itself make room, so the limit is reported as its own.
+   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). An account that holds something
+   * can itself make room, so the limit is reported as its own.
    */
   boundOf({bytes: held}: Account, bytes: number): Bound | undefined {
     const {accountBytes, totalBytes} = this.#limits;

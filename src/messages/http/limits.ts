@@ -72,7 +72,9 @@ export function overBound(bound: Bound | undefined): Answer | undefined {
   }
 }
 
-/** Longer than the default time limits for bodies to arrive and for responses to be read, which make room in the end. */
+/**
+ * Longer than the default time limits for bodies to arrive and for responses to be read, which make room in the end.
+ */
 const WAIT_MS = 60_000;
 
 /** Why a wait is over; Node would create an exception for each. */

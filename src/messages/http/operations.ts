@@ -15,7 +15,6 @@ import {
   TEXT,
 } from './schemas.ts';
 
-/** An operation that requires a key with its scope. */
 export type KeyedOperation = OperationOf<keyof Inputs, Scope>;
 export type ApiOperation = KeyedOperation | OperationOf<'describe', undefined>;
 

@@ -79,9 +79,9 @@ export class Reporter {
   }
 
   /**
-   * An Event for each change that a person would want to see in `kubectl describe`. A host that goes live without anyone
-   * having to act gets no Event: its conditions say so, and with many new hosts, an Event for each would cost as much as
-   * a route.
+   * An Event for each change that a person would want to see in `kubectl describe`. A host that goes live without
+   * anyone having to act gets no Event: its conditions say so, and with many new hosts, an Event for each would cost as
+   * much as a route.
    */
   #announce({events}: Operator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
     const ready = findCondition(status.conditions, 'Ready');

@@ -35,8 +35,8 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
 }
 
 /**
- * Steady: live and healthy, as far as is known. After a restart, the last status counts. Waiting: a new check would find
- * nothing to do before the certificate and the route are in place, and with many new hosts it would delay these.
+ * Steady: live and healthy, as far as is known. After a restart, the last status counts. Waiting: a new check would
+ * find nothing to do before the certificate and the route are in place, and with many new hosts it would delay these.
  */
 function urgencyOf(view: DomainView): 'pending' | 'waiting' | 'steady' {
   const {published, holder, check} = view;

@@ -4,8 +4,8 @@ import type {RoutingConfig} from '../model/config.ts';
 import type {EdgeProvider, RouteVerdict} from '../model/edge-provider.ts';
 
 /**
- * A route requires the same of both. Once the platform has named the addresses of the next edge, only what
- * that edge says decides whether a host is live. Until then, DNS points to the former one, which decides, and is probed.
+ * A route requires the same of both. Once the platform has named the addresses of the next edge, only what that edge
+ * says decides whether a host is live. Until then, DNS points to the former one, which decides, and is probed.
  */
 export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}: RoutingConfig): EdgeProvider {
   const servedBy = edgeAddresses.length > 0 ? next : former;

@@ -26,8 +26,8 @@ export interface WaitingOrder extends Draw {
 }
 
 /**
- * A tenant's share is at most this many times what it leaves: one tenant alone gets four fifths, and two get four ninths
- * each, so there is something left for the first host of the next one.
+ * A tenant's share is at most this many times what it leaves: one tenant alone gets four fifths, and two get four
+ * ninths each, so there is something left for the first host of the next one.
  */
 const SHARE = 4;
 

@@ -86,7 +86,9 @@ function readyOf(publication: Publication, host: string, note: string): DecidedC
   }
 }
 
-/** What is reported if a write failed. A published project stays Ready, whatever the API server says about the write. */
+/**
+ * What is reported if a write failed. A published project stays Ready, whatever the API server says about the write.
+ */
 export function failedPublication(
   {stores, edge}: Operator,
   {metadata, defaultHost, status}: DeepReadonly<CachedProject>,

@@ -1,6 +1,6 @@
 /**
- * Whether a project has ever had a ready endpoint. This queries the API server, and only until the first deploy: a cache
- * would hold the EndpointSlices of all Services permanently, and change with every pod.
+ * Whether a project has ever had a ready endpoint. This queries the API server, and only until the first deploy: a
+ * cache would hold the EndpointSlices of all Services permanently, and change with every pod.
  */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';

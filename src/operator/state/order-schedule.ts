@@ -25,7 +25,6 @@ export class OrderSchedule {
     return this.#plans.get(caAccount)?.size ?? 0;
   }
 
-  /** Replaces the account's plan. */
   publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
     const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();
     this.#plans.set(caAccount, plan);

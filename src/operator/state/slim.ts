@@ -92,7 +92,9 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
   return {...object, metadata};
 }
 
-/** A copy without undefined fields, and without room for more, which V8 leaves in objects that are built step by step. */
+/**
+ * A copy without undefined fields, and without room for more, which V8 leaves in objects that are built step by step.
+ */
 export function exact<T>(value: {[K in keyof T]: T[K] | undefined}): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
@@ -218,7 +220,6 @@ function routedPort({name, port, targetPort, appProtocol}: ServicePort): Service
   };
 }
 
-/** The conditions that are read. */
 function conditionsOf({status}: Issuer | CertificateRequest, types: readonly string[]) {
   const conditions = status?.conditions?.filter(({type}) => types.includes(type)) ?? [];
   return conditions.map(({reason, message, ...condition}) => ({

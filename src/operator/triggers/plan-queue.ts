@@ -8,7 +8,9 @@ import {accountIn, INDEX, type Stores} from '../state/stores.ts';
 
 type Limited = Domain | Project;
 
-/** How many waiting objects to requeue: more than the slots that can become free before the cache shows who took them. */
+/**
+ * How many waiting objects to requeue: more than the slots that can become free before the cache shows who took them.
+ */
 const CALLED = 32;
 
 interface PlanQueue<T extends Limited> {

@@ -14,7 +14,6 @@ interface FailingKeysOptions {
 interface Failing {
   readonly sinceMs: number;
   failures: number;
-  /** The kind of failure that was reported. */
   reported?: FailureKind;
 }
 

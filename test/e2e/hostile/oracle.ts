@@ -1,6 +1,6 @@
 /**
- * Watches the edge, the CA, and the API during the attacks, and reports what must not happen. It does not know the moves,
- * only who is entitled to which host.
+ * Watches the edge, the CA, and the API during the attacks, and reports what must not happen. It does not know the
+ * moves, only who is entitled to which host.
  */
 import {createHash, X509Certificate} from 'node:crypto';
 import {setTimeout as pause} from 'node:timers/promises';

@@ -13,7 +13,6 @@ import {
   VICTIM,
 } from './manifests.ts';
 
-/** The platform's Gateway. */
 export const PLATFORM = {namespace: 'gateway', name: 'platform'};
 /** A GatewayClass with which tenants may create Gateways. */
 export const TENANT_CLASS = 'internal';

@@ -104,7 +104,8 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
   }
 
   test('a life without a death writes as little as it must', () => {
-    // The default host: 2 objects, annotation, 2 statuses. Each host: Domain, 4 statuses or more, claim, Certificate, route.
+    // The default host: 2 objects, annotation, 2 statuses. Each host: Domain, 4 statuses or more, claim, Certificate,
+    // route.
     expect(undisturbed.writes.length).toBeGreaterThan(25);
     expect(undisturbed.writes.length).toBeLessThan(80);
     console.log(`A whole life makes ${undisturbed.writes.length} writes: ${undisturbed.writes.join(', ')}`);

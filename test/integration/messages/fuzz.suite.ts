@@ -110,7 +110,6 @@ const moves: readonly [Move, ...Move[]] = [
   dice => Array.from({length: dice.below(3000)}, () => String.fromCharCode(dice.below(256))).join(''),
 ];
 
-/** `start`: starts a service with the store. */
 export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service>): void {
   beforeAll(async () => {
     const account = {heldBytes: ACCOUNT_BYTES, requestsAtOnce: 64, storedBytes: 16 * MIB};

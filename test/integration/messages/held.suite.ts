@@ -1,4 +1,7 @@
-/** What one key or one address may hold: bytes, requests, connections, time. Others are served meanwhile. For each store. */
+/**
+ * What one key or one address may hold: bytes, requests, connections, time. Others are served meanwhile. For each
+ * store.
+ */
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
 import {type Client, createClient} from './client.ts';
@@ -12,7 +15,6 @@ const MAX_CONNECTIONS = 2048;
 const RESIDENT_BYTES = 200 * MIB;
 const refusedWith = (status: number, code: string) => new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`);
 
-/** `start`: starts a service with the store. */
 export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service>): void {
   let service: Service;
   let client: Client;

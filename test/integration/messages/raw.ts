@@ -8,7 +8,6 @@ export const MIB = 1024 * 1024;
 /** Runs a service with a small pod's heap: garbage is collected in time, and a leak ends the process. */
 export const SMALL_HEAP = ['env', 'NODE_OPTIONS=--max-old-space-size=128 --max-semi-space-size=8'];
 
-/** A raw connection. */
 export interface Raw {
   readonly socket: Socket;
   /** Everything received so far. */

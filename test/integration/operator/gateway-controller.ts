@@ -30,7 +30,6 @@ export async function installGateway({api, client, history}: OperatorWorld): Pro
   await client.apply(GATEWAY, {apiVersion, kind: 'Gateway', metadata: GATEWAY_KEY, ...{spec: platform}});
 }
 
-/** Accepts the routes that the namespace has now. */
 export async function acceptRoutes(client: KubeClient, namespace: string): Promise<void> {
   for (const set of await listAll(client, LISTENER_SET, {namespace})) await acceptSet(client, set);
   for (const route of await listAll(client, HTTP_ROUTE, {namespace})) await acceptRoute(client, route);

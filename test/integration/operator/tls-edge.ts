@@ -1,4 +1,6 @@
-/** An edge that serves the live hosts of the world: it presents their certificates, redirects, and counts the visits. */
+/**
+ * An edge that serves the live hosts of the world: it presents their certificates, redirects, and counts the visits.
+ */
 import type {AddressInfo, Socket} from 'node:net';
 import {createSecureContext, createServer, type SecureContext} from 'node:tls';
 import {ANNOTATION} from '../../../src/api/names.ts';

@@ -1,6 +1,7 @@
-// The cert-manager controller. Upstream's own main is in a nested module (cmd/controller) that is not published, so this
-// wires the same controllers from the published packages. It takes the flags that the Helm chart passes. What is left
-// out: Vault, Venafi, CertificateSigningRequests, the Gateway shim, metrics, and leader election (there is one replica).
+// The cert-manager controller. Upstream's own main is in a nested module (cmd/controller) that is not published, so
+// this wires the same controllers from the published packages. It takes the flags that the Helm chart passes. What is
+// left out: Vault, Venafi, CertificateSigningRequests, the Gateway shim, metrics, and leader election (there is one
+// replica).
 package main
 
 import (

@@ -26,7 +26,6 @@ export interface Failure {
   readonly problem: string;
 }
 
-/** The engine's options. */
 export interface EngineOptions extends StoreRules {
   /** The database file; its folder must exist. */
   readonly path: string;
