@@ -1,4 +1,4 @@
--- For wrk: the one request of the benchmark, from as many accounts in turn as the environment says.
+-- For wrk: the benchmark's only request, sent by ACCOUNTS accounts in turn.
 local accounts = tonumber(os.getenv("ACCOUNTS") or "1")
 local requests, turn = {}, 0
 

@@ -125,7 +125,7 @@ async function start(folder: string, stops: (() => unknown)[]): Promise<Contesta
   return contestants;
 }
 
-/** Of a new database. */
+/** Writes a file with the URI of a new database. */
 async function uriFile(folder: string, server: Postgres, name: string): Promise<string> {
   const file = join(folder, `${name}.uri`);
   await writeFile(file, server.uri(await server.createDatabase()));

@@ -6,7 +6,7 @@ beforeEach(() => {
   queue = new FairQueue();
 });
 
-/** The keys, in the order in which they are taken. */
+/** Takes all keys. Returns them in the order in which they were taken. */
 function takeAll(mayTake?: (group: string) => boolean): string[] {
   const keys: string[] = [];
   for (let next = queue.takeFirst(mayTake); next; next = queue.takeFirst(mayTake)) keys.push(next[0]);

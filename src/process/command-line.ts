@@ -3,7 +3,7 @@ import {type ParseArgsConfig, parseArgs} from 'node:util';
 import {printable} from '../base/printable.ts';
 import {ConfigError} from './load-config.ts';
 
-/** As `parseArgs`, but throws a ConfigError that ends in the usage. */
+/** Like `parseArgs`, but throws a ConfigError that ends in the usage. */
 export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: string): ReturnType<typeof parseArgs<T>> {
   try {
     return parseArgs(config);

@@ -5,7 +5,7 @@ import {type Evidence, textsIn} from './evidence.ts';
 import {formatValue} from './explain.ts';
 import type {ObservedRecord, Verdict} from './verdict.ts';
 
-/** In all, as JSON. */
+/** The total limit, as JSON. */
 const MAX_OBSERVED_BYTES = 8192;
 /** As many as the Domain's status.dns.observed admits. */
 const MAX_OBSERVED_RECORDS = 32;

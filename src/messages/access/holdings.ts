@@ -1,10 +1,10 @@
 /** What requests hold while they are in progress: limited in total and per account. */
 
 export interface HoldLimits {
-  /** Of all accounts together. */
+  /** Limit for all accounts together. */
   readonly totalBytes: number;
   readonly totalRequests: number;
-  /** Of each account. */
+  /** Limit for each account. */
   readonly accountBytes: number;
   readonly accountRequests: number;
 }

@@ -67,7 +67,7 @@ const stored = {
 };
 const leased = {...stored, lease: LEASE_TOKEN, leaseExpiresAt: TIMESTAMP};
 
-/** Of responses. */
+/** The schemas of responses. */
 export const COMPONENTS = {
   Queued: object(queued, Object.keys(queued)),
   Message: object(stored, ['id', 'message', 'status', 'createdAt', 'attempts']),

@@ -15,7 +15,7 @@ const KEY_COPIES = 2;
 
 interface MessageCost {
   readonly account: string;
-  /** Of the message as JSON. */
+  /** The size of the message as JSON. */
   readonly bytes: number;
   readonly reasonBytes: number;
 }

@@ -63,7 +63,7 @@ async function isGone({spec}: DeepReadonly<KeyClaim>, client: KubeClient, signal
   return !isHolder(await client.get(API_KEY, {namespace, name}, {signal}), {spec});
 }
 
-/** An APIKey that is being deleted holds nothing, however long its finalizers keep it. */
+/** An APIKey that is being deleted holds nothing, no matter how long its finalizers keep it. */
 function isHolder(apiKey: DeepReadonly<APIKey> | undefined, {spec}: Pick<DeepReadonly<KeyClaim>, 'spec'>): boolean {
   return apiKey !== undefined && apiKey.metadata.uid === spec.uid && !apiKey.metadata.deletionTimestamp;
 }

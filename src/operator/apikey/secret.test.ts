@@ -16,7 +16,7 @@ function apiKey(uid: string, createdMs = NOW, more: Partial<APIKey> = {}): APIKe
   return {apiVersion: API_VERSION, kind: 'APIKey', metadata, spec: {scopes: ['messages:write']}, ...more};
 }
 
-/** As the API server would store it. */
+/** The Secret as the API server would store it. */
 function stored(secret: KeySecret, createdMs: number): KeySecret {
   return {...secret, metadata: {...secret.metadata, uid: 's', creationTimestamp: timestamp(createdMs)}};
 }

@@ -32,7 +32,7 @@ export interface IssuedKey {
 export const RESTORE_MS = 10 * 60_000;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 const SHA256 = /^[0-9a-f]{64}$/;
-/** As `timestamp` writes it: the API server refuses anything else in the status. */
+/** The form that `timestamp` writes. The API server refuses anything else in the status. */
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 export function secretNameOf({metadata, spec}: DeepReadonly<APIKey>): string {

@@ -146,8 +146,8 @@ function wantsFreshAttempt({config}: Operator, view: DomainView, state: Certific
 }
 
 /**
- * As `cmctl renew` does. An overdue attempt would continue, so the Certificate is recreated: the garbage collector
- * deletes the old one's request and order.
+ * Does what `cmctl renew` does. An overdue attempt would continue, so the Certificate is recreated: the garbage
+ * collector deletes the old one's request and order.
  */
 async function startFreshAttempt(
   context: Context,

@@ -62,7 +62,7 @@ function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
   return {condition: Claimed.yes(claim.spec.since), holds: true, lost: false};
 }
 
-/** As `refuseMove`, and confirms that a Domain of the same account is gone before its host moves. */
+/** Like `refuseMove`, but also confirms that a Domain of the same account is gone before its host moves. */
 async function refuse(
   context: Context,
   view: DomainView,

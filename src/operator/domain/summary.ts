@@ -64,8 +64,8 @@ export interface Progress {
 }
 
 /**
- * As kstatus defines it. A fault that only a person can fix stalls immediately. Any other DNS fault counts as progress
- * for the time that propagation may take after the last change of the spec. Checks continue either way.
+ * Progress as kstatus defines it. A fault that only a person can fix stalls immediately. Any other DNS fault counts as
+ * progress for the time that propagation may take after the last change of the spec. Checks continue either way.
  */
 export function progressOf(
   steps: Steps,

@@ -4,7 +4,7 @@ import type {Certificate} from './kinds.ts';
 
 type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
 
-/** As cert-manager reads it: for missing and empty fields, its defaults apply. */
+/** The issuer as cert-manager reads it: its defaults apply to missing and empty fields. */
 export function issuerOf({name, kind, group}: IssuerRef): Required<IssuerRef> {
   return {name, kind: kind || 'Issuer', group: group || 'cert-manager.io'};
 }

@@ -36,7 +36,7 @@ export const PROJECT_REASONS = {
 const {Ready: ready, Deployed: deployed, DomainsReady: domainsReady} = conditionBuilders(PROJECT_REASONS);
 
 export const ProjectReady = {
-  /** `note`: as of `Leaving`. */
+  /** `note`: as in `Leaving`. */
   yes: (host: string, note: string) =>
     ready('True', 'Published', `The project is published at https://${host}/.${note}`),
   planLimitReached: (plan: string, limit: number) => {

@@ -23,7 +23,7 @@ import {ProjectReady} from './conditions.ts';
 interface CertificateProgress {
   /** Why the default host does not have its own certificate yet. */
   readonly missing?: DecidedCondition | undefined;
-  /** As of `Contested`. */
+  /** As in `Contested`. */
   readonly note?: string;
   /** When the Project must be reconciled again. */
   readonly wakeAtMs?: number;

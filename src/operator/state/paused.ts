@@ -12,12 +12,15 @@ import {INDEX, type Stores} from './stores.ts';
 
 type Basis = Pick<Operator, 'config' | 'stores'>;
 
-/** By its own annotation, its namespace's, or the configuration. */
+/** Whether its own annotation, its namespace's, or the configuration pauses it. */
 export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObject>): boolean {
   return hasPause(project) || isPausedNamespace(operator, project.metadata.namespace ?? '');
 }
 
-/** Also by a Project that lists the host, or whose default host it is. `key`: "namespace/host". */
+/**
+ * The same for a host, which a Project also pauses if it lists the host or has it as its default host. `key`:
+ * "namespace/host".
+ */
 export function isPausedHost(operator: Basis, key: string): boolean {
   const {domains, projects} = operator.stores;
   const [namespace = ''] = key.split('/');

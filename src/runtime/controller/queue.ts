@@ -25,9 +25,9 @@ interface Delayed {
 const LOW_PRIORITY_EVERY = 8;
 
 /**
- * A work queue of keys, like that of client-go. A key is in it only once, however often it is added. A key that is
- * added while a worker has it returns to the queue when the worker is done, so no key is reconciled twice at the same
- * time. There are two priorities. In each, namespaces take turns, and within a namespace, the first key is served
+ * A work queue of keys, like that of client-go. A key is in it only once, no matter how often it is added. A key that
+ * is added while a worker has it returns to the queue when the worker is done, so no key is reconciled twice at the
+ * same time. There are two priorities. In each, namespaces take turns, and within a namespace, the first key is served
  * first.
  */
 export class WorkQueue {

@@ -46,7 +46,7 @@ function rolesIn(manifests: string): readonly (Role | null)[] {
   return parseAllDocuments(manifests).map(document => document.toJS() as Role | null);
 }
 
-/** As "group resource verb". */
+/** The rights as "group resource verb". */
 function rightsOf(from: readonly (Role | null)[], name: string): ReadonlySet<string> {
   const granted = from.filter(role => role?.kind?.endsWith('Role') && role.metadata.name === name);
   const rights = granted
@@ -65,7 +65,7 @@ test('every role that the chart creates is named', () => {
   expect(made.length).toBeGreaterThan(explained.size);
 });
 
-/** Sorted "group resource verb", from the tables between the markers of a section. */
+/** The sorted rights from the tables between a section's markers, as "group resource verb". */
 function documented(section: string): string[] {
   const [, text = ''] = new RegExp(`<!-- ${section}: begin -->(.*)<!-- ${section}: end -->`, 's').exec(docs) ?? [];
   const rows = text.split('\n').filter(line => /^\| (`|core )/.test(line));

@@ -57,7 +57,7 @@ export interface SweepOutcome {
   readonly deleted: number;
   /** Absent if it was not counted this time; unknown if another pod counts it, or nobody can. */
   readonly backlog?: Backlog | 'unknown';
-  /** As the backlog; absent with SQLite. */
+  /** Like `backlog`, but absent with SQLite. */
   readonly rows?: StoredRows | 'unknown';
   /** There is more to do: sweep again soon. */
   readonly more: boolean;

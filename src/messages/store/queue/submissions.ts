@@ -53,7 +53,7 @@ export class Submissions {
   #sent: Submission[] = [];
   #sentRows = 0;
   #sentBytes = 0;
-  /** Of all unanswered operations. */
+  /** The weight of all unanswered operations. */
   #bytes = 0;
   /** The time since which the engine has owed an answer. */
   #since: number | undefined;
