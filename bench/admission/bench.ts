@@ -81,7 +81,7 @@ async function enter(server: ApiServer, client: KubeClient, chart: string, mode:
   if (mode === 'with') await server.apply(chart);
   else await server.kubectl('delete', BINDINGS, '--all');
   const steal = () => create(client, INGRESS, ingressSpec('traefik'), true);
-  await until(`the API server goes on ${mode} the bindings`, async () => (await steal()) === (mode === 'without'));
+  await until(`the API server continues ${mode} the bindings`, async () => (await steal()) === (mode === 'without'));
   await until('the API server has compiled the policies', async () => {
     const before = server.cpuMs();
     await delay(1_000);

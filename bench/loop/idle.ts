@@ -78,7 +78,7 @@ async function notice({client, history}: OperatorWorld): Promise<void> {
     await client.delete(INGRESS, objectKey(route));
     const deletedAt = performance.now();
     const isBack = () => history.get(INGRESS, keyOf(route))?.metadata.uid ?? uid;
-    await until('the route is put back', () => isBack() !== uid, {intervalMs: 1});
+    await until('the route is restored', () => isBack() !== uid, {intervalMs: 1});
     times.push(performance.now() - deletedAt);
   }
   times.sort((a, b) => a - b);

@@ -140,7 +140,7 @@ export async function hasReconciled(operator: OperatorProcess, domains: number):
 export async function quiet(world: OperatorWorld): Promise<AuditEvent[]> {
   let before = -1;
   return until(
-    'nothing is written any more',
+    'nothing is written anymore',
     async () => {
       const writes = await world.audit.writes();
       const isQuiet = writes.length === before;

@@ -80,7 +80,7 @@ it(
   async () => {
     await install({inProgressPerAccount: 2, timeoutSeconds: 20});
     const isFree = async () => (await listAll(admin, CHALLENGE, {namespace: stuck.self.namespace})).length === 0;
-    await until('no challenge is left of before', isFree, {timeoutMs: 3 * MINUTE_MS});
+    await until('no earlier challenge is left', isFree, {timeoutMs: 3 * MINUTE_MS});
     const challenges = countAtOnce(stuck.self.namespace);
     // The namespace still holds the host, but the self check reaches nobody.
     await Promise.all(hosts.map(host => cluster.zones.set(host, 'CNAME', `nowhere.${stuck.self.zone}`)));

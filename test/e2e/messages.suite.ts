@@ -18,7 +18,7 @@ export function sendingMessages(): void {
     await theirs.until(`/${id}`, {status: 404});
 
     const pod = {namespace: RELEASE.namespace, name: `${RELEASE.name}-messages-0`};
-    await kill(admin, await until('the pod is there', () => admin.get(POD, pod)));
+    await kill(admin, await until('the pod exists', () => admin.get(POD, pod)));
     const claimed = await mine.until('/claim', {status: 200}, jsonPost({}));
     const {messages} = JSON.parse(claimed.body) as {messages: {id: string; message: string; lease: string}[]};
     expect(messages).toEqual([expect.objectContaining({id, message: text})]);

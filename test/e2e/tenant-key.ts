@@ -24,7 +24,7 @@ export async function newKey(tenantName: string) {
   ];
   await admin.apply(API_KEY, {apiVersion: API_VERSION, kind: 'APIKey', metadata: name, spec: {scopes}});
   const secretName = {namespace, name: 'shop-apikey'};
-  const {data} = (await until('the key is there', () => admin.get(SECRET, secretName))) as KubeObject & {
+  const {data} = (await until('the key exists', () => admin.get(SECRET, secretName))) as KubeObject & {
     data: {key: string};
   };
   const authorization = `Bearer ${Buffer.from(data.key, 'base64')}`;

@@ -69,7 +69,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   await keep(['attacker.test/stay']);
   await self.deleteProject();
   const isHanging = async () => (await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp;
-  await until('what is emptied is deleted, too', isHanging);
+  await until('the emptied routes are deleted, too', isHanging);
   await visitor.untilGone(own);
   await keep(null);
   await tenant.seesNothingOf(own);

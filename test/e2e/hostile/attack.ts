@@ -203,7 +203,7 @@ export class Attack {
     const options = {timeoutMs: PATIENCE_MS, intervalMs: 500};
     const start = performance.now();
     // A challenge appears only a second or two after its cause.
-    await until('a challenge is there', async () => !(await isDone()), {timeoutMs: 3_000}).catch(() => {});
+    await until('a challenge exists', async () => !(await isDone()), {timeoutMs: 3_000}).catch(() => {});
     await until('all challenges are gone', isDone, options).catch(() => {});
     return `${Math.round((performance.now() - start) / 1000)} s`;
   }

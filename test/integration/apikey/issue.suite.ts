@@ -41,7 +41,7 @@ export function issueSuite(world: () => KeyWorld): void {
       for await (const {items} of world().client.list(EVENT, {namespace: 'made'})) notes.push(...items);
       return JSON.stringify(notes);
     };
-    await tenant.until('an Event tells it', async () => (await events()).includes(prefixOf(key)));
+    await tenant.until('an Event reports it', async () => (await events()).includes(prefixOf(key)));
   });
 
   test('and read as the message says', async () => {
@@ -207,7 +207,7 @@ export function issueSuite(world: () => KeyWorld): void {
     const spec = {scopes: ['messages:write' as const], secretName: 'shop-apikey'};
     const metadata = {name: 'second', namespace: 'twice'};
     await world().client.apply(API_KEY, {apiVersion: 'nameplate.dev/v1alpha1', kind: 'APIKey', metadata, spec});
-    await tenant.until('the second is told', async () => {
+    await tenant.until('the second is reported', async () => {
       const second = await world().client.get(API_KEY, metadata);
       return second?.status?.conditions?.some(({reason}) => reason === 'SecretConflict');
     });

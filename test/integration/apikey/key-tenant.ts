@@ -161,7 +161,7 @@ export class KeyTenant {
   }
 
   async ends(key: string): Promise<void> {
-    await until(`the key of ${this.namespace} works no more`, () => !this.accepts(key), PATIENCE);
+    await until(`the key of ${this.namespace} no longer works`, () => !this.accepts(key), PATIENCE);
   }
 
   async until(what: string, probe: () => unknown): Promise<void> {

@@ -108,7 +108,7 @@ test('a challenge and a request that Nameplate would remove stay, and are report
   await world.client.delete(CERTIFICATE, certificate);
   await world.client.delete(CHALLENGE, key);
   await world.client.patch(CHALLENGE, key, {metadata: {finalizers: null}}).catch(unlessNotFound);
-  await until('nothing is counted any longer', async () => (await left()) === 0);
+  await until('nothing is counted anymore', async () => (await left()) === 0);
 });
 
 test('after a restart, it judges what was decided long ago', async () => {

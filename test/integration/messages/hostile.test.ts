@@ -187,7 +187,7 @@ test('neither keys nor messages are in the log, failures included', async () => 
   await client.request('/messages', {key: `${key}-wrong`});
   const requestId = 'the-last-one';
   await client.request('/messages', {key, headers: {'x-request-id': requestId}});
-  const log = await until('the log has all', async () => {
+  const log = await until('the log is complete', async () => {
     const text = await readFile(service.logFile, 'utf8');
     return text.includes(requestId) && text;
   });

@@ -20,7 +20,7 @@ export function apiKeySuite(world: () => OperatorWorld): void {
     const isIssued = async () => (await client.get(API_KEY, metadata))?.status?.sha256 !== undefined;
     await until('the key is issued', isIssued);
     const secret = () => history.get(kinds.SECRET, `${namespace}/shop-apikey`);
-    await tenant.until('its Secret is there', secret);
+    await tenant.until('its Secret exists', secret);
     expect(secret()?.metadata.annotations).not.toHaveProperty('nameplate.dev/retained-since');
     await client.delete(API_KEY, metadata);
     await until('the Secret is gone', () => !secret());

@@ -140,7 +140,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.createRecords(host);
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Issuing'});
     const isIssuing = ({type}: {type: string}) => type === 'Issuing';
-    const certificate = await tenant.until('cert-manager is at it', () =>
+    const certificate = await tenant.until('cert-manager is working on it', () =>
       tenant.certificate(host)?.status?.conditions?.some(isIssuing) ? tenant.certificate(host) : undefined,
     );
     const longAgo = new Date(Date.now() - 31 * 60_000).toISOString().replace(/\.\d+/, '');

@@ -145,7 +145,7 @@ export function claimSuite(world: () => OperatorWorld): void {
     const {metadata} = await tenant.becomes(host, {state: 'Unverified'});
     await world().client.patch(DOMAIN, {namespace: tenant.namespace, name: host}, {spec: {projectRef: {name: 'evil'}}});
     await tenant.seesOwnWrites();
-    await tenant.until('the edit is put back', () => tenant.domain(host)?.spec.projectRef.name === 'shop');
+    await tenant.until('the edit is reverted', () => tenant.domain(host)?.spec.projectRef.name === 'shop');
     await tenant.delete(DOMAIN, host);
     const again = () => (tenant.domain(host)?.metadata.uid ?? metadata.uid) !== metadata.uid;
     await tenant.until('the Domain is back', again);

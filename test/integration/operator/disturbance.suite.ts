@@ -47,7 +47,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     const key = {namespace: tenant.namespace, name: 'shop'};
     const wipe = {status: {conditions: null}};
     const wiped = await world().client.patch(kinds.PROJECT, key, wipe, {subresource: 'status'});
-    await tenant.until('it is summed up again', () => {
+    await tenant.until('it is summarized again', () => {
       const {metadata, status} = tenant.get(kinds.PROJECT, 'shop') ?? {};
       const isLater = Number(metadata?.resourceVersion) > Number(wiped.metadata.resourceVersion);
       return isLater && status?.conditions !== undefined;
@@ -130,7 +130,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     );
     await edited.project();
     const isGone = () => !world().history.get(kinds.NAMESPACE, gone.namespace) && !orphan.domain(host(orphan));
-    await until('the namespace and the Domain go without an operator', isGone, PATIENCE);
+    await until('the namespace and the Domain are deleted without an operator', isGone, PATIENCE);
     expect(orphan.ingress(host(orphan)), 'nobody has swept yet').toBeDefined();
 
     await world().startOperator('successor');
@@ -283,7 +283,7 @@ async function writesInOneRound(world: OperatorWorld): Promise<string[]> {
 }
 
 async function quiet(world: OperatorWorld): Promise<void> {
-  await until('nothing is written any more', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
+  await until('nothing is written anymore', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
 }
 
 function shown(writes: Awaited<ReturnType<OperatorWorld['audit']['writes']>>): string[] {

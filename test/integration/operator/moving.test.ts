@@ -76,7 +76,7 @@ test('a host leaves the former edge only if the platform says so and DNS no long
   await resolveTo(NEW_ADDRESS);
   await tenant.until('nothing is left on the former edge', () => ingresses(tenant).length === 0);
   const routed = () => findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.message ?? '';
-  await tenant.until('the Domain says nothing of it', () => routed() && !routed().includes('former edge'));
+  await tenant.until('the Domain says nothing about it', () => routed() && !routed().includes('former edge'));
   await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
   expect(tenant.get(LISTENER_SET, routeName(tenant.namespace, host))).toBeDefined();
   expect(ingresses(stays)).toHaveLength(4);
@@ -112,7 +112,7 @@ test('a host that the next edge does not serve stays on the former one', async (
   await tenant.label(REMOVE);
   const {tenant: other, host: served} = await onBothEdges('served');
   await other.label(REMOVE);
-  await other.until('a host that is served leaves', () => other.ingress(served) === undefined);
+  await other.until('a served host leaves', () => other.ingress(served) === undefined);
   await tenant.becomes(host, {Routed: 'Pending'});
   expect(tenant.ingress(host)).toBeDefined();
   await acceptRoutes(world.client, tenant.namespace);

@@ -75,7 +75,7 @@ async function disturbAndSettle(tenant: DomainTenant): Promise<void> {
   await needsWrite(tenant, kinds.CERTIFICATE, shop);
   await tenant.project({primary: shop});
   await tenant.until(`${leaving} is released`, () => tenant.claim(leaving)?.spec.releasedAt);
-  await tenant.until('the route is whole again', () => uid() !== undefined && uid() !== before);
+  await tenant.until('the route is complete again', () => uid() !== undefined && uid() !== before);
   const hash = () => tenant.certificate(shop)?.metadata.annotations?.[ANNOTATION.appliedHash];
   await tenant.until('the certificate is as it should be', () => hash() !== STALE);
 }

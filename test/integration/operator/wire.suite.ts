@@ -51,14 +51,14 @@ export function wireSuite(world: () => OperatorWorld): void {
     expect(await leads(leader)).toBe(true);
     proxy.intercept = () => undefined;
     proxy.disconnect();
-    await tenant.until('it goes on where it was', () => !isEdited(tenant, host));
+    await tenant.until('it continues where it was', () => !isEdited(tenant, host));
 
     const standby = await world().startOperator('standby');
     proxy.intercept = () => ({kind: 'silence'});
     proxy.disconnect();
     await edit(tenant, host);
     await until('the standby leads', () => leads(standby), PATIENCE);
-    await tenant.until('the standby goes on', () => !isEdited(tenant, host));
+    await tenant.until('the standby continues', () => !isEdited(tenant, host));
     expect(await leader.exited).toBe(1);
     await tenant.verify(host, 'after both');
     expect(losses()).toEqual([]);
@@ -111,7 +111,7 @@ export function wireSuite(world: () => OperatorWorld): void {
       server.setSecureContext(next);
       for (const socket of sockets) socket.destroy();
       await edit(tenant, host);
-      await tenant.until('it goes on with the new ones', () => !isEdited(tenant, host));
+      await tenant.until('it continues with the new ones', () => !isEdited(tenant, host));
       await tenant.verify(host, 'after the rotation');
       expect(await leads(operator)).toBe(true);
       expect(losses()).toEqual([]);

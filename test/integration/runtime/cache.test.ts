@@ -168,7 +168,7 @@ test('a server restored from an older state is noticed, and listed anew', async 
   proxy.intercept = seen => (isProbe(seen) ? older : undefined);
   proxy.seen.length = 0;
   proxy.disconnect();
-  await until('all is listed anew', () => proxy.seen.some(isInitial));
+  await until('everything is listed again', () => proxy.seen.some(isInitial));
   await expectEqualToServer(store);
 });
 
@@ -180,7 +180,7 @@ test('a subscriber that throws stops neither the cache nor the others', async ()
   const told = record(store);
   await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   await direct.create(CONFIG_MAP, configMap(namespace, 'y'));
-  await until('both are told', () => told.length === 2);
+  await until('both are reported', () => told.length === 2);
   await expectEqualToServer(store);
 });
 
@@ -243,7 +243,7 @@ test('the API server is killed and restarted: the cache catches up', async () =>
   await api.crash();
   await expect(direct.get(CONFIG_MAP, {namespace, name: 'x'})).rejects.toThrow(/ECONNREFUSED/);
   await api.resume();
-  await until('the server takes writes', async () => {
+  await until('the server accepts writes', async () => {
     await direct.apply(CONFIG_MAP, configMap(namespace, 'y'));
     return true;
   });

@@ -125,13 +125,13 @@ describe('outcomes', () => {
       {backoff: {initialMs: 1, maxMs: 1, factor: 1, jitter: 0}},
     );
     await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
-    await until('it has failed for good', async () =>
+    await until('it has failed permanently', async () =>
       (await metric('controller_runtime_terminal_reconcile_errors_total')).includes('{controller="test"} 1'),
     );
     expect(await metric('workqueue_depth')).toContain('{name="test",controller="test"} 0');
     expect(attempts).toBe(2);
     await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
-    await until('the change is looked at', () => attempts === 3);
+    await until('the change is processed', () => attempts === 3);
   });
 
   test('a server that requests a pause gets one', async () => {
@@ -146,7 +146,7 @@ describe('outcomes', () => {
     proxy.intercept = seen => (seen.method === 'PATCH' && times.length === 1 ? busy : undefined);
     const {controller} = run(reconcile, {backoff: {initialMs: 1, maxMs: 1, factor: 1, jitter: 0}});
     controller.enqueue('x');
-    await until('it is made', () => direct.get(CONFIG_MAP, {namespace, name: 'made'}));
+    await until('it is created', () => direct.get(CONFIG_MAP, {namespace, name: 'made'}));
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(995);
   });
 
@@ -238,7 +238,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   proxy.disconnect();
   await until('the watch is silent', () => proxy.seen.some(isWatch));
   running.controller.enqueue(`${namespace}/parent`);
-  await until('the child is made', () => created.length === 1);
+  await until('the child is created', () => created.length === 1);
   running.controller.enqueue(`${namespace}/parent`);
   await until('the stale cache is noticed', async () =>
     (await metric('controller_runtime_reconcile_errors_total')).includes('{controller="test"} 1'),

@@ -48,14 +48,14 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
     client.patch(NAMESPACE, {name}, {metadata: {labels: {'example.dev/team': value}}});
   await world.namespace(client, name);
   await label('blue');
-  const made = await until('it is made', team, {timeoutMs: 60_000}); // includes the start of the program
+  const made = await until('it is created', team, {timeoutMs: 60_000}); // includes the start of the program
   expect(made.data).toEqual({team: 'blue'});
   await label('green');
   await until('it follows the label', async () => (await team())?.data?.team === 'green');
   await client.patch(CONFIG_MAP, {namespace: name, name: 'team'}, {data: {team: 'mine'}});
-  await until('a foreign edit is put back', async () => (await team())?.data?.team === 'green');
+  await until('a foreign edit is reverted', async () => (await team())?.data?.team === 'green');
   await client.delete(CONFIG_MAP, {namespace: name, name: 'team'});
-  await until('a foreign removal is put back', team);
+  await until('a foreign removal is reverted', team);
   await label(null);
   await until('it goes with the label', async () => (await team()) === undefined);
 

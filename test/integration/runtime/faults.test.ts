@@ -36,7 +36,7 @@ test(
     const lineBytes = Buffer.byteLength(
       JSON.stringify(await direct.create(CONFIG_MAP, configMap(namespace, 'measure'))),
     );
-    await until('it is told', () => told.length === 1);
+    await until('it is reported', () => told.length === 1);
     const cuts: number[] = [];
     // Cuts through more than two lines, in steps that hit each part of them.
     for (let afterBytes = 0; afterBytes < 2.5 * lineBytes; afterBytes += STEP_BYTES) cuts.push(afterBytes);
@@ -127,7 +127,7 @@ test('listed, streamed, or watched, an object looks the same', async () => {
   expect(listed.get(`${namespace}/x`)).toEqual(streamed.get(`${namespace}/x`));
   const name = `look-${namespace}`;
   await direct.create(CONFIG_MAP, configMap('default', name, {a: '1'}));
-  const told = await until('it is told', () => watched.get(`default/${name}`));
+  const told = await until('it is reported', () => watched.get(`default/${name}`));
   const again = await world.cache(client, CONFIG_MAP, {namespace: 'default'});
   expect(again.get(`default/${name}`)).toEqual(told);
   expect(typeof told.metadata.creationTimestamp).toBe('string');

@@ -228,7 +228,7 @@ test('a deleted Lease: the leader recreates it, and the standby does not treat i
   await leaderAndStandby(ENDURING_LEASE_MS);
   const before = await direct.get(LEASE, {namespace, name: 'test'});
   await direct.delete(LEASE, {namespace, name: 'test'});
-  const lease = await until('it is made again', () => direct.get(LEASE, {namespace, name: 'test'}));
+  const lease = await until('it is recreated', () => direct.get(LEASE, {namespace, name: 'test'}));
   expect(lease.spec?.holderIdentity).toBe(before?.spec?.holderIdentity);
   const asked = () => proxy.seen.filter(seen => seen.userAgent === 'second' && seen.path.endsWith('/leases/test'));
   const count = asked().length;

@@ -237,7 +237,7 @@ test('emptying synchronous_standby_names ends the waits, but acknowledges nothin
   await until('it is not ready', async () => (await readyz()).includes('synchronous_standby_names is empty'));
   await primary.configure({synchronous_standby_names: NAMES});
   await standby.start();
-  await until('it takes messages again', async () => (await submit(client, 'hello', 'b')).status === 202);
+  await until('it accepts messages again', async () => (await submit(client, 'hello', 'b')).status === 202);
 });
 
 test('emptying synchronous_standby_names under load: the standby has all that was acknowledged', async () => {

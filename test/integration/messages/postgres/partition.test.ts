@@ -86,7 +86,7 @@ test.runIf(isRoot)(
     expect(left.counts).toEqual(before);
 
     await network.heal();
-    await until('the primary of before hears from nobody', async () => {
+    await until('the former primary reaches nobody', async () => {
       const [row] = await primary.query('SELECT count(*) AS count FROM pg_stat_replication');
       return row?.count === '0';
     });

@@ -51,7 +51,7 @@ test('the syncs of both logs end before the 202 of each message is written', asy
   });
   const skipped = roundsOf(await eventsOf(trace)).length;
   for (let n = 0; n < REQUESTS; n++) {
-    await until('the standby has synced all that was written before', isSynced);
+    await until('the standby has synced everything written before', isSynced);
     await client.submit(key, `message ${n}`);
   }
   client.close();
