@@ -43,7 +43,7 @@ export async function shippedOperator(heapMiB: number): Promise<string[]> {
   return [...(await shippedFlags()), `--max-old-space-size=${heapMiB}`, join(ROOT, 'dist/operator.mjs')];
 }
 
-/** `heapMiB`: half of a container's memory, as V8 chooses by itself. */
+/** `heapMiB`: half of a container's memory, as V8 would choose by default. */
 export async function startLiveWorld({domains, heapMiB}: {domains: number; heapMiB: number}): Promise<LiveWorld> {
   const program = await shippedOperator(heapMiB);
   const world = await startOperatorWorld({operatorApproves: true, atScale: true, program});

@@ -89,7 +89,7 @@ export class DerivedNames {
     return `${readable}-${hash}.${this.#baseDomain}`;
   }
 
-  /** A text that only the route of this host in this namespace answers, so that the prober notices any other route. */
+  /** A text with which only this host's route in this namespace answers, so that the prober notices any other route. */
   routeProof(namespace: string, host: string): string {
     return this.#derive('route', [namespace, host], 20);
   }
