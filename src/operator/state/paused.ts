@@ -18,7 +18,7 @@ export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObjec
 }
 
 /**
- * The same for a host, which a Project also pauses if it lists the host or has it as its default host. `key`:
+ * The same for a host. The pause of a Project also covers its default host and the hosts that it lists. `key`:
  * "namespace/host".
  */
 export function isPausedHost(operator: Basis, key: string): boolean {

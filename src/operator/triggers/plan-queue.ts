@@ -23,9 +23,9 @@ interface PlanQueue<T extends Limited> {
 }
 
 /**
- * Requeues only the oldest waiting objects in each namespace of the account, because the others get no slot before
- * these do, and namespaces differ in their plans. So the end of one object does not requeue 50,000 that a tenant has
- * created beyond its plan.
+ * Requeues the oldest waiting objects in each namespace of the account, because namespaces differ in their plans. The
+ * others get no slot before these do. So the end of one object does not requeue 50,000 that a tenant has created beyond
+ * its plan.
  */
 export function planQueue<T extends Limited>(
   stores: Pick<Stores, 'namespaces'>,
