@@ -2,6 +2,11 @@ import {existsSync} from 'node:fs';
 import {homedir} from 'node:os';
 import {join} from 'node:path';
 
+/**
+ * More than the kubelet's default, 110: the pods of a test tier stay until its end. The node has addresses for 250.
+ */
+export const MAX_PODS = 240;
+
 /** Addresses inside the cluster's own network: the same for every cluster and provider. */
 export const ADDRESSES = {
   node: '172.30.0.1',

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import {run} from '../children.ts';
 import {type Edge, ensurePrograms, type Programs, programSets, publishedProgramSets} from '../programs.ts';
 import type {CreateOptions, Parts, Provider} from '../provider.ts';
-import {ADDRESSES, type StateFolder, ZONES} from '../state.ts';
+import {ADDRESSES, MAX_PODS, type StateFolder, ZONES} from '../state.ts';
 import {
   answers,
   docker,
@@ -104,7 +104,12 @@ async function configuration(state: StateFolder, {node}: Parts): Promise<object>
     // Services of the node image that we build replace kindnet and the kube-proxy pod.
     networking: node ? {} : {disableDefaultCNI: true, kubeProxyMode: 'none'},
     kubeadmConfigPatches: [
-      JSON.stringify({apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', failCgroupV1: false}),
+      JSON.stringify({
+        apiVersion: 'kubelet.config.k8s.io/v1beta1',
+        kind: 'KubeletConfiguration',
+        failCgroupV1: false,
+        maxPods: MAX_PODS,
+      }),
       JSON.stringify({kind: 'InitConfiguration', patches: {directory: '/kind/patches'}}),
     ],
     containerdConfigPatches: hasSysResource()

@@ -14,7 +14,7 @@ import {
   writeKubeconfig,
   writeSecrets,
 } from '../controlplane.ts';
-import {ADDRESSES, type StateFolder} from '../state.ts';
+import {ADDRESSES, MAX_PODS, type StateFolder} from '../state.ts';
 import {until} from '../wait.ts';
 
 export interface NodeSpec {
@@ -185,6 +185,7 @@ function kubeletConfiguration(state: StateFolder, cgroup: string): object {
     cgroupRoot: cgroup,
     enforceNodeAllocatable: [],
     failSwapOn: false,
+    maxPods: MAX_PODS,
     localStorageCapacityIsolation: false,
     containerRuntimeEndpoint: `unix://${containerdSocket(state)}`,
     authentication: {anonymous: {enabled: true}, webhook: {enabled: false}},
