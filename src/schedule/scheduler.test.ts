@@ -312,6 +312,17 @@ test('checks that take long, in all places of an account, are not queued again w
   expect(asked).toHaveLength(slow.length + 1);
 });
 
+test('a check that is due begins when a slow one of its account ends', async () => {
+  const {clock, asked, scheduler, waiting} = setUp(true);
+  const hosts = Array.from({length: checks.inFlight / 4 + 1}, (_, n) => `h${n}.example.com`);
+  for (const host of hosts) scheduler.watch(host, watched({}, host));
+  await clock.advance(6 * SECOND);
+  expect(asked).toHaveLength(hosts.length - 1);
+  waiting.shift()?.();
+  await clock.advance(0);
+  expect(asked.toSorted()).toEqual(hosts);
+});
+
 describe('fairness', () => {
   test("the requests of an account with a thousand names do not delay another's", async () => {
     const {clock, asked, scheduler} = setUp();

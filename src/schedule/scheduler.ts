@@ -206,6 +206,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
         running.delete(task);
         ended.abort();
         queue.done(next.account);
+        dispatch();
       });
       running.add(task);
       quick++;
