@@ -41,9 +41,15 @@ describe('the rate limit', () => {
   test('lets a burst through, makes the rest wait, and leaves other accounts alone', async () => {
     const clock = new ManualClock();
     const limit = new RateLimit(clock, 1000, 3);
-    expect([1, 2, 3, 4, 5].map(() => limit.take('a'))).toEqual([0, 0, 0, 1000, 2000]);
-    expect(limit.take('b')).toBe(0);
+    expect([1, 2, 3, 4, 5].map(() => limit.take('a', HOUR))).toEqual([0, 0, 0, 1000, 2000]);
+    expect(limit.take('b', HOUR)).toBe(0);
     await clock.advance(5000);
-    expect([1, 2, 3, 4].map(() => limit.take('a'))).toEqual([0, 0, 0, 1000]);
+    expect([1, 2, 3, 4].map(() => limit.take('a', HOUR))).toEqual([0, 0, 0, 1000]);
+  });
+
+  test('takes nothing for a request that need not wait for it', () => {
+    const limit = new RateLimit(new ManualClock(), 1000, 1);
+    expect([HOUR, 1500, 1500, 1500].map(most => limit.take('a', most))).toEqual([0, 1000, 1500, 1500]);
+    expect(limit.take('a', HOUR)).toBe(2000);
   });
 });

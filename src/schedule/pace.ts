@@ -70,12 +70,14 @@ export class RateLimit {
     this.#burst = burst;
   }
 
-  /** Milliseconds that this request must wait. */
-  take(account: string): number {
+  /** Milliseconds that this request must wait. If something else ends its wait after `mostMs`, it takes nothing. */
+  take(account: string, mostMs: number): number {
     const now = this.#clock.monotonic();
     for (const [other, at] of this.#fullAt) if (at <= now) this.#fullAt.delete(other);
     const next = Math.max(this.#fullAt.get(account) ?? now, now) + this.#intervalMs;
+    const wait = Math.max(0, next - now - this.#burst * this.#intervalMs);
+    if (wait >= mostMs) return mostMs;
     this.#fullAt.set(account, next);
-    return Math.max(0, next - now - this.#burst * this.#intervalMs);
+    return wait;
   }
 }

@@ -59,7 +59,10 @@ export interface Scheduler<Question, Verdict extends Judgement> {
   /** Idempotent. If the question changed, the old verdict is dropped and the host is checked soon. */
   watch(key: string, watched: Watched<Question>): void;
   unwatch(key: string): void;
-  /** Checks a watched key soon. Repeating a token has no effect. Requests are rate-limited per account. */
+  /**
+   * Checks a watched key soon, within the limit of its account; beyond that, within `checks.pendingMaxSeconds`. A
+   * request never makes a check later. Repeating a token has no effect.
+   */
   request(key: string, token: string): void;
   get(key: string): CheckResult<Verdict> | undefined;
   /** Calls the handler when a result changes in a way that a reconcile can see. Returns the unsubscribe function. */
@@ -81,7 +84,7 @@ interface SchedulerOptions<Question, Verdict extends Judgement> {
   readonly onError: (key: string, error: unknown) => void;
 }
 
-/** An account's requests beyond this many wait `checks.soonSeconds` each. */
+/** An account's requests beyond this many get one check per `checks.soonSeconds`. */
 const REQUEST_BURST = 10;
 /** A check has its own deadlines, all shorter. Without this one, a check that never ends would also hold its slot. */
 const CHECK_LIMIT_MS = 120_000;
@@ -96,7 +99,7 @@ interface Entry<Question, Verdict extends Judgement> {
   result: CheckResult<Verdict> | undefined;
   /** The latest requested token. Checks that start from now on answer it. */
   request: string | undefined;
-  /** Checks since the last change or request. */
+  /** Checks since the last change, or since the last request that the limit let through. */
   count: number;
   /** Counts changes of the question. A verdict about an earlier question is dropped. */
   generation: number;
@@ -137,7 +140,11 @@ export function createScheduler<Question, Verdict extends Judgement>(
       entry.result = undefined;
     }
     if (changed || watched.urgency === 'pending') entry.count = 0;
-    if (!entry.running) schedule(entry, changed ? 0 : nextDelay(entry));
+    if (entry.running) return;
+    // A request that waits keeps its time. In the queue, that time has come.
+    const left = entry.dueAt === Number.POSITIVE_INFINITY ? 0 : entry.dueAt - clock.monotonic();
+    const delay = isAnswered(entry) ? ownDelay(entry) : Math.min(ownDelay(entry), left);
+    schedule(entry, changed ? 0 : delay);
   }
 
   function add(key: string, watched: Watched<Question>): void {
@@ -168,11 +175,30 @@ export function createScheduler<Question, Verdict extends Judgement>(
   function request(key: string, token: string): void {
     const entry = entries.get(key);
     if (entry === undefined || entry.request === token) return;
+    const isFirst = isAnswered(entry);
     entry.request = token;
-    const sinceLast = clock.monotonic() - (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY);
-    const delay = Math.max(limit.take(entry.watched.account), checks.soonSeconds * 1000 - sinceLast, 0);
-    entry.count = 0;
-    if (!entry.running) schedule(entry, delay);
+    // An earlier request has set the time already. A check that is due answers the token. While a check runs, the next
+    // one has no time yet: `nextDelay` sets it.
+    if (!isFirst || entry.dueAt === Number.POSITIVE_INFINITY) return;
+    const now = clock.monotonic();
+    const pauseEndsAt = (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY) + checks.soonSeconds * 1000;
+    schedule(entry, hastened(entry, entry.dueAt - now, pauseEndsAt - now));
+  }
+
+  function isAnswered({request: token, result}: Host): boolean {
+    return token === result?.request;
+  }
+
+  /**
+   * Milliseconds to a check that answers a request: at most `delay`, but not within `pause`. It takes from the account's
+   * limit only if this brings the check forward, so that requests that the limit holds back pile up no debt.
+   */
+  function hastened(entry: Host, delay: number, pause: number): number {
+    const most = Math.min(delay, longestDelay(checks, random()));
+    if (pause >= most) return most;
+    const wait = limit.take(entry.watched.account, most);
+    if (wait < most) entry.count = 0;
+    return Math.max(wait, pause);
   }
 
   function schedule(entry: Host, delay: number): void {
@@ -281,7 +307,12 @@ export function createScheduler<Question, Verdict extends Judgement>(
   }
 
   function nextDelay(entry: Host): number {
-    if (entry.request !== entry.result?.request) return pendingDelay(0, checks, random());
+    const delay = ownDelay(entry);
+    return isAnswered(entry) ? delay : hastened(entry, delay, pendingDelay(0, checks, random()));
+  }
+
+  /** The delay without a request. */
+  function ownDelay(entry: Host): number {
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
     const {urgency, uid} = entry.watched;
     if (urgency === 'pending' || !entry.result?.verdict.verified) return pendingDelay(entry.count, checks, random());
