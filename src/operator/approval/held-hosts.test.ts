@@ -1,6 +1,8 @@
 /** The writes to a namespace's record, by clients without an API server. */
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import type {Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DomainClaim, HeldHosts} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -36,44 +38,89 @@ test('a lost host leaves the record even if the API server refuses to add anothe
   expect(patches).toEqual([{'lost.test': null}, {'new.test': 'uid-new'}]);
 });
 
+/** A namespace's claims and record, and an API server that takes `answerMs` for each read. */
+class Namespace {
+  readonly clock = new ManualClock();
+  readonly claims = new Map<string, DomainClaim>();
+  readonly writes: Readonly<Record<string, string | null>>[] = [];
+  answerMs = 0;
+  record: HeldHosts | undefined;
+  readonly #reconcile: Reconcile;
+
+  constructor() {
+    const state = 'synced';
+    const stores = {
+      claims: {state, byIndex: () => [...this.claims.values()], get: (host: string) => this.claims.get(host)},
+      projects: {state},
+      namespaces: {state, get: () => ({metadata: {name: 'a', uid: 'uid-a'}})},
+      heldHosts: {state, get: () => this.record},
+    };
+    const config = {defaultHost: {tls: 'wildcard'}, plans: {pro: {}}, defaultPlan: 'pro'};
+    this.#reconcile = reconcileHeldHosts({stores, config, clock: this.clock} as unknown as Operator);
+  }
+
+  get hosts(): Readonly<Record<string, string>> {
+    return this.record?.spec.hosts ?? {};
+  }
+
+  claim(name: string, spec: Partial<DomainClaim['spec']> = {}): void {
+    const fields = {account: 'uid-a', namespace: 'a', since: '2026-11-25T00:00:00Z', ...spec};
+    this.claims.set(name, {metadata: {name, uid: `uid-${name}`}, spec: fields} as DomainClaim);
+  }
+
+  write({spec}: {spec: {hosts: Record<string, string | null>}}): HeldHosts {
+    this.writes.push(spec.hosts);
+    const hosts = Object.entries({...this.hosts, ...spec.hosts}).filter(([, uid]) => uid !== null);
+    const metadata = {namespace: 'a', name: 'nameplate'};
+    this.record = {metadata, spec: {hosts: Object.fromEntries(hosts)}} as unknown as HeldHosts;
+    return this.record;
+  }
+
+  /** Rejects at a reconcile's deadline. */
+  run(): Promise<Outcome> {
+    const deadlineMs = this.clock.monotonic() + 60_000;
+    const client = {
+      get: async (_kind: unknown, {name}: {name: string}) => {
+        await this.clock.advance(this.answerMs);
+        if (this.clock.monotonic() > deadlineMs) throw new Error('the deadline has passed');
+        return this.claims.get(name);
+      },
+      create: async (_kind: unknown, object: Parameters<Namespace['write']>[0]) => this.write(object),
+      patch: async (_kind: unknown, _key: unknown, patch: Parameters<Namespace['write']>[0]) => this.write(patch),
+    };
+    const context = {client, signal: new AbortController().signal};
+    return this.#reconcile('a', context as unknown as Parameters<Reconcile>[1]);
+  }
+}
+
 test('claims that arrive within a second of each other cost two writes, and a removal does not wait', async () => {
-  const clock = new ManualClock();
-  const claims = new Map<string, DomainClaim>();
-  let record: HeldHosts | undefined;
-  const writes: object[] = [];
-  const write = async ({spec}: {spec: {hosts: Record<string, string | null>}}) => {
-    writes.push(spec.hosts);
-    const hosts = Object.entries({...record?.spec.hosts, ...spec.hosts}).filter(([, uid]) => uid !== null);
-    record = {metadata: {namespace: 'a', name: 'nameplate'}, spec: {hosts: Object.fromEntries(hosts)}} as HeldHosts;
-    return record;
-  };
-  const client = {
-    get: async (_kind: unknown, {name}: {name: string}) => claims.get(name),
-    create: async (_kind: unknown, object: Parameters<typeof write>[0]) => write(object),
-    patch: async (_kind: unknown, _key: unknown, patch: Parameters<typeof write>[0]) => write(patch),
-  };
-  const state = 'synced';
-  const stores = {
-    claims: {state, byIndex: () => [...claims.values()], get: (host: string) => claims.get(host)},
-    projects: {state},
-    namespaces: {state, get: () => ({metadata: {name: 'a', uid: 'uid-a'}})},
-    heldHosts: {state, get: () => record},
-  };
-  const config = {defaultHost: {tls: 'wildcard'}, plans: {pro: {}}, defaultPlan: 'pro'};
-  const reconcile = reconcileHeldHosts({stores, config, clock} as unknown as Operator);
-  const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
-  const run = () => reconcile('a', context as Parameters<typeof reconcile>[1]);
+  const namespace = new Namespace();
+  const {clock, writes} = namespace;
   for (let index = 0; index < 20; index++) {
-    const [name, uid] = [`h${index}.test`, `uid-${index}`];
-    claims.set(name, {metadata: {name, uid}, spec: {account: 'uid-a', namespace: 'a'}} as DomainClaim);
-    await run();
+    namespace.claim(`h${index}.test`);
+    await namespace.run();
     await clock.advance(10);
   }
-  claims.delete('h0.test');
-  expect(await run()).toMatchObject({kind: 'after'});
-  expect(writes).toEqual([{'h0.test': 'uid-0'}, {'h0.test': null}]);
+  namespace.claims.delete('h0.test');
+  expect(await namespace.run()).toMatchObject({kind: 'after'});
+  expect(writes).toEqual([{'h0.test': 'uid-h0.test'}, {'h0.test': null}]);
   await clock.advance(1000);
-  await run();
+  await namespace.run();
   expect(Object.keys(writes[2] ?? {})).toHaveLength(19);
-  expect(await run()).toEqual({kind: 'done'});
+  expect(await namespace.run()).toEqual({kind: 'done'});
+});
+
+test('a namespace with 6,000 hosts gets a lost record back in parts', async () => {
+  const namespace = new Namespace();
+  for (let index = 0; index < 6000; index++) namespace.claim(`h${index}.test`);
+  namespace.answerMs = 25;
+  const recorded: number[] = [];
+  for (;;) {
+    const outcome = await namespace.run();
+    recorded.push(Object.keys(namespace.hosts).length);
+    if (outcome.kind !== 'after') break;
+    await namespace.clock.advance(outcome.ms);
+  }
+  expect(recorded[0]).toBeGreaterThan(0);
+  expect(recorded.at(-1)).toBe(6000);
 });

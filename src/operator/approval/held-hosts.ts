@@ -7,7 +7,7 @@
  */
 import {API_VERSION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf, holderOf} from '../model/account.ts';
 import {DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME, type HeldHosts} from '../model/kinds.ts';
@@ -16,6 +16,11 @@ import {INDEX, isTerminating} from '../state/stores.ts';
 
 /** Hosts are added at most this often, so that claims that arrive together cost one write. Removals never wait. */
 const ADDING_PAUSE_MS = 1_000;
+/**
+ * For how long one reconcile reads claims, well below its deadline: after a restore without HeldHosts, thousands of hosts
+ * are missing. The next one continues with the rest, and a removal waits no longer than this.
+ */
+const CONFIRM_MS = 2_000;
 
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {
@@ -32,29 +37,25 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
     }
     const ends = isTerminating(stores, namespace); // no host may be added, but lost ones must still be removed
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
-    const before = record?.spec.hosts ?? {};
     const wanted = heldHosts(operator, namespace);
-    const missing = ends ? {} : without(wanted, before);
-    const restMs = Object.keys(missing).length > 0 ? (restsUntilMs.get(namespace) ?? 0) - clock.monotonic() : 0;
-    const added = restMs > 0 ? {} : await confirmed(context, namespace, missing);
-    const rest = (): Outcome => {
-      if (Object.keys(added).length > 0) restsUntilMs.set(namespace, clock.monotonic() + ADDING_PAUSE_MS);
-      return restMs > 0 ? after(restMs) : done();
-    };
-    const removed = Object.keys(without(before, wanted));
-    if (Object.keys(added).length === 0 && removed.length === 0) return rest();
-    const metadata = {namespace, name: HELD_HOSTS_NAME};
-    if (!record) {
+    // Removals come first, in their own request: a failed or slow addition must not keep a lost host in the record.
+    const gone = Object.keys(record?.spec.hosts ?? {}).filter(host => wanted[host] === undefined);
+    const lost = Object.fromEntries(gone.map(host => [host, null]));
+    const kept = record && gone.length > 0 ? await change(context, record, lost) : record;
+    const hosts = kept?.spec.hosts ?? {};
+    const missing = Object.entries(ends ? {} : without(wanted, hosts));
+    if (missing.length === 0) return done();
+    const restMs = (restsUntilMs.get(namespace) ?? 0) - clock.monotonic();
+    if (restMs > 0) return after(restMs);
+    const {added, isCut} = await confirmed(context, namespace, missing);
+    if (Object.keys(added).length > 0) {
+      const metadata = {namespace, name: HELD_HOSTS_NAME};
       const object = {apiVersion: API_VERSION, kind: HELD_HOSTS.kind, metadata, spec: {hosts: added}};
-      await client.create(HELD_HOSTS, object, {signal});
-      return rest();
+      await (kept ? change(context, kept, added) : client.create(HELD_HOSTS, object, {signal}));
     }
-    // Removals come first, in their own request: a failed addition must not keep a lost host in the record.
-    const gone = removed.filter(host => wanted[host] === undefined);
-    const kept =
-      gone.length > 0 ? await change(context, record, Object.fromEntries(gone.map(host => [host, null]))) : record;
-    if (Object.keys(added).length > 0) await change(context, kept, added);
-    return rest();
+    if (isCut) return after(0);
+    if (Object.keys(added).length > 0) restsUntilMs.set(namespace, clock.monotonic() + ADDING_PAUSE_MS);
+    return done();
   };
 }
 
@@ -89,15 +90,17 @@ function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadon
 async function confirmed(
   context: Context,
   namespace: string,
-  hosts: Readonly<Record<string, string>>,
-): Promise<Record<string, string>> {
-  const kept: Record<string, string> = {};
-  for (const [host, uid] of Object.entries(hosts)) {
+  hosts: readonly (readonly [host: string, uid: string])[],
+): Promise<{readonly added: Readonly<Record<string, string>>; readonly isCut: boolean}> {
+  const added: Record<string, string> = {};
+  const untilMs = context.clock.monotonic() + CONFIRM_MS;
+  for (const [host, uid] of hosts) {
+    if (context.clock.monotonic() > untilMs) return {added, isCut: true};
     const isClaim = context.stores.claims.get(host) !== undefined;
     const claim = isClaim ? await context.client.get(DOMAIN_CLAIM, {name: host}, {signal: context.signal}) : undefined;
-    if (!isClaim || isHeld(context, namespace, claim)) kept[host] = uid;
+    if (!isClaim || isHeld(context, namespace, claim)) added[host] = uid;
   }
-  return kept;
+  return {added, isCut: false};
 }
 
 function without(
