@@ -2,18 +2,20 @@
  * What the alternatives to three decisions (docs/decisions) would do, on a real API server:
  *
  * - claims-by-put: two writers with one field manager race for a record, by POST and PUT, or by server-side apply;
- * - held-hosts: a create that a policy judges by its parameter, or that a webhook judges which accepts everything;
+ * - held-hosts: a create that a policy judges by its parameter, or that a webhook judges which accepts everything; and
+ *   how many hosts a record takes;
  * - no-finalizers: deletions with and without a finalizer, and a namespace whose finalizers nobody removes.
  *
  *     node bench/decisions/bench.ts      3 minutes on 2 cores
  */
+import {randomUUID} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {createServer} from 'node:https';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {isMainThread, parentPort, Worker, workerData} from 'node:worker_threads';
-import {DOMAIN_CLAIM, SERVICE} from '../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM, HELD_HOSTS, SERVICE} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {type KubeObject, resourceType} from '../../src/runtime/kube/object.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
@@ -133,6 +135,39 @@ async function judgeCreates(client: KubeClient, kubectl: Kubectl, apply: (text: 
   console.log(`held-hosts: a create of a Service, medians of ${ROUNDS} rounds of ${CREATES}: ${shown.join(', ')}`);
 }
 
+/** Adds hosts to a record until the API server refuses it. */
+async function fill(client: KubeClient): Promise<void> {
+  const labels = Array.from({length: 4}, () => 'a'.repeat(59)).join('.');
+  for (const {names, tail} of [
+    {names: 'typical', tail: 'customer.example'},
+    {names: 'longest', tail: `${labels}.a.test`},
+  ]) {
+    const metadata = {namespace: NAMESPACE, name: names};
+    await client.create(HELD_HOSTS, {
+      apiVersion: 'nameplate.dev/v1alpha1',
+      kind: 'HeldHosts',
+      metadata,
+      spec: {hosts: {}},
+    });
+    const took: string[] = [];
+    let count = 0;
+    for (let step = 1000; step >= 10; ) {
+      const added = Array.from({length: step}, (_, index) => `${100_000 + count + index}.${tail}`);
+      const hosts = Object.fromEntries(added.map(host => [host, randomUUID()]));
+      const startedAt = performance.now();
+      try {
+        await client.patch(HELD_HOSTS, metadata, {spec: {hosts}}, {metadataOnly: true});
+        count += step;
+        if (count % 5000 === 0) took.push(`${count}: ${(performance.now() - startedAt).toFixed(0)} ms`);
+      } catch (error) {
+        if (!String(error).includes('request is too large')) throw error;
+        step /= 10;
+      }
+    }
+    console.log(`held-hosts: a record takes ${count} hosts with ${names} names (writes with ${took.join(', ')})`);
+  }
+}
+
 type Kubectl = (...args: string[]) => Promise<string>;
 
 async function end(client: KubeClient, kubectl: Kubectl): Promise<void> {
@@ -182,6 +217,7 @@ if (isMainThread) {
     await kubectl('create', 'namespace', NAMESPACE);
     await race(client);
     await judgeCreates(client, kubectl, text => api.apply(text));
+    await fill(client);
     await end(client, kubectl);
   } finally {
     await client.close();

@@ -1,6 +1,7 @@
 /** The writes to a namespace's record, by clients without an API server. */
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {hostBytes, MAX_RECORD_BYTES} from '../../api/held-hosts-size.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import type {Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -43,6 +44,8 @@ class Namespace {
   readonly clock = new ManualClock();
   readonly claims = new Map<string, DomainClaim>();
   readonly writes: Readonly<Record<string, string | null>>[] = [];
+  readonly warnings: object[] = [];
+  readonly projects: object[] = [];
   answerMs = 0;
   record: HeldHosts | undefined;
   readonly #reconcile: Reconcile;
@@ -55,8 +58,9 @@ class Namespace {
       namespaces: {state, get: () => ({metadata: {name: 'a', uid: 'uid-a'}})},
       heldHosts: {state, get: () => this.record},
     };
-    const config = {defaultHost: {tls: 'wildcard'}, plans: {pro: {}}, defaultPlan: 'pro'};
-    this.#reconcile = reconcileHeldHosts({stores, config, clock: this.clock} as unknown as Operator);
+    const config = {defaultHost: {tls: 'certificate'}, plans: {pro: {}}, defaultPlan: 'pro'};
+    const places = {in: () => this.projects};
+    this.#reconcile = reconcileHeldHosts({stores, config, places, clock: this.clock} as unknown as Operator);
   }
 
   get hosts(): Readonly<Record<string, string>> {
@@ -88,7 +92,8 @@ class Namespace {
       create: async (_kind: unknown, object: Parameters<Namespace['write']>[0]) => this.write(object),
       patch: async (_kind: unknown, _key: unknown, patch: Parameters<Namespace['write']>[0]) => this.write(patch),
     };
-    const context = {client, signal: new AbortController().signal};
+    const logger = {warn: (fields: object) => this.warnings.push(fields)};
+    const context = {client, logger, signal: new AbortController().signal};
     return this.#reconcile('a', context as unknown as Parameters<Reconcile>[1]);
   }
 }
@@ -110,10 +115,10 @@ test('claims that arrive within a second of each other cost two writes, and a re
   expect(await namespace.run()).toEqual({kind: 'done'});
 });
 
-test('a namespace with 6,000 hosts gets a lost record back in parts', async () => {
+test('a namespace whose hosts take minutes to confirm gets a lost record back in parts', async () => {
   const namespace = new Namespace();
-  for (let index = 0; index < 6000; index++) namespace.claim(`h${index}.test`);
-  namespace.answerMs = 25;
+  for (let index = 0; index < 500; index++) namespace.claim(`h${index}.test`);
+  namespace.answerMs = 250;
   const recorded: number[] = [];
   for (;;) {
     const outcome = await namespace.run();
@@ -122,5 +127,57 @@ test('a namespace with 6,000 hosts gets a lost record back in parts', async () =
     await namespace.clock.advance(outcome.ms);
   }
   expect(recorded[0]).toBeGreaterThan(0);
-  expect(recorded.at(-1)).toBe(6000);
+  expect(recorded.at(-1)).toBe(500);
+});
+
+/** All names have the same length, the greatest, so that few hosts fill a record. */
+function long(name: string): string {
+  return name.padEnd(253, 'x');
+}
+
+const [FIRST, NEW, LIVE, OLD] = [long('0.'), long('new.'), long('live.'), long('old.')];
+
+/** A namespace whose record has room for `count` more hosts. */
+function almostFull(count: number): Namespace {
+  const namespace = new Namespace();
+  const recorded = Math.floor(MAX_RECORD_BYTES / hostBytes(long(''))) - count;
+  const names = Array.from({length: recorded}, (_, index) => long(`${index}.`));
+  for (const name of names) namespace.claim(name);
+  namespace.write({spec: {hosts: Object.fromEntries(names.map(name => [name, `uid-${name}`]))}});
+  namespace.writes.length = 0;
+  return namespace;
+}
+
+test('in a full record, the hosts with ordered certificates come first, then the oldest claims', async () => {
+  const namespace = almostFull(2);
+  namespace.claim(NEW, {since: '2026-11-24T00:00:00Z'});
+  namespace.claim(LIVE, {since: '2026-11-26T00:00:00Z', orders: [{at: '2026-11-26T00:00:00Z'}]});
+  namespace.claim(OLD, {since: '2026-11-23T00:00:00Z'});
+  expect(await namespace.run()).toEqual({kind: 'done'});
+  expect(namespace.writes).toEqual([{[LIVE]: `uid-${LIVE}`, [OLD]: `uid-${OLD}`}]);
+});
+
+test('a full record is logged once, keeps its hosts, and takes the next one when it has room', async () => {
+  const namespace = almostFull(0);
+  namespace.claim(NEW);
+  for (let turn = 0; turn < 3; turn++) await namespace.run();
+  expect(namespace.warnings).toEqual([{hosts: Object.keys(namespace.hosts).length, left: 1}]);
+  namespace.claims.delete(FIRST);
+  await namespace.run();
+  await namespace.run();
+  expect(namespace.writes).toEqual([{[FIRST]: null}, {[NEW]: `uid-${NEW}`}]);
+});
+
+test('a full record takes a default host', async () => {
+  const namespace = almostFull(0);
+  namespace.projects.push({metadata: {uid: 'uid-project'}, defaultHost: 'shop-a.apps.test'});
+  await namespace.run();
+  expect(namespace.writes).toEqual([{'shop-a.apps.test': 'uid-project'}]);
+});
+
+test('a host that is claimed again changes its UID in a full record', async () => {
+  const namespace = almostFull(0);
+  namespace.claims.set(FIRST, {...namespace.claims.get(FIRST), metadata: {name: FIRST, uid: 'new'}} as DomainClaim);
+  await namespace.run();
+  expect(namespace.writes).toEqual([{[FIRST]: 'new'}]);
 });

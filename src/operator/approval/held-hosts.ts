@@ -5,6 +5,8 @@
  * quorum read of its claim.
  * https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#parameter-resources
  */
+
+import {hostBytes, MAX_RECORD_BYTES, recordBytes} from '../../api/held-hosts-size.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -17,22 +19,28 @@ import {INDEX, isTerminating} from '../state/stores.ts';
 /** Hosts are added at most this often, so that claims that arrive together cost one write. Removals never wait. */
 const ADDING_PAUSE_MS = 1_000;
 /**
- * For how long one reconcile reads claims, well below its deadline: after a restore without HeldHosts, thousands of hosts
- * are missing. The next one continues with the rest, and a removal waits no longer than this.
+ * For how long one reconcile reads claims, well below its deadline: after a restore without HeldHosts, thousands of
+ * hosts are missing. The next one continues with the rest, and a removal waits no longer than this.
  */
 const CONFIRM_MS = 2_000;
+
+const FULL =
+  'The HeldHosts record of this namespace is full: the hosts left out get no certificates. Move hosts to other namespaces of the account.';
 
 /** Keys are names of namespaces. */
 export function reconcileHeldHosts(operator: Operator): Reconcile {
   const {stores, clock} = operator;
   /** When hosts may be added again, by namespace, on the monotonic clock. */
   const restsUntilMs = new Map<string, number>();
-  return async (namespace, {client, signal}) => {
+  /** Namespaces whose record was full, so that the log says it once. */
+  const full = new Set<string>();
+  return async (namespace, {client, signal, logger}) => {
     const context = {...operator, client, signal};
     const sources = [stores.claims, stores.projects, stores.namespaces, stores.heldHosts];
     if (sources.some(({state}) => state !== 'synced')) return after(1000);
     if (!stores.namespaces.get(namespace)) {
       restsUntilMs.delete(namespace);
+      full.delete(namespace);
       return done();
     }
     const ends = isTerminating(stores, namespace); // no host may be added, but lost ones must still be removed
@@ -43,11 +51,14 @@ export function reconcileHeldHosts(operator: Operator): Reconcile {
     const lost = Object.fromEntries(gone.map(host => [host, null]));
     const kept = record && gone.length > 0 ? await change(context, record, lost) : record;
     const hosts = kept?.spec.hosts ?? {};
-    const missing = Object.entries(ends ? {} : without(wanted, hosts));
-    if (missing.length === 0) return done();
+    const {fits, left} = divide(operator, hosts, ends ? {} : without(wanted, hosts));
+    if (left > 0 && !full.has(namespace)) logger.warn({left, hosts: Object.keys(hosts).length}, FULL);
+    if (left > 0) full.add(namespace);
+    else full.delete(namespace);
+    if (fits.length === 0) return done();
     const restMs = (restsUntilMs.get(namespace) ?? 0) - clock.monotonic();
     if (restMs > 0) return after(restMs);
-    const {added, isCut} = await confirmed(context, namespace, missing);
+    const {added, isCut} = await confirmed(context, namespace, fits);
     if (Object.keys(added).length > 0) {
       const metadata = {namespace, name: HELD_HOSTS_NAME};
       const object = {apiVersion: API_VERSION, kind: HELD_HOSTS.kind, metadata, spec: {hosts: added}};
@@ -84,6 +95,36 @@ function heldHosts(operator: Operator, namespace: string): Record<string, string
 function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadonly<DomainClaim> | undefined): boolean {
   const object = stores.namespaces.get(namespace);
   return object !== undefined && holderOf(claim, accountOf(object, config), namespace) === 'us';
+}
+
+/**
+ * The missing hosts for which the record has room, and how many are left. After a loss of the record, default hosts and
+ * hosts whose certificates were ordered come first, so that they can be renewed. Then the oldest claim comes first.
+ * Default hosts always have room: plans limit them, and no Domain could say that one is left.
+ */
+function divide(
+  {stores}: Operator,
+  before: Readonly<Record<string, string>>,
+  missing: Readonly<Record<string, string>>,
+): {readonly fits: readonly (readonly [host: string, uid: string])[]; readonly left: number} {
+  let roomBytes = Math.max(MAX_RECORD_BYTES - recordBytes(before), 0);
+  const bytesOf = (host: string) => (before[host] === undefined && stores.claims.get(host) ? hostBytes(host) : 0);
+  const rankOf = (host: string) => {
+    const spec = stores.claims.get(host)?.spec;
+    return spec ? `${spec.orders?.length ? 1 : 2} ${spec.since}` : '0';
+  };
+  const all = Object.entries(missing);
+  const fits = all
+    .filter(([host]) => bytesOf(host) <= roomBytes) // in a full record, this leaves little to sort
+    .map(([host, uid]) => ({host, uid, rank: rankOf(host)}))
+    .toSorted((a, b) => (a.rank < b.rank ? -1 : Number(a.rank > b.rank)))
+    .filter(({host}) => {
+      const isFit = bytesOf(host) <= roomBytes;
+      if (isFit) roomBytes -= bytesOf(host);
+      return isFit;
+    })
+    .map(({host, uid}) => [host, uid] as const);
+  return {fits, left: all.length - fits.length};
 }
 
 /** Reads from the API server itself, not from the cache, because the record permits challenges. */

@@ -1,7 +1,8 @@
 import {beforeEach, expect, test} from 'vitest';
+import {hostBytes, MAX_RECORD_BYTES} from '../../api/held-hosts-size.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderSchedule} from '../state/order-schedule.ts';
-import {awaitOrder} from './certificate-waits.ts';
+import {awaitOrder, awaitWithdrawal} from './certificate-waits.ts';
 import type {DomainView} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
@@ -54,4 +55,26 @@ test.each([
   orderSchedule.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(planned), shortage: 'orders'}]]));
   const result = turn(told === undefined ? undefined : minutes(told));
   expect(result).toMatchObject({condition: {reason: 'OrderBudget'}, nextAttemptAtMs: minutes(want)});
+});
+
+/** What a host waits for whose namespace has recorded `recorded` others, with names as long as its own. */
+function wait(recorded: number) {
+  const names = Array.from({length: recorded}, (_, index) => `${index}`.padStart(6, '0'));
+  const record = {spec: {hosts: Object.fromEntries(names.map(name => [name, 'uid']))}};
+  const operator = {stores: {heldHosts: {state: 'synced', get: () => record}}} as unknown as Operator;
+  return awaitWithdrawal(operator, {host: 'a.test', namespace: 'a', nowMs: NOW} as unknown as DomainView);
+}
+
+const FULL = Math.floor(MAX_RECORD_BYTES / hostBytes('a.test'));
+
+test('a host that its namespace has no room for learns that, and what to do', () => {
+  const {condition, ...rest} = wait(FULL) ?? {};
+  expect(condition).toMatchObject({status: 'False', reason: 'NamespaceFull'});
+  expect(condition?.message).toContain(`Namespace a has certificates for ${FULL} hosts`);
+  expect(condition?.message).toContain('another namespace of your account');
+  expect(rest).toEqual({usable: false});
+});
+
+test('a host that waits for the record looks again, because others may fill it', () => {
+  expect(wait(FULL - 1)).toMatchObject({condition: {reason: 'Waiting'}, usable: false, wakeAtMs: minutes(1)});
 });

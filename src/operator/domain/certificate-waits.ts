@@ -3,6 +3,7 @@
  * function returns undefined if nothing does.
  */
 import {timestamp} from '../../api/conditions.ts';
+import {recordHasRoom} from '../../api/held-hosts-size.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {budgetBlockedUntilMs, pausedUntilMs} from '../issuance/certificate.ts';
 import {explainShortage} from '../issuance/explain-shortage.ts';
@@ -21,6 +22,8 @@ export interface CertificateResult extends StepResult {
 
 /** After this time, nothing left by the former holder can delay the new holder. */
 const WITHDRAWAL_MS = 60_000;
+/** How often a host that is not in the record looks whether there is still room for it. */
+const RECORD_MS = 60_000;
 
 /** A first certificate waits until no former holder blocks it, and the policy on challenges knows the host. */
 export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
@@ -28,7 +31,7 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   const {host, namespace, claim, nowMs} = view;
   if (stores.heldHosts.state === 'synced') {
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
-    if (record?.spec.hosts[host] === undefined) return {condition: CertificateReady.waitingForRecord(), usable: false};
+    if (record?.spec.hosts[host] === undefined) return awaitRecord(view, record?.spec.hosts ?? {});
   }
   const left = ofOthers(operator, view);
   if (left.length === 0) return undefined;
@@ -36,6 +39,18 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   if (leftMs > 0) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: nowMs + leftMs};
   logger.warn({host, namespace, left}, 'Requesting a certificate although the former holder has open requests.');
   return undefined;
+}
+
+function awaitRecord(
+  {host, namespace, nowMs}: DomainView,
+  recorded: Readonly<Record<string, string>>,
+): CertificateResult {
+  if (!recordHasRoom(recorded, host)) {
+    const condition = CertificateReady.namespaceFull(namespace, Object.keys(recorded).length);
+    return {condition, usable: false};
+  }
+  // A change of the record requeues only the hosts that it concerns, so nothing else tells this one that it is full.
+  return {condition: CertificateReady.waitingForRecord(), usable: false, wakeAtMs: nowMs + RECORD_MS};
 }
 
 /** "Kind namespace/name" of what could still become a certificate for the host in another namespace. */

@@ -153,6 +153,10 @@ export const CertificateReady = {
     const message = 'Nameplate is recording that this namespace holds the host. No action needed.';
     return certificateReady('Unknown', 'Waiting', message);
   },
+  namespaceFull: (namespace: string, hosts: number) => {
+    const message = `Namespace ${namespace} has certificates for ${hosts} hosts, and Nameplate can record no more for one namespace. Remove hosts from it, or list this host in a Project of another namespace of your account. Nameplate will then continue automatically.`;
+    return certificateReady('False', 'NamespaceFull', message);
+  },
   issued: (notAfter: string | undefined) => {
     const message = `The certificate is valid${notAfter ? ` until ${notAfter}` : ''}; renewal is automatic.`;
     return certificateReady('True', 'Issued', message);

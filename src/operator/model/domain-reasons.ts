@@ -63,6 +63,7 @@ export const DOMAIN_REASONS = {
     'Failed',
     'RateLimited',
     'OrderBudget',
+    'NamespaceFull',
     'WrongNames',
     'IssuerNotFound',
     'IssuerNotAllowed',

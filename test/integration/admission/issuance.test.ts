@@ -2,9 +2,14 @@
  * What a tenant tries to make cert-manager do, and what cert-manager may do: on a real API server, with the chart's
  * policies.
  */
-import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {randomUUID} from 'node:crypto';
+import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
+import {hostBytes, MAX_RECORD_BYTES} from '../../../src/api/held-hosts-size.ts';
+import {API_VERSION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {CHALLENGE, type Challenge, HELD_HOSTS, HELD_HOSTS_NAME} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
+import {createTestClient} from '../../support/kube.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {BY_DNS, challenge, HELD, LISTED, NEXT_KEY, solverIngress, solverRoute} from './challenges.ts';
 import {answers, issuanceAttacks, issuanceDeeds, shimCertificate, solverPod, unheld} from './issuance.rows.ts';
@@ -244,6 +249,40 @@ describe('what cert-manager creates', () => {
     await expect(asTenant(...patched('heldhosts', 'nameplate', {spec: {hosts: {any: 'any'}}}))).rejects.toThrow(says);
     await expect(asTenant('delete', 'heldhosts', 'nameplate')).rejects.toThrow(says);
   });
+});
+
+test.each([
+  {names: 'short', label: ''},
+  {names: 'the longest', label: 'a'.repeat(59)},
+])('a full record of $names names can be written, and the policy reads it', async ({names, label}) => {
+  const namespace = `full-of-${names.replace(' ', '-')}`;
+  await world.kubectl('admin', ['create', 'namespace', namespace]);
+  const hosts: Record<string, string> = {};
+  const nameOf = (index: number) =>
+    [`${10_000_000 + index}`, label, label, label, label, 'test'].filter(Boolean).join('.');
+  for (let bytes = 0, index = 0; bytes + hostBytes(nameOf(index)) <= MAX_RECORD_BYTES; index++) {
+    bytes += hostBytes(nameOf(index));
+    hosts[nameOf(index)] = randomUUID();
+  }
+  const client = createTestClient(world.api.kubeconfig);
+  onTestFinished(() => client.close());
+  const [last = ''] = Object.keys(hosts).slice(-1);
+  const {[last]: uid, ...others} = hosts;
+  const key = {namespace, name: HELD_HOSTS_NAME};
+  const object = {apiVersion: API_VERSION, kind: HELD_HOSTS.kind, metadata: key, spec: {hosts: others}};
+  await client.create(HELD_HOSTS, object);
+  await client.patch(HELD_HOSTS, key, {spec: {hosts: {[last]: uid}}}, {metadataOnly: true});
+  const create = (name: string, host: string) => {
+    const {metadata, ...rest} = challenge(name, host, {solver: {http01: {ingress: {}}}});
+    return client.create(CHALLENGE, {...rest, metadata: {...metadata, namespace}} as unknown as Challenge);
+  };
+  await until('the policy sees the record', () =>
+    create('held', last).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await expect(create('foreign', 'foreign.test')).rejects.toThrow('This namespace does not hold foreign.test');
 });
 
 test('in audit mode, a challenge passes where no record exists', async () => {

@@ -3,6 +3,7 @@ local failed = {
   Failed = true,
   GatewayUnsuitable = true,
   IssuerNotAllowed = true,
+  NamespaceFull = true,
   NoAnswer = true,
   NotAccepted = true,
   Overdue = true,
