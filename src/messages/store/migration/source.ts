@@ -1,6 +1,7 @@
 /** The SQLite database that is migrated: opened by no other process, and read as rows of PostgreSQL's tables. */
 import {existsSync} from 'node:fs';
 import {DatabaseSync, type SQLOutputValue} from 'node:sqlite';
+import {lastId} from '../sqlite/append.ts';
 import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
 import {StoreError} from '../store.ts';
 
@@ -74,8 +75,8 @@ class OpenSource implements Source {
   }
 
   get lastId(): string | undefined {
-    const id = this.#db.prepare('SELECT max(id) AS id FROM messages').get()?.id;
-    return typeof id === 'string' ? uuidOf(id) : undefined;
+    const id = lastId(this.#db);
+    return id === undefined ? undefined : uuidOf(id);
   }
 
   *messages(account: string): Iterable<MessageRow> {

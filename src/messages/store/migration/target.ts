@@ -2,6 +2,7 @@
 import type {Session} from '../postgres/session/session.ts';
 import type {KeyRow, MessageRow, Source} from './source.ts';
 
+// Bounds the memory, and the time of each statement, whatever accounts have stored.
 const BATCH_ROWS = 500;
 const BATCH_BYTES = 4 << 20;
 const COLUMNS = [
@@ -35,13 +36,17 @@ const INSERT_ACCOUNT = {
         FROM idempotency WHERE account = $1),
       $2`,
 };
+// At least one, however long.
 const READ_MESSAGES = {
   name: 'migrated-messages',
   text: `
-    SELECT ${COLUMNS.map(column => `m.${column}::text`).join(', ')}, b.literal
-    FROM messages m LEFT JOIN LATERAL (
-      SELECT literal FROM bodies b WHERE b.account = m.account AND b.id = m.id LIMIT 1) b ON true
-    WHERE m.account = $1 AND m.id > $2 ORDER BY m.id LIMIT ${BATCH_ROWS}`,
+    WITH next AS MATERIALIZED (SELECT * FROM messages WHERE account = $1 AND id > $2 ORDER BY id LIMIT ${BATCH_ROWS})
+    SELECT ${COLUMNS.map(column => `m.${column}::text`).join(', ')},
+      (SELECT literal FROM bodies b WHERE b.account = m.account AND b.id = m.id) AS literal
+    FROM (
+      SELECT *, row_number() OVER byId AS nth, sum(bytes) OVER byId AS total FROM next WINDOW byId AS (ORDER BY id)
+    ) AS m
+    WHERE nth = 1 OR total <= ${BATCH_BYTES} ORDER BY m.id`,
 };
 const READ_KEYS = {
   name: 'migrated-keys',
@@ -65,8 +70,8 @@ export async function accountsOf(session: Session): Promise<readonly string[]> {
 export async function* messagesOf(session: Session, account: string): AsyncIterable<MessageRow> {
   for (let after = BEFORE_ALL; ; ) {
     const rows = await session.query(READ_MESSAGES, [account, after]);
+    if (rows.length === 0) return;
     for (const row of rows) yield Object.values(row) as MessageRow;
-    if (rows.length < BATCH_ROWS) return;
     after = String(rows.at(-1)?.id);
   }
 }
@@ -87,7 +92,7 @@ function* batches(rows: Iterable<AnyRow>): Iterable<readonly AnyRow[]> {
   let bytes = 0;
   for (const row of rows) {
     batch.push(row);
-    bytes += row.at(-1)?.length ?? 0;
+    bytes += Buffer.byteLength(row.at(-1) ?? '');
     if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
     yield batch;
     [batch, bytes] = [[], 0];

@@ -52,7 +52,8 @@ export function prepareAppend(
   };
 }
 
-function lastId(db: DatabaseSync): string | undefined {
+/** The greatest id of all messages, without walking them: ids grow in the order of arrival. */
+export function lastId(db: DatabaseSync): string | undefined {
   const row = db.prepare('SELECT id FROM messages WHERE seq = (SELECT max(seq) FROM messages)').get();
   return row === undefined ? undefined : String(row.id);
 }

@@ -13,11 +13,25 @@ export interface Command {
 }
 
 /** From a folder into a database, or back with `--undo`. */
-export async function migrate(uri: string, folder: string, ...args: readonly string[]): Promise<Command> {
+export function migrate(uri: string, folder: string, ...args: readonly string[]): Promise<Command> {
+  return start([], uri, folder, args);
+}
+
+/** The same with so much memory for JavaScript. */
+export function migrateInHeap(mebibytes: number, uri: string, folder: string, ...args: readonly string[]) {
+  return start([`--max-old-space-size=${mebibytes}`], uri, folder, args);
+}
+
+async function start(
+  nodeArgs: readonly string[],
+  uri: string,
+  folder: string,
+  args: readonly string[],
+): Promise<Command> {
   const file = join(await temporaryFolder(), 'config.json');
   const own = {uriFile: await uriFile(await temporaryFolder(), uri), tls: 'disable', durability: 'storage'};
   await writeFile(file, JSON.stringify({store: {kind: 'postgres', folder, postgres: own}}));
-  const child = spawn(process.execPath, [PROGRAM, 'migrate', '--config', file, ...args]);
+  const child = spawn(process.execPath, [...nodeArgs, PROGRAM, 'migrate', '--config', file, ...args]);
   let said = '';
   child.stderr.on('data', chunk => {
     said += chunk;

@@ -5,7 +5,7 @@ import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
 import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
-import {migrate} from './migration-command.ts';
+import {migrate, migrateInHeap} from './migration-command.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
@@ -83,6 +83,19 @@ async function withPod<T>(database: string, use: (client: Client) => Promise<T>)
   }
 }
 
+/** Of `count` messages of 256,000 bytes, each twice that in memory, and one that is longer than a batch of the migration. */
+async function folderOfLongMessages(count: number): Promise<string> {
+  const folder = await temporaryFolder();
+  const service = await startService({folder, config: {limits: {bodyBytes: 8 << 20}}});
+  const client = await createClient(service.url);
+  const long = (characters: number) => client.submit(mine.key, `\u20ac${'x'.repeat(characters)}`);
+  for (let n = 0; n < count; n += 10) await Promise.all(Array.from({length: 10}, () => long(256_000)));
+  await expect(long(6_000_000)).resolves.toMatchObject({status: 202});
+  client.close();
+  await service.stop();
+  return folder;
+}
+
 const CHARGES = `
   SELECT a.bytes - (SELECT sum(512 + 4 * octet_length(m.account) + m.bytes + coalesce(octet_length(m.reason), 0))
       FROM nameplate.messages m WHERE m.account = a.account)
@@ -110,6 +123,16 @@ test('ids, states, leases, keys, and charges are carried over, and new ids are a
     const {id} = (await client.submit(mine.key, 'new')).body;
     expect((await listAllMessages(client, mine.key)).at(-1)?.id).toBe(id);
   });
+});
+
+test('an account with longer messages than fit into memory together is moved, and moved back', async () => {
+  const folder = await folderOfLongMessages(200);
+  const database = await server.createDatabase();
+  const move = async (...args: readonly string[]) =>
+    (await migrateInHeap(96, server.uri(database), folder, ...args)).done;
+  const moved = {code: 0, out: expect.stringContaining('Migrated 201 messages of 1 accounts.')};
+  await expect(move()).resolves.toMatchObject(moved);
+  await expect(move('--undo')).resolves.toMatchObject({code: 0, out: expect.stringContaining('Undone.')});
 });
 
 test('it waits for the old pod, whose messages are all there, and no pod serves SQLite afterwards', async () => {
