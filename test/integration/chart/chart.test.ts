@@ -495,6 +495,62 @@ describe('the messages API in PostgreSQL', () => {
     expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: messages-migration/);
   });
 
+  test('whatever changes the pod of a migration or its configuration changes the name of its Job', async () => {
+    const nameOf = async (...changed: readonly string[]) => {
+      const values = ['messages.postgres.migrate=true', ...changed].flatMap(value => ['--set', value]);
+      const names = objectsIn(await template(...postgres, ...values)).map(({metadata}) => metadata.name);
+      return names.find(name => /^nameplate-messages-migration-/.test(name));
+    };
+    const changes = [
+      'messages.resources.limits.memory=1Gi',
+      'messages.postgres.secret=other',
+      'messages.postgres.uriKey=url',
+      'messages.postgres.caSecret=other-ca',
+      'messages.postgres.caKey=root.crt',
+      'messages.tolerations[0].operator=Exists',
+      'imagePullSecrets[0].name=registry',
+      'podSecurityContext.runAsUser=1000',
+      'securityContext.runAsNonRoot=true',
+      'image.tag=v1',
+      'messages.config.log.level=debug',
+    ];
+    const names = [await nameOf()];
+    expect(await nameOf('messages.postgres.replicas=3', 'messages.nodeSelector.a=b')).toBe(names[0]);
+    for (const change of changes) names.push(await nameOf(change));
+    expect(new Set(names).size).toBe(1 + changes.length);
+  });
+
+  test('an upgrade replaces a Job that cannot run, and migrate=false needs the new one to succeed', async () => {
+    const upgrade = (migrate: boolean, ...more: readonly string[]) =>
+      install(...postgres, '--set', `messages.ingress.enabled=false,messages.postgres.migrate=${migrate}`, ...more);
+    const jobs = async () => {
+      const names = await server.kubectl('get', 'jobs', '-n', namespace, '-o', 'jsonpath={.items[*].metadata.name}');
+      return names.split(' ').filter(name => name !== '');
+    };
+    await upgrade(true, '--no-hooks'); // No pod runs here, so a check would not end.
+    const [first] = await jobs();
+    await upgrade(true, '--set', 'messages.resources.limits.memory=1Gi');
+    const [name = '', ...others] = await jobs();
+    expect(others).toEqual([]);
+    expect(name).not.toBe(first);
+    await expect(upgrade(false)).rejects.toThrow(`the Job ${name} has not finished`);
+    const status = JSON.stringify({status: {succeeded: 1, startTime: '2026-01-01T00:00:00Z'}});
+    await server.kubectl('patch', 'job', name, '-n', namespace, '--subresource=status', '--type=merge', '-p', status);
+    await upgrade(false);
+    expect(await jobs()).toEqual([]);
+    await install();
+  });
+
+  test("the Job of a migration has a name that its pods can have as a label, however long the release's name", async () => {
+    const name = `fullnameOverride=${'a'.repeat(52)}`;
+    const rendered = await template(...postgres, '--set', 'messages.postgres.migrate=true', '--set', name);
+    const jobs = objectsIn(rendered).filter(({kind}) => kind === 'Job');
+    expect(jobs).toHaveLength(2);
+    const file = join(folder, 'jobs.json');
+    await writeFile(file, jobs.map(job => JSON.stringify(job)).join('\n---\n'));
+    await expect(server.kubectl('create', '--dry-run=server', '-f', file)).resolves.toContain('created');
+  });
+
   test.each([
     ['check', [...postgres, '--set', 'messages.postgres.migrate=true'], []],
     ['undo', [...enabled, '--set', undo], ['messages-nameplate-messages-0']],
