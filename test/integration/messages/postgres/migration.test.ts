@@ -135,6 +135,15 @@ test('an account with longer messages than fit into memory together is moved, an
   await expect(move('--undo')).resolves.toMatchObject({code: 0, out: expect.stringContaining('Undone.')});
 });
 
+test('of two at once, as while an upgrade replaces the Job, one moves everything, and then both succeed', async () => {
+  const {folder} = await filledFolder();
+  const database = await server.createDatabase();
+  const ended = await Promise.all([run(folder, database), run(folder, database)]);
+  expect(ended.map(({code}) => code)).toEqual([0, 0]);
+  expect(ended.filter(({out}) => out.includes('Migrated 41 messages of 2 accounts.'))).toHaveLength(1);
+  expect(ended.filter(({out}) => out.includes('Nothing to do.'))).toHaveLength(1);
+});
+
 test('it waits for the old pod, whose messages are all there, and no pod serves SQLite afterwards', async () => {
   const folder = await temporaryFolder();
   const old = await startService({folder});
