@@ -121,7 +121,7 @@ describe.concurrent('kubectl', () => {
   test.each([
     {field: 'domain.spec', says: ['The desired state', 'host	<string> -required-', 'projectRef', 'redirect']},
     {field: 'domain.spec.host', says: ['Internationalized names must be in', 'A-label form']},
-    {field: 'domain.status.state', says: ['Blocked: cannot start', 'Degraded: served']},
+    {field: 'domain.status.state', says: ['Blocked: cannot start', 'Degraded: published']},
     {field: 'domain.status.dns.required.label', says: ["'@' means the domain"]},
     {field: 'project.spec.domains', says: ['They require a plan that allows', 'primary', 'aliases', 'redirects']},
     {field: 'apikey', says: ['The operator generates the key', 'nowhere else']},
