@@ -28,7 +28,7 @@ export function probeSuite(world: () => OperatorWorld): void {
       };
       await until('each live host answers', allAnswer, PATIENCE);
 
-      const keys = new Set(live.map(keyOf)); // DNS may answer late for others, which is written
+      const keys = new Set(live.map(keyOf)); // a late DNS answer about another host is written
       const writes = async () =>
         (await audit.writes()).filter(
           ({objectRef: {resource, namespace, name} = {}}) => resource === 'domains' && keys.has(`${namespace}/${name}`),
