@@ -84,7 +84,7 @@ const store = section('Where messages are stored.', {
     writers: integer(
       1,
       [1, 64],
-      'Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has three more connections, to read and to delete what is too old.',
+      'Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has four more connections: to read, to delete what is too old, and to share limits.',
     ),
   }),
 });

@@ -40,9 +40,9 @@ test('all pods of an autoscaled Deployment, during an update, have their connect
 });
 
 test.each(['examples/cloudnativepg.yaml', 'docs/operations.md'])('%s says how many connections a pod has', path => {
-  const said = /`messages\.config\.store\.postgres\.writers` \((\d+)\)\s+(?:connections )?and three more/.exec(
+  const said = /`messages\.config\.store\.postgres\.writers` \((\d+)\)\s+(?:connections )?and four more/.exec(
     read(path),
   );
   expect(Number(said?.[1])).toBe(writers);
-  expect(CONNECTIONS_BESIDE_WRITERS).toBe(3);
+  expect(CONNECTIONS_BESIDE_WRITERS).toBe(4);
 });

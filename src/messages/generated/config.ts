@@ -108,7 +108,7 @@ export interface MessagesConfig {
        */
       readonly awaitMigration: boolean;
       /**
-       * Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has three more connections, to read and to delete what is too old.
+       * Connections of each pod that write. An account always uses the same one. With more, large batches of an account delay fewer other accounts, but commits are smaller and cost more CPU. Each pod has four more connections: to read, to delete what is too old, and to share limits.
        */
       readonly writers: number;
     };

@@ -24,8 +24,8 @@ export interface PostgresStoreOptions extends SubmissionLimits {
 }
 
 const READERS = 2;
-/** The readers, and the one that sweeps. */
-export const CONNECTIONS_BESIDE_WRITERS = READERS + 1;
+/** The readers, the one that sweeps, and the one that shares limits. */
+export const CONNECTIONS_BESIDE_WRITERS = READERS + 2;
 const SWEEP_INTERVAL_MS = 1000;
 /** Counting the backlog reads all of it. Pause at least this long, and this many times as long as it took. */
 const BACKLOG_INTERVAL_MS = 5000;
@@ -39,6 +39,11 @@ export class PostgresStore implements MessageStore {
   readonly #writers: readonly BatchingConnection[];
   readonly #readers: readonly BatchingConnection[];
   readonly #keeper: BatchingConnection;
+  /**
+   * Shares limits, which promises nothing and waits for nothing. The others can wait for a standby for seconds, while
+   * requests are being allowed.
+   */
+  readonly #sharing: BatchingConnection;
   readonly #closing = new AbortController();
   readonly #sweeping: Promise<void>;
   #countsBacklogAtMs = 0;
@@ -59,8 +64,9 @@ export class PostgresStore implements MessageStore {
       const ids = new MessageIds(undefined);
       return channel((session, batch) => writeBatch(session, batch, {rules, ids}), true);
     });
-    this.#readers = Array.from({length: READERS}, () => channel(readBatch, false));
+    this.#readers = Array.from({length: READERS}, () => channel(read, false));
     this.#keeper = channel(async session => [await this.#sweep(session)], false);
+    this.#sharing = channel(statements, false);
     this.#sweeping = this.#sweepUntilClosed();
   }
 
@@ -72,12 +78,10 @@ export class PostgresStore implements MessageStore {
   readonly list: MessageStore['list'] = async query => this.#reader(query).submit('list', query);
 
   readonly spend: NonNullable<MessageStore['spend']> = async used =>
-    this.#reader({account: ''})
-      .submit('spend', {used})
-      .catch((error: unknown) => {
-        if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
-        return undefined;
-      });
+    this.#sharing.submit('spend', {used}).catch((error: unknown) => {
+      if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
+      return undefined;
+    });
 
   /** Operations that wait for the server. */
   get waiting(): number {
@@ -104,7 +108,7 @@ export class PostgresStore implements MessageStore {
   }
 
   get #connections(): readonly BatchingConnection[] {
-    return [...this.#writers, ...this.#readers, this.#keeper];
+    return [...this.#writers, ...this.#readers, this.#keeper, this.#sharing];
   }
 
   #writer({account}: {readonly account: string}): BatchingConnection {
@@ -151,13 +155,16 @@ export class PostgresStore implements MessageStore {
   }
 }
 
-/** Without a transaction: each operation is one statement. Sharing limits promises nothing, so it waits for nothing. */
-function readBatch(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  const statements = () => Promise.all(batch.map(operation => read(session, operation)));
-  return batch.every(({kind}) => kind === 'spend') ? statements() : session.read(statements);
+/** Without a transaction: each operation is one statement. */
+function statements(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
+  return Promise.all(batch.map(operation => statement(session, operation)));
 }
 
-async function read(session: Session, {kind, given}: Operation): Promise<OperationValue> {
+function read(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
+  return session.read(() => statements(session, batch));
+}
+
+async function statement(session: Session, {kind, given}: Operation): Promise<OperationValue> {
   if (kind === 'get') return get(session, given.account, given.id);
   if (kind === 'list') return list(session, given);
   if (kind === 'spend') return spend(session, given.used);

@@ -105,10 +105,6 @@ test('without a standby, nothing is acknowledged or shown until it is back', asy
   const submitted = await submitWithoutStandby();
   const readers = [client, other].map(each => pending(each.get(key, '/messages')));
   await until('the reads wait, too', async () => (await primary.waiting()).length === 3);
-  await until('pods still share the limits of reads', async () => {
-    const used = await primary.query(`SELECT FROM nameplate.usage WHERE account = '${account}'`, database);
-    return used.length === 1;
-  });
   expect([submitted, ...readers].map(each => each.answered())).toEqual([undefined, undefined, undefined]);
   await standby.start();
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
@@ -118,6 +114,25 @@ test('without a standby, nothing is acknowledged or shown until it is back', asy
       body: {messages: [{message: 'first'}, {message: 'hello'}]},
     });
   }
+});
+
+test('without a standby, pods still share the limits of what is waiting', async () => {
+  const config = {limits: {account: {requestsPerSecond: 1}}}; // so that each request counts for a second
+  const strict = await started(startReadyPod(primary, {config, database, postgres: {writers: 1}}));
+  await standby.stop();
+  const readers = Array.from({length: 8}, () => pod.service.account()); // enough for both connections that read
+  const reads = readers.map(each => pending(strict.client.get(each.key, '/messages')));
+  const seen = new Set<unknown>();
+  await until('all reads are shared', async () => {
+    const used = await primary.query('SELECT account FROM nameplate.usage', database);
+    for (const each of used) seen.add(each.account);
+    return readers.every(({name}) => seen.has(name));
+  });
+  expect(reads.map(each => each.answered())).toEqual(reads.map(() => undefined));
+  await standby.start();
+  for (const {answer} of reads) await expect(answer).resolves.toMatchObject({status: 200});
+  await stopped(strict);
+  pods.pop();
 });
 
 test('a list waits for what it omits, too: an ack that a failover could lose', async () => {
@@ -210,7 +225,7 @@ test('after the primary restarted alone, nothing is read until the standby has w
   await primary.kill();
   await expect(submitted.answer, 'the connection was lost after COMMIT').resolves.toMatchObject(unknown);
   await primary.start();
-  await until('every connection waits', async () => (await primary.waiting()).length === 8);
+  await until('every connection waits', async () => (await primary.waiting()).length === 10);
   const shown = await primary.query(
     `SELECT count(*)::int AS count FROM nameplate.messages WHERE account = '${account}'`,
     database,
