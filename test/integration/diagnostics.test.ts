@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {afterAll, afterEach, expect, test} from 'vitest';
 import {type Child, startChild} from '../cluster/children.ts';
 import {until} from '../cluster/wait.ts';
-import {logLines} from './messages/service.ts';
+import {readJsonLines} from '../support/json-lines.ts';
 
 const BIN = join(import.meta.dirname, '../../src/bin');
 const root = await mkdtemp(join(tmpdir(), 'nameplate-diagnostics-'));
@@ -63,7 +63,7 @@ async function start(program: string, cpuSeconds = 1, mount = ''): Promise<Progr
   const child = startChild(program, [...wrapper, ...argv], {log: logFile});
   children.push(child);
   const logged = (message: string, count = 1) =>
-    until(message, async () => (await logLines(logFile)).filter(line => line.message === message)[count - 1]);
+    until(message, async () => (await readJsonLines(logFile)).filter(line => line.message === message)[count - 1]);
   await logged(ENABLED);
   const signal = (name: NodeJS.Signals, message: string, count?: number) => {
     process.kill(child.pid, name);
@@ -92,7 +92,7 @@ test('while one is in progress, further signals are ignored, and a shutdown does
   await until('it began', async () => (await readdir(folder)).some(name => name.endsWith('.cpuprofile.partial')));
   const ignored = await signal('SIGUSR2', 'A heap snapshot or CPU profile is in progress; ignoring the signal.');
   expect(ignored).toMatchObject({extension: 'heapsnapshot'});
-  await until('it is ready', async () => (await logLines(logFile)).some(({message}) => message === 'Ready.'));
+  await until('it is ready', async () => (await readJsonLines(logFile)).some(({message}) => message === 'Ready.'));
   process.kill(child.pid, 'SIGTERM');
   expect(await child.exited).toBe(0);
   expect(await readdir(folder)).toHaveLength(1);

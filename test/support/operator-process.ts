@@ -1,5 +1,5 @@
 /** The operator as users run it: a separate process, started from the source with a configuration file. */
-import {readFile, writeFile} from 'node:fs/promises';
+import {writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {build} from 'rolldown';
 import {ONE_FILE} from '../../tools/bundle.config.ts';
@@ -7,6 +7,7 @@ import {type Child, failOnExit, startChild, tail} from '../cluster/children.ts';
 import {freePorts} from '../cluster/free-ports.ts';
 import {until} from '../cluster/wait.ts';
 import {RELEASE} from './install.ts';
+import {readJsonLines} from './json-lines.ts';
 
 const SOURCE = join(import.meta.dirname, '../../src/bin/operator.ts');
 
@@ -107,7 +108,7 @@ export async function spawnOperator(options: OperatorOptions): Promise<OperatorP
     readiness: async () => (await fetch(`${address}/readyz`)).text(),
     metrics,
     metric: async (metric, labels = {}) => sumOf(await metrics(), metric, labels),
-    log: async () => parseLines(await readFile(logFile, 'utf8')),
+    log: () => readJsonLines(logFile),
   };
 }
 
@@ -117,8 +118,4 @@ function sumOf(text: string, metric: string, labels: Readonly<Record<string, str
   const samples = text.split('\n').filter(line => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
   const chosen = samples.filter(line => wanted.every(label => line.includes(label)));
   return chosen.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
-}
-
-function parseLines(text: string): Record<string, unknown>[] {
-  return text.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
 }

@@ -1,5 +1,6 @@
 /** What the operator requested from the API server, according to the audit log. */
 import {OPERATOR_USER} from '../../support/install.ts';
+import {jsonLines} from '../../support/json-lines.ts';
 import type {KeyWorld} from './key-world.ts';
 
 interface AuditLine {
@@ -15,9 +16,7 @@ interface AuditLine {
 
 /** "verb resource" of its requests in a namespace and for the record of one key, in order, without Events. */
 export async function operatorRequests(world: KeyWorld, namespace: string, hash: string): Promise<string[]> {
-  const lines = (await world.auditLog()).split('\n').filter(Boolean);
-  return lines.flatMap(line => {
-    const {verb, user, objectRef = {}} = JSON.parse(line) as AuditLine;
+  return jsonLines<AuditLine>(await world.auditLog()).flatMap(({verb, user, objectRef = {}}) => {
     const {resource, subresource} = objectRef;
     const isMeant = objectRef.namespace === namespace || objectRef.name === hash;
     if (user.username !== OPERATOR_USER || !isMeant || resource === 'events') return [];

@@ -6,9 +6,10 @@
 import {randomInt} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
+import {readJsonLines} from '../../support/json-lines.ts';
 import {type Client, createClient} from './client.ts';
 import {head, heldBytes, MIB, metric, RawClient, residentBytes, SMALL_HEAP} from './raw.ts';
-import {logLines, type Service, type ServiceOptions} from './service.ts';
+import type {Service, ServiceOptions} from './service.ts';
 
 /** Shown in the test's name. */
 const SEED = Number(process.env.SEED ?? randomInt(2 ** 31));
@@ -154,7 +155,7 @@ export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     expect(body.messages.slice(0, ROUNDS).map(({message}: {message: string}) => message)).toEqual(
       Array.from({length: Math.min(ROUNDS, 100)}, (_, round) => `round ${round}`),
     );
-    const failures = (await logLines(service.logFile)).filter(line => line.message === 'The request failed.');
+    const failures = (await readJsonLines(service.logFile)).filter(line => line.message === 'The request failed.');
     expect(failures).toEqual([]);
   }, 600_000);
 }

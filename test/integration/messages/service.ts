@@ -1,10 +1,11 @@
 /** The messages API as users run it: a separate process with a configuration file and a folder for the store. */
-import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {keyHash} from '../../../src/messages/access/key-table.ts';
 import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
+import {readJsonLines} from '../../support/json-lines.ts';
 
 export const PROGRAM = join(import.meta.dirname, '../../../src/bin/messages.ts');
 const ACCOUNTS = 400;
@@ -148,12 +149,6 @@ interface Ports {
 }
 
 async function portsOf(logFile: string): Promise<Ports | undefined> {
-  const lines = await logLines(logFile);
+  const lines = await readJsonLines(logFile);
   return lines.find(({message}) => message === 'Ready.') as Ports | undefined;
-}
-
-/** Lines of a log that are JSON. */
-export async function logLines(logFile: string): Promise<Record<string, unknown>[]> {
-  const lines = (await readFile(logFile, 'utf8')).split('\n');
-  return lines.filter(line => line.startsWith('{') && line.endsWith('}')).map(line => JSON.parse(line));
 }

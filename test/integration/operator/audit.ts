@@ -1,6 +1,7 @@
 /** The operator's requests, from the API server's audit log. */
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {jsonLines} from '../../support/json-lines.ts';
 
 /** https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/#audit-k8s-io-v1-Event */
 export interface AuditEvent {
@@ -55,8 +56,7 @@ export class Audit {
 
   async events(user = this.#user): Promise<AuditEvent[]> {
     const text = await readFile(this.#log, 'utf8').catch(() => '');
-    const events = text.split('\n').flatMap(line => (line.endsWith('}') ? [JSON.parse(line) as AuditEvent] : []));
-    return events.filter(({user: {username}}) => username === user);
+    return jsonLines<AuditEvent>(text).filter(({user: {username}}) => username === user);
   }
 
   /** Successful changes, without the Lease, which is renewed all the time. */

@@ -6,8 +6,9 @@ import {MIGRATIONS, migrate} from '../../../../src/messages/store/postgres/sessi
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
+import {readJsonLines} from '../../../support/json-lines.ts';
 import {type Client, createClient} from '../client.ts';
-import {accountOf, logLines, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
+import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
 import {ensurePostgres} from './programs.ts';
 import {type Postgres, startPostgres, uriFile} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
@@ -69,7 +70,7 @@ test('three pods that start at once over an empty database: one creates the tabl
   const pods = await Promise.all([start(), start(), start()]);
   running.push(...pods);
   for (const {logFile} of pods) {
-    const lines = await logLines(logFile);
+    const lines = await readJsonLines(logFile);
     expect(lines.filter(({level}) => level === 'error' || Number(level) >= 50)).toEqual([]);
   }
 });
