@@ -112,8 +112,12 @@ async function killMigration(): Promise<void> {
   const holding = server.query(`LOCK TABLE ${table} IN SHARE MODE; SELECT pg_sleep(120)`, database).catch(() => {});
   const stopped = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO migrated%'`;
   await until('the migration is about to end', async () => (await server.query(stopped)).length > 0, WAIT);
-  const pods = await listAll(admin, POD, {namespace, labelSelector: MIGRATION});
-  for (const pod of pods.filter(({status}) => status?.phase === 'Running')) await killProcesses(pod);
+  // The kubelet reports a container only a moment after it has started. Those of earlier migrations have ended.
+  const pod = await until('its pod runs', async () => {
+    const pods = await listAll(admin, POD, {namespace, labelSelector: MIGRATION});
+    return pods.find(({status}) => status?.phase === 'Running');
+  });
+  await killProcesses(pod);
   await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LOCK TABLE ${table}%'`);
   await holding;
 }
