@@ -139,7 +139,13 @@ export class ClusterTenant {
       return `wanted ${JSON.stringify(expected)}, but ${domain ? describe(domain) : 'it does not exist'}`;
     };
     const key = {namespace: this.namespace, name: host};
-    return untilObject(this.#client, kinds.DOMAIN, key, complaint, WAIT.timeoutMs);
+    try {
+      return await untilObject(this.#client, kinds.DOMAIN, key, complaint, WAIT.timeoutMs);
+    } catch (error) {
+      const resources = 'domains,certificates,certificaterequests,orders,challenges';
+      const now = await this.#cluster.kubectl('get', resources, '-n', this.namespace, '-o', 'wide');
+      throw new Error(`${(error as Error).message}\nNow:\n${now}`, {cause: error});
+    }
   }
 
   /** Waits until the Project's conditions have these reasons. */

@@ -48,8 +48,11 @@ export function format({passed, failures, skipped}: Tally): string {
   return `${passed} passed, ${failures.length} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
+/** Of one failure in the summary. */
+const MAX_LINES = 30;
+
 /** Omits the stack, which was already printed. */
 function describeFailure(test: string, message: string): string {
   const lines = message.split('\n').filter(line => line.trim() !== '' && !/^\s+at /.test(line));
-  return [`FAILED ${test}`, ...lines.slice(0, 6).map(line => `    ${line}`)].join('\n');
+  return [`FAILED ${test}`, ...lines.slice(0, MAX_LINES).map(line => `    ${line}`)].join('\n');
 }
