@@ -129,7 +129,7 @@ test-dockerfile: bundle ## builds the Dockerfile with Docker and compares the im
 
 .PHONY: test-adopt
 test-adopt: $(INSTALLED) ## installs the release as its README says, like a new user, with dashboards and an alert (2 minutes)
-	@node test/run.ts adopt
+	@NAMEPLATE_PROVIDER=namespaces node test/run.ts adopt
 
 .PHONY: cluster-up
 cluster-up: $(INSTALLED) ## a cluster to try things in: see test/cluster/README.md
