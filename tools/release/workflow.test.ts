@@ -23,6 +23,17 @@ test('the workflow builds what it publishes for where it publishes it, and pins 
   expect(actions.length).toBeGreaterThan(3);
 });
 
+test('before a release, the workflow and docs/releasing.md run every tier of tests', () => {
+  const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
+  const targets = [...read('Makefile').matchAll(/^(test[\w-]*):/gm)].flatMap(([, name = '']) => name);
+  // The first is part of `make test`; the second needs Docker and a registry.
+  const tiers = targets.filter(name => !['test-gateway', 'test-dockerfile'].includes(name)).sort();
+  const [, step = ''] = /^3\. (.*?)^4\. /ms.exec(read('docs/releasing.md')) ?? [];
+  expect([...step.matchAll(/`make ([\w-]+)`/g)].map(([, name]) => name).sort()).toEqual(tiers);
+  const commands = jobs.test.steps.flatMap(({run}) => run?.match(/\bmake .*/g) ?? []);
+  expect(commands.flatMap(command => command.split(' ').slice(1)).sort()).toEqual(tiers);
+});
+
 test('the workflow gives the rights to publish only to a job that runs no code of the repository or of npm', () => {
   expect(permissions).toEqual({});
   const {publish, ...others} = jobs;
