@@ -69,10 +69,16 @@ test('the package has the CRDs, the license, a README, an icon, and what Artifac
   expect(annotation('changes').filter(({kind}) => kind === 'security').length).toBeGreaterThan(0);
 });
 
-test('a published chart takes the image from where it is published', {timeout: 60_000}, async () => {
-  const files = readTar(gunzipSync(await packageChart(source, 'ghcr.io/acme/nameplate')));
+test('a published chart takes the image from where it is published, and links to the runbooks of its tag', {
+  timeout: 60_000,
+}, async () => {
+  const host = 'https://github.com/acme/nameplate';
+  const publication = {image: 'ghcr.io/acme/nameplate', url: `${host}/releases/download/v${version}`};
+  const files = readTar(gunzipSync(await packageChart(source, publication)));
   const text = (path: string) => `${files.get(`nameplate/${path}`)?.content}`;
-  expect(parse(text('values.yaml')).image.repository).toBe('ghcr.io/acme/nameplate');
+  const {image, metrics} = parse(text('values.yaml'));
+  expect(image.repository).toBe('ghcr.io/acme/nameplate');
+  expect(metrics.prometheusRule.runbookUrl).toBe(`${host}/blob/v${version}/docs/runbooks`);
   expect(text('Chart.yaml')).toContain(`image: ghcr.io/acme/nameplate:${version}`);
   expect(text('README.md')).toContain(`helm install nameplate nameplate-${version}.tgz`);
   expect(text('README.md')).not.toContain('REGISTRY');

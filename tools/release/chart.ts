@@ -9,6 +9,7 @@ import {changesOf} from './changelog.ts';
 import {ARCHITECTURES} from './pins.ts';
 import type {Source} from './source.ts';
 import {type Entry, file, writeTar} from './tar.ts';
+import {type Publication, sourceUrl} from './texts.ts';
 
 /** Sections of the changelog → kinds of https://artifacthub.io/docs/topics/annotations/helm */
 const KINDS: Readonly<Record<string, string>> = {
@@ -33,12 +34,15 @@ interface Crd {
   };
 }
 
-/** `repository`: where the image is published, which becomes the default value. Without it, a user pushes the image. */
-export async function packageChart(source: Source, repository?: string): Promise<Buffer> {
+/**
+ * The addresses of a publication become default values. Without one, a user pushes the image, and the alerts name the
+ * files of their runbooks.
+ */
+export async function packageChart(source: Source, publication?: Publication): Promise<Buffer> {
   const root = join(source.repository, 'charts/nameplate');
   const paths = (await filesIn(root)).sort();
   const entries = await Promise.all(
-    paths.map(async path => file(`nameplate/${path}`, await contentOf(join(root, path), path, source, repository))),
+    paths.map(async path => file(`nameplate/${path}`, await contentOf(join(root, path), path, source, publication))),
   );
   entries.push(file('nameplate/LICENSE', await readFile(join(source.repository, 'LICENSE'))));
   return gzipSync(writeTar(sorted(entries), source.epoch), {level: 9});
@@ -59,14 +63,22 @@ async function filesIn(root: string, folder = root): Promise<string[]> {
   return (await Promise.all(nested)).flat();
 }
 
-async function contentOf(from: string, path: string, source: Source, repository?: string): Promise<Buffer | string> {
+async function contentOf(
+  from: string,
+  path: string,
+  source: Source,
+  publication?: Publication,
+): Promise<Buffer | string> {
   const content = await readFile(from);
-  if (path === 'Chart.yaml') return chartYaml(content.toString(), source, repository ?? IMAGE);
-  if (path === 'values.yaml' && repository)
-    return replaceOne(`${content}`, `repository: ${IMAGE}\n`, `repository: ${repository}\n`);
+  if (path === 'Chart.yaml') return chartYaml(content.toString(), source, publication?.image ?? IMAGE);
+  if (path === 'values.yaml' && publication) {
+    const runbooks = `${sourceUrl(publication)}/blob/v${source.version}/docs/runbooks`;
+    const values = replaceOne(`${content}`, `repository: ${IMAGE}\n`, `repository: ${publication.image}\n`);
+    return replaceOne(values, "runbookUrl: ''\n", `runbookUrl: ${runbooks}\n`);
+  }
   if (path !== 'README.md') return content;
   const readme = replaceOne(`${content}`, 'nameplate-VERSION.tgz', `nameplate-${source.version}.tgz`);
-  return repository ? replaceOne(readme, 'REGISTRY/nameplate', repository) : readme;
+  return publication ? replaceOne(readme, 'REGISTRY/nameplate', publication.image) : readme;
 }
 
 function replaceOne(text: string, from: string, to: string): string {

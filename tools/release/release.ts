@@ -38,7 +38,7 @@ async function main(): Promise<void> {
     // How a container engine expands `nameplate`, the chart's default.
     `${publication?.image ?? 'docker.io/library/nameplate'}:${version}`,
   );
-  const chart = await packageChart(source, publication?.image);
+  const chart = await packageChart(source, publication);
   const files = new Map<string, Buffer>([
     [`nameplate-${version}.oci.tar`, content],
     [`nameplate-${version}.tgz`, chart],

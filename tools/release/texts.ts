@@ -15,6 +15,11 @@ export function publicationIn({IMAGE_REPOSITORY, RELEASE_URL}: NodeJS.ProcessEnv
   return {image: IMAGE_REPOSITORY, url: RELEASE_URL.replace(/\/$/, '')};
 }
 
+/** The address of the repository on its code host. */
+export function sourceUrl({url}: Publication): string {
+  return url.replace(/\/releases\/.*/, '');
+}
+
 /**
  * Fills in the names in capitals, and keeps one branch of each {{if published}} … {{else}} … {{end}}, whose lines
  * contain nothing else. {{else}} is optional.
@@ -27,7 +32,7 @@ export function fill(text: string, values: Readonly<Record<string, string>>, pub
   const all = {
     ...values,
     IMAGE: publication?.image ?? 'nameplate',
-    ...(publication && {RELEASE_URL: publication.url, SOURCE_URL: publication.url.replace(/\/releases\/.*/, '')}),
+    ...(publication && {RELEASE_URL: publication.url, SOURCE_URL: sourceUrl(publication)}),
   };
   return Object.entries(all).reduce((rest, [name, value]) => rest.replaceAll(name, value), filled);
 }

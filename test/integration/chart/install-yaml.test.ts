@@ -27,7 +27,7 @@ test.each([
     const head = await readFile(join(ROOT, 'tools/release/install.head.yaml'), 'utf8');
     const chart = join(folder, 'nameplate.tgz');
     const source = await sourceOf(ROOT);
-    await writeFile(chart, await packageChart(source, publication?.image));
+    await writeFile(chart, await packageChart(source, publication));
     const rendered = await renderChart(chart, publication && DIGEST);
     const text = fill(head, {VERSION: source.version, DIGEST}, publication) + rendered;
     const file = join(folder, 'install.yaml');
