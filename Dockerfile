@@ -1,10 +1,11 @@
 # The image of the operator and the messages API: Node, the libraries that it needs, and one file for each program. It
-# has no base image. tools/release/pins.json pins everything that is not in this repository by its hash.
+# has no base image. tools/release/pins.json has the hashes of Node and the libraries, and package-lock.json those of the
+# npm packages. A tag, not a hash, names the image of the first stage, which is not part of the result.
 #
 #     docker build --tag nameplate:0.2.0 .
 #
-# This needs BuildKit, which is Docker's default since version 23. `make release` builds the same image without Docker.
-# Only the first stage needs a network.
+# This needs BuildKit, which is Docker's default since version 23. `make release` builds an image with the same files
+# without Docker, in two layers instead of one. Only the first stage needs a network.
 FROM --platform=$BUILDPLATFORM node:26.10.0-bookworm AS build
 WORKDIR /src
 COPY . .

@@ -4,10 +4,11 @@
  */
 
 import {spawnSync} from 'node:child_process';
+import {readFileSync} from 'node:fs';
 import {rootCertificates} from 'node:tls';
 import {gunzipSync} from 'node:zlib';
 import {fetchPinned} from './fetch.ts';
-import {type Architecture, libraryPackages, nodePackage} from './pins.ts';
+import {type Architecture, libraryPackages, nodePackage, ownArchitecture} from './pins.ts';
 import {type Entry, file, folder, readTar, withFolders} from './tar.ts';
 
 /** The files that the image gets from each package, besides its copyright. */
@@ -37,7 +38,7 @@ export async function runtimeEntries(architecture: Architecture): Promise<Entry[
   const entries = libraries.flatMap(({name}, index) => fromDebian(name, archives[index] ?? Buffer.alloc(0)));
   return withFolders([
     ...entries,
-    ...fromNode(gunzipSync(node ?? '')),
+    ...fromNode(architecture, gunzipSync(node ?? '')),
     ...Object.entries(ACCOUNTS).map(([path, text]) => file(path, text)),
     // Node's copy of Mozilla's list, which is newer than the distribution's.
     file('etc/ssl/certs/ca-certificates.crt', `${rootCertificates.join('\n')}\n`),
@@ -46,13 +47,19 @@ export async function runtimeEntries(architecture: Architecture): Promise<Entry[
   ]);
 }
 
-function fromNode(archive: Buffer): Entry[] {
+/**
+ * `running`: the Node that runs the build, which npm installed without a hash that we pin. It must be the same file as
+ * the one in the package for its architecture.
+ */
+export function fromNode(architecture: Architecture, archive: Buffer, running = process.execPath): Entry[] {
   const files = readTar(archive);
   const content = (path: string) => files.get(`package/${path}`)?.content ?? fail(`Node's package has no ${path}`);
-  return [
-    file('usr/local/bin/node', content('bin/node'), 0o755),
-    file('usr/share/doc/node/copyright', content('LICENSE')),
-  ];
+  const binary = content('bin/node');
+  if (architecture === ownArchitecture() && !readFileSync(running).equals(binary)) {
+    const {name, version} = nodePackage(architecture);
+    fail(`${running} is not the Node of ${name} ${version}, which pins.json pins: run \`npm ci\`, and try again`);
+  }
+  return [file('usr/local/bin/node', binary, 0o755), file('usr/share/doc/node/copyright', content('LICENSE'))];
 }
 
 /** Adds the package's entry of dpkg's database as a separate file, where scanners find it in images without dpkg. */
