@@ -1,9 +1,10 @@
+import {WriteStream} from 'node:tty';
 import {afterEach, describe, expect, test, vi} from 'vitest';
 import type {Condition} from '../api/conditions.ts';
 import type {Domain, Project} from '../operator/model/kinds.ts';
 import {type CommandContext, verify} from './commands.ts';
 import {printRecords, recordsOf} from './records.ts';
-import {blockerOf, plain, printTree, printWhy} from './tree.ts';
+import {blockerOf, colored, plain, printTree, printWhy} from './tree.ts';
 
 const at = '2026-11-01T10:00:00Z';
 const condition = (type: string, status: Condition['status'], reason: string, message: string): Condition => ({
@@ -82,6 +83,26 @@ describe('the tree', () => {
     const text = printTree({projects: [], domains: [alone, fresh]}, plain);
     expect(text).toContain('Domains without their Project\n├─ b.example.com  Unverified');
     expect(text).toContain('└─ c.example.com  not seen yet');
+  });
+});
+
+describe('colors', () => {
+  const {isTTY, getColorDepth} = process.stdout;
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    Object.assign(process.stdout, {isTTY, getColorDepth});
+  });
+
+  test.each([
+    {isTTY: true, env: {}, shown: '\x1b[31mBlocked\x1b[39m'},
+    {isTTY: true, env: {NO_COLOR: '1'}, shown: 'Blocked'},
+    {isTTY: false, env: {}, shown: 'Blocked'},
+    {isTTY: false, env: {FORCE_COLOR: '1'}, shown: '\x1b[31mBlocked\x1b[39m'},
+  ])('are printed to a terminal (%o), unless the environment says otherwise', ({isTTY, env, shown}) => {
+    const clean = {CI: undefined, FORCE_COLOR: undefined, NO_COLOR: undefined, NODE_DISABLE_COLORS: undefined};
+    for (const [name, value] of Object.entries({...clean, TERM: 'xterm', ...env})) vi.stubEnv(name, value);
+    Object.assign(process.stdout, {isTTY, getColorDepth: WriteStream.prototype.getColorDepth});
+    expect(colored('red', 'Blocked')).toBe(shown);
   });
 });
 

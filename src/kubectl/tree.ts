@@ -26,7 +26,7 @@ const MARKS = {True: '✓', False: '✗', Unknown: '·'} as const;
 /** They only summarize the others. */
 const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
 
-/** Plain if the output is not a terminal, or if NO_COLOR is set. */
+/** Plain if the output is not a terminal, or if NO_COLOR is set, unless FORCE_COLOR is set. */
 export const colored: Style = (color, text) => styleText(color, text, {stream: process.stdout, validateStream: true});
 export const plain: Style = (_, text) => text;
 
