@@ -9,8 +9,8 @@
 //
 // and writes one JSON result per line. -argocd-cm names a file with the ConfigMap argocd-cm, which Argo CD's own code
 // reads. With -prune NAMESPACE/NAME, it syncs an application that no longer contains this Secret, as Argo CD does with
-// pruning, and prints the result. With -sync, it syncs the objects in the JSON array that it reads, wave after wave,
-// and prints the phase and the message of each step.
+// pruning, and prints the result, and whether the Secret makes the application OutOfSync. With -sync, it syncs the
+// objects in the JSON array that it reads, wave after wave, and prints the phase and the message of each step.
 package main
 
 import (
@@ -26,8 +26,10 @@ import (
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
+	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/resource"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/tracing"
+	argocd "github.com/argoproj/argo-cd/v3/common"
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/lua"
 	"github.com/argoproj/argo-cd/v3/util/settings"
@@ -214,7 +216,11 @@ func prune(kubeconfig, key string) error {
 		if len(results) != 1 {
 			return fmt.Errorf("%s: %s", phase, message)
 		}
-		return json.NewEncoder(os.Stdout).Encode(map[string]string{"status": string(results[0].Status), "message": results[0].Message})
+		// The condition of CompareAppState in Argo CD's controller/state.go.
+		isIgnored := resource.HasAnnotationOption(object, argocd.AnnotationCompareOptions, "IgnoreExtraneous")
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{
+			"status": results[0].Status, "message": results[0].Message, "isOutOfSync": !isIgnored,
+		})
 	}
 }
 
