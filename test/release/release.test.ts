@@ -3,7 +3,7 @@
  * programs of its images. Includes uncommitted changes to tracked files.
  */
 import {existsSync} from 'node:fs';
-import {mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
+import {mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {basename, join} from 'node:path';
 import {zstdDecompressSync} from 'node:zlib';
@@ -99,6 +99,11 @@ test('npm installs the commands for people, and the manifest of krew names the s
   for (const command of ['kubectl-nameplate', 'nameplate-check', 'nameplate-review']) {
     expect((await run([join(prefix, 'bin', command), '--help'])).toLowerCase()).toContain('usage: ');
   }
+  const page = await readFile(join(REPOSITORY, 'docs/kubectl.md'), 'utf8');
+  const programs = ['kubectl-nameplate', 'check', 'review'].map(name => `lib/node_modules/nameplate/${name}.mjs`);
+  const sizes = await Promise.all(programs.map(async path => (await stat(join(prefix, path))).size));
+  const megabytes = sizes.reduce((sum, size) => sum + size) / 1e6;
+  expect(Math.abs(megabytes - Number(/three bundles of ([\d.]+) MB/.exec(page)?.[1]))).toBeLessThan(0.5);
   // kubectl-nameplate starts the other programs, which are next to it.
   const review = [join(prefix, 'bin/kubectl-nameplate'), 'review', '--', '--help'];
   expect(await run(review)).toContain('Usage: nameplate review');

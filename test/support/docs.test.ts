@@ -98,6 +98,13 @@ test('docs/README.md links to every document', () => {
   expect(DOCUMENTS.filter(path => !path.startsWith('.github/') && !seen.has(path))).toEqual([]);
 });
 
+test('commands name the files of the current release', () => {
+  const {version} = JSON.parse(read('package.json')) as {version: string};
+  const files = DOCUMENTS.flatMap(path => read(path).match(/\bnameplate(?:-cli)?-\d[\w.-]*\.(?:tgz|oci\.tar)/g) ?? []);
+  expect(files.filter(name => !name.includes(`-${version}.`))).toEqual([]);
+  expect(files.length).toBeGreaterThan(3);
+});
+
 describe('docs/design.md', () => {
   const design = read('docs/design.md');
   /** The first column of a section's table, if it is in code style. */
