@@ -166,13 +166,15 @@ type Client = Omit<
 >;
 
 function clientOf(program: string, plane: ControlPlane, kubeconfig: string): Client {
-  const kubectl = (...args: string[]) => run([program, '--kubeconfig', kubeconfig, ...args]);
+  // kubectl caches by address which kinds a server has, and a later server may reuse this one's port.
+  const command = [program, '--cache-dir', join(plane.folder, 'kubectl-cache'), '--kubeconfig', kubeconfig];
+  const kubectl = (...args: string[]) => run([...command, ...args]);
   return {
     kubeconfig,
     url: serverUrl(plane),
     ca: readFileSync(serverCertificate(plane), 'utf8'),
     kubectl,
-    apply: input => run([program, '--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'], {input}),
+    apply: input => run([...command, 'apply', '--server-side', '-f', '-'], {input}),
     installCrds: async crds => {
       await kubectl('apply', '--server-side', '-f', crds);
       await untilEstablished(kubectl);

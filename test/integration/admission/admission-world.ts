@@ -1,5 +1,5 @@
 /** The chart's admission policies on a real API server, and the users who write there. */
-import {join} from 'node:path';
+import {dirname, join} from 'node:path';
 import {expect} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
@@ -52,15 +52,15 @@ export interface AdmissionWorld {
 /** `values`: further flags for Helm. */
 export async function startAdmissionWorld(...values: readonly string[]): Promise<AdmissionWorld> {
   const programs = await ensurePrograms([HELM, 'traefik', 'kube']);
-  const program = programs.path('kubectl');
   const api = await startApiServer({crds: [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')]});
+  const program = [programs.path('kubectl'), '--cache-dir', join(dirname(api.kubeconfig), 'kubectl-cache')];
   await installCertManagerCrds(api);
   await installOtherKinds(api);
   const kubeconfigs = await createIdentities(api);
   const kubectl: AdmissionWorld['kubectl'] = (who, args, input) => {
     const as = kubeconfigs.get(who) ?? ['--kubeconfig', api.kubeconfig, ...WHO[who]];
     const options = input === undefined ? {} : {input: JSON.stringify(input)};
-    return run([program, ...as, '-n', TENANT, ...args], options);
+    return run([...program, ...as, '-n', TENANT, ...args], options);
   };
   const act: AdmissionWorld['act'] = (who, verb, object, ...flags) => kubectl(who, [verb, ...flags, '-f', '-'], object);
   let installs = 0;
@@ -79,7 +79,7 @@ export async function startAdmissionWorld(...values: readonly string[]): Promise
   await install(...values);
   await api.apply(rights());
   const kubectlWith = (kubeconfig: string, ...args: readonly string[]) =>
-    run([program, '--kubeconfig', kubeconfig, ...args]);
+    run([...program, '--kubeconfig', kubeconfig, ...args]);
   return {api, kubectl, act, kubectlWith, install};
 }
 
