@@ -183,8 +183,9 @@ describe('what cert-manager creates', () => {
   test('its cleanup passes after the namespace has lost the host', async () => {
     const hosts = JSON.stringify({spec: {hosts: {[HELD]: null}}});
     await world.kubectl('admin', ['patch', 'heldhosts', 'nameplate', '--type', 'merge', '--patch', hosts]);
+    let tries = 0;
     const refused = () =>
-      act('certManager', 'create', challenge('late', HELD)).then(
+      act('certManager', 'create', challenge(`late-${++tries}`, HELD)).then(
         () => false,
         () => true,
       );
@@ -210,8 +211,9 @@ describe('what cert-manager creates', () => {
       ),
     );
     await world.kubectl('admin', ['delete', 'heldhosts', 'nameplate']);
+    let tries = 0;
     const refused = () =>
-      act('certManager', 'create', challenge('later', HELD)).then(
+      act('certManager', 'create', challenge(`later-${++tries}`, HELD)).then(
         () => false,
         () => true,
       );
