@@ -35,7 +35,7 @@ let network: Network<(typeof SERVERS | typeof PODS)[number]> | undefined;
 const machines = new Map<Postgres, Machine | undefined>();
 let root: Postgres;
 let primary: Postgres;
-let standbys: Postgres[];
+let standbys: Postgres[] = [];
 let database: string;
 /** Like the primary's Service: each connection reads the address again. */
 let address: string;
@@ -61,8 +61,8 @@ afterAll(async () => {
     client.close();
     await service.stop();
   }
-  await Promise.all([primary, ...standbys].map(each => each.stop()));
-  await root.remove();
+  await Promise.all([primary, ...standbys].map(each => each?.stop()));
+  await root?.remove();
   await network?.remove();
   await removeFolders();
 });

@@ -2,6 +2,7 @@
  * Network namespaces on one bridge, like machines on one switch. Needs root. A partition moves some to another bridge.
  * The test itself reaches all of them over separate links, which lead nowhere else.
  */
+import {existsSync} from 'node:fs';
 import {run} from '../../../cluster/children.ts';
 
 export interface Machine {
@@ -24,6 +25,7 @@ export interface Network<Name extends string> {
 const BRIDGES = ['one', 'other'] as const;
 
 export async function createNetwork<Name extends string>(names: readonly Name[]): Promise<Network<Name>> {
+  await removeLeftovers();
   const prefix = `np${process.pid}`;
   const router = `${prefix}r`;
   const ip = (...args: readonly string[]) => run(['ip', ...args]);
@@ -65,4 +67,18 @@ export async function createNetwork<Name extends string>(names: readonly Name[])
       await ip('netns', 'delete', router);
     },
   };
+}
+
+/** Removes the networks of tests that ended without removing theirs. A new one may have the same names and addresses. */
+async function removeLeftovers(): Promise<void> {
+  const isLeft = (name: string) => {
+    const [, pid] = /^np(\d+)/.exec(name) ?? [];
+    return pid !== undefined && (Number(pid) === process.pid || !existsSync(`/proc/${pid}`));
+  };
+  const nameOf = (line: string) => /^(?:\d+: )?(\w+)/.exec(line)?.[1] ?? '';
+  for (const kind of ['link', 'netns']) {
+    const names = (await run(['ip', '-o', kind, 'show'])).split('\n').map(nameOf).filter(isLeft);
+    // Another test may remove them at the same time.
+    for (const name of names) await run(['ip', kind, 'delete', name]).catch(() => {});
+  }
 }

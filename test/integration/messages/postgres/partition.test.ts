@@ -46,12 +46,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   if (!isRoot) return;
-  for (const {client, service} of [near, far]) {
-    client.close();
-    await service.stop();
+  for (const pod of [near, far]) {
+    pod?.client.close();
+    await pod?.service.stop();
   }
-  await primary.remove();
-  await network.remove();
+  await primary?.remove();
+  await network?.remove();
   await removeFolders();
 });
 
