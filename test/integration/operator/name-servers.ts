@@ -82,7 +82,7 @@ class Zone {
   readonly #ports: Readonly<Record<NameServerName, number>>;
   readonly #records: Record<NameServerName, readonly ZoneRecord[]> = {one: [], two: []};
   #serial = Math.floor(Date.now() / 1000);
-  /** Edits go one after another. */
+  /** Edits go one after another. One that fails does not fail the next. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(name: string, folder: string, ports: Readonly<Record<NameServerName, number>>) {
@@ -95,14 +95,16 @@ class Zone {
     servers: readonly NameServerName[],
     change: (records: readonly ZoneRecord[]) => readonly ZoneRecord[],
   ): Promise<void> {
-    this.#last = this.#last.then(async () => {
-      const serial = ++this.#serial;
-      for (const server of servers) {
-        this.#records[server] = change(this.#records[server]);
-        await this.#write(server, serial);
-      }
-      await Promise.all(servers.map(server => this.#served(server, serial)));
-    });
+    this.#last = this.#last
+      .catch(() => {})
+      .then(async () => {
+        const serial = ++this.#serial;
+        for (const server of servers) {
+          this.#records[server] = change(this.#records[server]);
+          await this.#write(server, serial);
+        }
+        await Promise.all(servers.map(server => this.#served(server, serial)));
+      });
     return this.#last;
   }
 
