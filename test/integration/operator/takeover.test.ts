@@ -20,6 +20,8 @@ import {type OperatorWorld, startOperatorWorld, UNHURRIED} from './operator-worl
 
 const PATIENCE = {timeoutMs: 60_000};
 const STOPPED_MS = 30_000;
+/** A little less than the time after which the client ends a request, and the leader sends another one. */
+const HOLDS_MS = 14_000;
 
 let folder: string;
 let world: OperatorWorld;
@@ -213,11 +215,13 @@ test('what a leader has sent before it stood still for half a minute changes not
     release: ({method, path}) => method !== 'GET' && path.endsWith(`/domainclaims/${left}`),
     removal: ({method, path}) => method === 'DELETE' && path.endsWith(`/domains/${removed}`),
   };
-  const underway = new Set<string>();
+  const sentAt = new Map<string, number>();
+  const names = Object.keys(acts);
+  const areUnderway = () => names.every(act => performance.now() - (sentAt.get(act) ?? 0) < HOLDS_MS);
   proxy.intercept = seen => {
-    const act = Object.keys(acts).find(name => acts[name]?.(seen));
-    if (act === undefined || underway.has(act)) return undefined;
-    underway.add(act);
+    const act = names.find(name => acts[name]?.(seen));
+    if (act === undefined) return undefined;
+    sentAt.set(act, seen.at);
     return {kind: 'late', until: promise, onAnswer: status => late.set(act, status)};
   };
   await Promise.all([
@@ -227,9 +231,10 @@ test('what a leader has sent before it stood still for half a minute changes not
     slow.deployedProject({primary: contested, aliases: [moved]}),
   ]);
   for (const host of [contested, moved]) await slow.createRecords(host);
-  await until('all are under way', () => underway.size === Object.keys(acts).length, PATIENCE);
+  await until('all have been sent', () => sentAt.size === names.length, PATIENCE);
   await next.deployedProject({primary: approved});
   await claimed(next, approved); // otherwise, the successor would approve the request itself
+  await until('all are under way', areUnderway, PATIENCE);
   const resume = leader.pause();
   const stoppedAt = performance.now();
 
@@ -244,7 +249,7 @@ test('what a leader has sent before it stood still for half a minute changes not
     await removing.becomesLive(removed);
     await until('half a minute has passed', () => performance.now() - stoppedAt >= STOPPED_MS, PATIENCE);
     arrive();
-    await until('all have arrived', () => late.size === underway.size, PATIENCE);
+    await until('all have arrived', () => late.size === names.length, PATIENCE);
   } finally {
     resume();
   }
