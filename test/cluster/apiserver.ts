@@ -101,7 +101,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       return () => void process.kill(pid, 'SIGCONT');
     };
     const made = () => client.kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
-    await until('the controllers have created the default service account', made);
+    await until('the controllers have created the default service account', made, {timeoutMs: 90_000});
     const etcdUrl = `http://127.0.0.1:${plane.etcd.clientPort}`;
     return {...client, ...server, etcdUrl, pauseControllers, stop, [Symbol.asyncDispose]: stop};
   } catch (error) {

@@ -64,7 +64,7 @@ export async function bundleOperator(folder: string): Promise<string> {
 /** Starts it and waits until its caches are synced. */
 export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
   const {child, ...operator} = await spawnOperator(options);
-  const ready = until(`operator ${options.name} is ready`, operator.ready);
+  const ready = until(`operator ${options.name} is ready`, operator.ready, {timeoutMs: 90_000});
   await Promise.race([ready, failOnExit(child, operator.logFile)]);
   let isAsked = false;
   const asked = (end: () => Promise<void>) => () => {
