@@ -154,7 +154,7 @@ test('deleted and recreated while the watch was down: both are reported', async 
 });
 
 test('bookmarks carry a quiet cache forward, so that it need not list again after a pause', async () => {
-  await world.cache(client, CONFIG_MAP, {namespace, watchTimeoutMs: 4_000, random: () => 0});
+  await world.cache(client, CONFIG_MAP, {namespace, watchTimeoutMs: 10_000, random: () => 0});
   // Meanwhile, other objects change. The server sends a bookmark shortly before it ends a watch.
   const {metadata} = await direct.create(CONFIG_MAP, configMap('default', `elsewhere-${namespace}`));
   const resumed = await until('the watch is resumed', () => proxy.seen.find(seen => isWatch(seen) && !isInitial(seen)));

@@ -10,6 +10,7 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
+import {listAll} from '../../support/kube.ts';
 import {CONFIG_MAP, RuntimeWorld} from './runtime-world.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/runtime/example/program.ts');
@@ -59,9 +60,9 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
   await label(null);
   await until('it goes with the label', async () => (await team()) === undefined);
 
-  const notes: (string | undefined)[] = [];
-  for await (const page of client.list(EVENT, {namespace: 'default'})) notes.push(...page.items.map(({note}) => note));
-  expect(notes).toContain('The team is blue.');
+  const isReported = async () =>
+    (await listAll(client, EVENT, {namespace: 'default'})).some(({note}) => note === 'The team is blue.');
+  await until('an Event reports it', isReported);
   await program.stop();
   expect(await program.exited).toBe(0);
 }, 120_000);

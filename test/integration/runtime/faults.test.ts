@@ -14,7 +14,7 @@ import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts'
 
 /** The distance between two cuts of a watch. */
 const STEP_BYTES = process.env.SOAK ? 1 : 41;
-const LONG_MS = process.env.SOAK ? 1_800_000 : 60_000;
+const LONG_MS = process.env.SOAK ? 1_800_000 : 180_000;
 
 const expectEqualToServer = (store: Store<ConfigMap>) => equalToServer(direct, namespace, store);
 
