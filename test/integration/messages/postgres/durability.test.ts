@@ -8,6 +8,8 @@ import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
 const NAMES = `'ANY 1 (standby)'`;
+/** A pod waits ten seconds for a standby. Until then, a test must have started it again. */
+const FAST = {intervalMs: 20};
 let primary: Postgres;
 let standby: Postgres;
 let database: string;
@@ -84,7 +86,7 @@ function pending(answer: Promise<MessagesAnswer>): Pending {
 async function submitWithoutStandby(idempotencyKey: string = randomUUID()): Promise<Pending> {
   await standby.stop();
   const submitted = pending(submit(client, 'hello', idempotencyKey));
-  await until('its commit waits', async () => (await primary.waiting()).length > 0);
+  await until('its commit waits', async () => (await primary.waiting()).length > 0, FAST);
   return submitted;
 }
 
@@ -104,7 +106,7 @@ test('an acknowledged message is on the standby', async () => {
 test('without a standby, nothing is acknowledged or shown until it is back', async () => {
   const submitted = await submitWithoutStandby();
   const readers = [client, other].map(each => pending(each.get(key, '/messages')));
-  await until('the reads wait, too', async () => (await primary.waiting()).length === 3);
+  await until('the reads wait, too', async () => (await primary.waiting()).length === 3, FAST);
   expect([submitted, ...readers].map(each => each.answered())).toEqual([undefined, undefined, undefined]);
   await standby.start();
   await expect(submitted.answer).resolves.toMatchObject({status: 202});
@@ -123,11 +125,12 @@ test('without a standby, pods still share the limits of what is waiting', async 
   const readers = Array.from({length: 8}, () => pod.service.account()); // enough for both connections that read
   const reads = readers.map(each => pending(strict.client.get(each.key, '/messages')));
   const seen = new Set<unknown>();
-  await until('all reads are shared', async () => {
+  const areShared = async () => {
     const used = await primary.query('SELECT account FROM nameplate.usage', database);
     for (const each of used) seen.add(each.account);
     return readers.every(({name}) => seen.has(name));
-  });
+  };
+  await until('all reads are shared', areShared, FAST);
   expect(reads.map(each => each.answered())).toEqual(reads.map(() => undefined));
   await standby.start();
   for (const {answer} of reads) await expect(answer).resolves.toMatchObject({status: 200});
@@ -139,9 +142,9 @@ test('a list waits for what it omits, too: an ack that a failover could lose', a
   const [{id, lease}] = (await client.post(key, '/messages/claim')).body.messages;
   await standby.stop();
   const acknowledged = pending(client.post(key, `/messages/${id}/ack`, {lease}));
-  await until('its commit waits', async () => (await primary.waiting()).length === 1);
+  await until('its commit waits', async () => (await primary.waiting()).length === 1, FAST);
   const leased = pending(other.get(key, '/messages?status=leased'));
-  await until('the list waits, too', async () => (await primary.waiting()).length === 2);
+  await until('the list waits, too', async () => (await primary.waiting()).length === 2, FAST);
   expect(leased.answered()).toBeUndefined();
   await standby.start();
   await expect(leased.answer).resolves.toMatchObject({status: 200, body: {messages: []}});
@@ -151,7 +154,7 @@ test('a list waits for what it omits, too: an ack that a failover could lose', a
 test('one pod’s wait for the standby does not keep another pod from storing messages', async () => {
   const submitted = await submitWithoutStandby();
   const further = pending(submit(other, 'hello', 'other'));
-  await until('both wait at the same time', async () => (await primary.waiting()).length === 2);
+  await until('both wait at the same time', async () => (await primary.waiting()).length === 2, FAST);
   expect([submitted, further].map(each => each.answered())).toEqual([undefined, undefined]);
   await standby.start();
   for (const {answer} of [submitted, further]) await expect(answer).resolves.toMatchObject({status: 202});
@@ -163,7 +166,7 @@ test('a read is answered only once the standby has what it shows, even if the wr
   await primary.query(`SELECT pg_cancel_backend(${waiting})`);
   await expect(submitted.answer).resolves.toMatchObject(unknown);
   const read = pending(other.get(key, '/messages'));
-  await until('the read and the new connection wait', async () => (await primary.waiting()).length === 2);
+  await until('the read and the new connection wait', async () => (await primary.waiting()).length === 2, FAST);
   expect(read.answered()).toBeUndefined();
   await standby.start();
   await expect(read.answer).resolves.toMatchObject({body: {messages: [{message: 'first'}, {message: 'hello'}]}});
@@ -174,7 +177,7 @@ test('a commit that no standby confirms in time has an unknown outcome, and can 
   await until('it is answered', submitted.answered);
   await expect(submitted.answer).resolves.toMatchObject(unknown);
   await expect(submit(client, 'hello', 'same')).resolves.toMatchObject(unavailable);
-  await until('a new connection waits, too', async () => (await primary.waiting()).length === 2);
+  await until('a new connection waits, too', async () => (await primary.waiting()).length === 2, FAST);
   await standby.start();
   const repeated = await until('it is stored', async () => {
     const answer = await submit(client, 'hello', 'same');
@@ -196,7 +199,7 @@ test('a repeated request is answered only once its message is on the standby', a
   await primary.query(`SELECT pg_cancel_backend(${waiting})`);
   await expect(submitted.answer).resolves.toMatchObject(unknown);
   const repeated = pending(submit(other, 'hello', 'same'));
-  await until('both pods wait', async () => (await primary.waiting()).length === 2);
+  await until('both pods wait', async () => (await primary.waiting()).length === 2, FAST);
   expect(repeated.answered()).toBeUndefined();
   await standby.start();
   await expect(repeated.answer).resolves.toMatchObject({status: 202, headers: {'idempotency-replayed': 'true'}});
@@ -207,14 +210,15 @@ test('a repeated ack is answered only once the first one is on the standby', asy
   const ack = (to: Client) => to.post(key, `/messages/${id}/ack`, {lease});
   await standby.stop();
   const acknowledged = ack(client);
-  const [waiting] = await until('its commit waits', async () => {
+  const waitingNow = async () => {
     const found = await primary.waiting();
     return found.length > 0 ? found : undefined;
-  });
+  };
+  const [waiting] = await until('its commit waits', waitingNow, FAST);
   await primary.query(`SELECT pg_cancel_backend(${waiting})`);
   await expect(acknowledged).resolves.toMatchObject(unknown);
   const repeated = pending(ack(other));
-  await until('both pods wait', async () => (await primary.waiting()).length === 2);
+  await until('both pods wait', async () => (await primary.waiting()).length === 2, FAST);
   expect(repeated.answered()).toBeUndefined();
   await standby.start();
   await expect(repeated.answer).resolves.toMatchObject({status: 200, body: {status: 'done'}});
@@ -277,9 +281,11 @@ test('emptying synchronous_standby_names under load: the standby has all that wa
   await Promise.all(writers);
   await primary.kill(); // the standby gets nothing more
   await standby.start();
-  const found = await standby.query(`SELECT 'msg_' || id AS id FROM nameplate.messages`, database);
-  const ids = new Set(found.map(({id}) => id));
-  expect(acknowledged.filter(id => !ids.has(id))).toEqual([]);
+  await until('the standby shows all that was acknowledged', async () => {
+    const found = await standby.query(`SELECT 'msg_' || id AS id FROM nameplate.messages`, database);
+    const ids = new Set(found.map(({id}) => id));
+    return acknowledged.every(id => ids.has(id));
+  });
   await primary.start();
 });
 
