@@ -11,6 +11,8 @@ import type {Service, ServiceOptions} from './service.ts';
 const ACCOUNT_BYTES = 8 * MIB;
 const REQUESTS_AT_ONCE = 300;
 const MAX_CONNECTIONS = 2048;
+/** For what takes long on a busy machine. */
+const PATIENCE = {timeoutMs: 120_000};
 /** Includes the objects and buffers that Node and the kernel need for held bytes: see limits.heldBytes. */
 const RESIDENT_BYTES = 200 * MIB;
 const refusedWith = (status: number, code: string) => new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`);
@@ -29,7 +31,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
   });
   afterEach(async () => {
     raw.closeAll();
-    await until('nothing is held', async () => (await heldBytes(service)) === 0);
+    await until('nothing is held', async () => (await heldBytes(service)) === 0, PATIENCE);
   });
   afterAll(async () => {
     client.close();
@@ -77,7 +79,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     const attack = await expectBounded(() => raw.many(500, `${head(key, 'GET /messages')}\r\n`, {unread: true}));
     await until('answers wait for their readers', async () => (await heldBytes(service)) > MIB);
     for (const {socket} of attack) socket.resume();
-    await until('they are over', async () => (await heldBytes(service)) === 0);
+    await until('they are over', async () => (await heldBytes(service)) === 0, PATIENCE);
     await expect(client.get(key, '/messages?limit=1')).resolves.toMatchObject({status: 200});
   });
 

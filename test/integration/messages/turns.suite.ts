@@ -132,7 +132,7 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     expect(await answered()).toBe(sent);
     expect(sent - before).toBeLessThan(LISTS);
     clock.resume();
-    await until('all are answered', () => lists.every(hasAnswer));
+    await until('all are answered', () => lists.every(hasAnswer), {timeoutMs: 120_000});
   });
 
   test(`${CLAIMS} claims of one account: they take turns, and one that waits for too long is answered without`, async () => {
@@ -149,7 +149,7 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     await expect(client.submit(mine.key, 'x')).resolves.toMatchObject({status: 202});
     expect(await answered('claim')).toBe(sent);
     clock.expire();
-    await until('all are answered', () => claims.every(hasAnswer));
+    await until('all are answered', () => claims.every(hasAnswer), {timeoutMs: 120_000});
     expect(clock.pauses).toBe(1);
   });
 

@@ -137,7 +137,7 @@ test('to PostgreSQL, killed at each step and taken back: each store serves only 
   expect(promises.done.size, 'acknowledged by workers').toBeGreaterThan(0);
   await expectAll(pod, promises);
   await ended(pod);
-});
+}, 600_000); // nine starts of the service, and as many migrations
 
 const BACK: readonly (Stop & {readonly when: string; readonly isUndone?: boolean})[] = [
   {when: 'before it locks the tables', statements: ['LOCK TABLE']},
