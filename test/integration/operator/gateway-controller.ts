@@ -10,6 +10,7 @@ import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {type KubeObject, objectKey} from '../../../src/runtime/kube/object.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {follow, listAll} from '../../support/kube.ts';
 import type {OperatorWorld} from './operator-world.ts';
@@ -20,7 +21,7 @@ export const GATEWAY_KEY = {namespace: 'edge', name: 'platform'};
 export async function installGateway({api, client, history}: OperatorWorld): Promise<void> {
   const programs = await ensurePrograms(['gatewayapi']);
   await api.kubectl('apply', '--server-side', '-f', programs.asset('gateway-api-crds'));
-  await api.kubectl('wait', '--for=condition=Established', 'crd', '--all');
+  await untilEstablished(api.kubectl);
   for (const kind of [HTTP_ROUTE, LISTENER_SET]) await history.follow(kind);
   await client.apply(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: GATEWAY_KEY.namespace}});
   const [apiVersion, spec] = ['gateway.networking.k8s.io/v1', {controllerName: CONTROLLER}];

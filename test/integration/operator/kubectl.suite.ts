@@ -4,6 +4,7 @@ import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {PROJECT} from '../../../src/operator/model/kinds.ts';
 import {TARGET_DOMAIN} from '../../cluster/state.ts';
+import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
@@ -102,6 +103,8 @@ async function asPersonIn({api}: OperatorWorld, {namespace}: DomainTenant): Prom
   await api.kubectl('create', 'role', ACCOUNT, '-n', namespace, ...rights);
   const subject = `--serviceaccount=${namespace}:${ACCOUNT}`;
   await api.kubectl('create', 'rolebinding', ACCOUNT, '-n', namespace, `--role=${ACCOUNT}`, subject);
+  const as = ['--as', `system:serviceaccount:${namespace}:${ACCOUNT}`, '-n', namespace];
+  await until('it has these rights', () => api.kubectl('auth', 'can-i', 'list', 'domains.nameplate.dev', ...as));
   return await api.kubeconfigFor(namespace, ACCOUNT);
 }
 

@@ -93,7 +93,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     for (const name of names) await tenant.project({primary: host}, name, {name: 'shop', port: 'http'});
     for (const name of names.slice(1)) await tenant.projectBecomes(name, {DomainsReady: 'HostInOtherProject'});
     const owners = () => tenant.domain(host)?.metadata.ownerReferences?.map(({name}) => name);
-    expect(owners()).toHaveLength(2);
+    await tenant.until('it has two owners', () => owners()?.length === 2);
     const winner = tenant.domain(host)?.spec.projectRef.name ?? '';
     const heir = owners()?.find(name => name !== winner);
     await tenant.delete(PROJECT, winner);
