@@ -224,7 +224,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     expect(message).toMatch(/not today\. The next attempt is at .*: cmctl renew /);
     await tenant.renew(host);
     await certify(tenant, host, [`DNS:${host}`], isPublished);
-  });
+  }, 600_000); // four certificates, one after another
 }
 
 /** Deletes status and claims, as if they were missing after a restore. Returns the last resourceVersion before that. */
@@ -282,7 +282,8 @@ async function writesInOneRound(world: OperatorWorld): Promise<string[]> {
   return shown(await world.audit.writes()).slice(before);
 }
 
-async function quiet(world: OperatorWorld): Promise<void> {
+/** Waits until the operator writes nothing for a round of checks. */
+export async function quiet(world: OperatorWorld): Promise<void> {
   await until('nothing is written anymore', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
 }
 
