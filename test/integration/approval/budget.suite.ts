@@ -12,6 +12,7 @@ import {
 } from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
+import {quiet} from '../operator/disturbance.suite.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import type {OperatorWorld} from '../operator/operator-world.ts';
 import {signingRequest} from './signing-request.ts';
@@ -71,6 +72,7 @@ export function budgetSuite(world: () => OperatorWorld): void {
   });
 
   test('a new leader knows the past orders: waiting tenants keep waiting, unchanged, and so does the next tenant', async () => {
+    await quiet(world());
     const waiting = hostsThatWait(greedy);
     const before = waiting.map(host => greedy.domain(host)?.metadata.resourceVersion);
     await world().operator().stop();
