@@ -18,6 +18,8 @@ import {challengeFor, createChallenge, ISSUER} from './challenge.ts';
 import {signingRequest} from './signing-request.ts';
 
 const EXEMPT = 'kube-system';
+/** A challenge fails after ten seconds, and cert-manager retries with a backoff. */
+const PATIENCE = {timeoutMs: 90_000};
 
 export function challengeSuite(world: () => OperatorWorld): void {
   async function startImpatient(name: string): Promise<void> {
@@ -82,11 +84,12 @@ export function challengeSuite(world: () => OperatorWorld): void {
       await until('the next approval has a later time', () => timestamp(Date.now()) !== second);
     }
     // It was approved last, so the waiting one is overdue by now, too.
-    await until('the first has failed', () => conditions(tenant, 'first').includes('Ready Failed'));
+    await until('the first has failed', () => conditions(tenant, 'first').includes('Ready Failed'), PATIENCE);
     expect(conditions(tenant, 'queued')).not.toContain('Ready Failed');
     await client.delete(CHALLENGE, blocker);
     await client.patch(CHALLENGE, blocker, {metadata: {finalizers: null}}).catch(unlessGone);
-    await until('the one that waited has failed', () => conditions(tenant, 'queued').includes('Ready Failed'));
+    const hasFailed = () => conditions(tenant, 'queued').includes('Ready Failed');
+    await until('the one that waited has failed', hasFailed, PATIENCE);
   });
 
   test.each([
@@ -121,7 +124,7 @@ export function challengeSuite(world: () => OperatorWorld): void {
       await isProcessed(client, key);
       await client.patch(CHALLENGE, key, {status: {state: 'valid'}}, {subresource: 'status'});
     }
-    await until('the request has failed', () => conditions(tenant, key.name).includes('Ready Failed'));
+    await until('the request has failed', () => conditions(tenant, key.name).includes('Ready Failed'), PATIENCE);
     await until('the Order is deleted', async () => (await client.get(ORDER, key)) === undefined);
 
     await world().operator().stop();
