@@ -3,6 +3,7 @@ import {performance} from 'node:perf_hooks';
 import {expect, test} from 'vitest';
 import {timestamp} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
+import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
@@ -66,10 +67,14 @@ export function endSuite(world: () => KeyWorld): void {
   test('when its namespace is being deleted, however long a finalizer in it keeps the APIKey', async () => {
     const tenant = await newKeyTenant(world(), 'closed');
     const key = await tenant.issued();
-    await world().client.delete(NAMESPACE, {name: 'closed'}); // no controller runs here to delete its content
+    const finalize = (finalizers: readonly string[] | null) =>
+      world().client.patch(API_KEY, {namespace: 'closed', name: 'shop'}, {metadata: {finalizers}});
+    await finalize(['test.nameplate.dev/stay']);
+    await world().client.delete(NAMESPACE, {name: 'closed'});
     await tenant.ends(key);
     expect(tenant.apiKey(), 'the APIKey still exists').toBeDefined();
     await tenant.until('its record is released', () => tenant.claim(key)?.spec.releasedAt);
+    await finalize(null);
   });
 
   test('when its Secret is deleted, and a new one is made', async () => {
