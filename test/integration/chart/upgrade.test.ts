@@ -5,6 +5,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {run} from '../../cluster/children.ts';
+import {untilEstablished} from '../../cluster/crds.ts';
 import {extractLastRelease, LAST_RELEASE} from '../../cluster/last-release.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 
@@ -61,7 +62,7 @@ test('an upgrade and a rollback keep the platform key and the objects of tenants
     join(last, 'examples/values.yaml'),
   );
   expect(await version()).toBe(LAST_RELEASE.version);
-  await api.kubectl('wait', '--for=condition=Established', '--timeout=30s', 'crd/projects.nameplate.dev');
+  await untilEstablished(api.kubectl);
   await api.kubectl('create', 'namespace', 'acme-shop');
   await api.kubectl('apply', '-n', 'acme-shop', '-f', join(last, 'examples/project.yaml'));
   const before = {key: await platformKey(), hosts: await kept()};

@@ -28,13 +28,15 @@ beforeAll(async () => {
   await api.apply(await renderRoles(programs.path('helm')));
   await api.apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: OBJECTS}));
   tokens = new Map(await Promise.all(NAMES.map(newIdentity)));
-  const list = {method: 'GET', path: `/apis/nameplate.dev/v1alpha1/namespaces/${ACME}/projects`} as const;
-  await until('the role view includes ours', async () => (await attempt('viewer', list)).status === 200);
-  await until('the policies are in force', async () => (await attempt('admin', EDGE_INGRESS)).status === 403);
-  await until(
-    'this also applies to the policy on our own kinds',
-    async () => (await attempt('owner', OWN_STATUS)).status === 403,
-  );
+  for (const {deed, request, may} of deeds) {
+    for (const name of may) {
+      await until(`${name} has the right to ${deed}`, async () => (await attempt(name, request)).status !== 403);
+    }
+  }
+  const isRefused = async (name: Identity, request: ApiRequest) =>
+    (await attempt(name, request)).said.includes('ValidatingAdmissionPolicy');
+  await until('the policies are in force', () => isRefused('admin', EDGE_INGRESS));
+  await until('this also applies to the policy on our own kinds', () => isRefused('owner', OWN_STATUS));
 });
 afterAll(async () => {
   await agent?.close();
