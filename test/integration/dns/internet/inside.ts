@@ -60,7 +60,8 @@ const calls: Calls = {
   async packet(address, name, type) {
     const query = encodeQuery({id: 1, name, type, recursionDesired: false, checkingDisabled: false, edns: true});
     const endpoint = {address, port: 53};
-    const packet = await exchangeOverUdp(endpoint, query, datagram => datagram, AbortSignal.timeout(2000));
+    const exchange = () => exchangeOverUdp(endpoint, query, datagram => datagram, AbortSignal.timeout(2000));
+    const packet = await until(`${address} answers`, exchange, {timeoutMs: 10_000}); // a datagram may be lost
     return Buffer.from(packet).toString('base64');
   },
   change,
