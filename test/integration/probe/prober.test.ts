@@ -93,7 +93,7 @@ describe('a visit', () => {
     {what: 'does not speak HTTP', text: 'hello\r\n\r\n'},
   ])('of a server that $what ends at the deadline, without a response', async ({text}) => {
     const address = await listen(edge(sending(text)));
-    expect(await ask(address, {path: '/', timeoutMs: 300})).toMatchObject({kind: 'answered', response: {status: 0}});
+    expect(await ask(address, {path: '/', timeoutMs: 2000})).toMatchObject({kind: 'answered', response: {status: 0}});
   });
 
   test('of an edge that refuses the handshake for a host is closed', async () => {
@@ -112,7 +112,7 @@ describe('a visit', () => {
 });
 
 describe('the prober', () => {
-  const settings = {steadySeconds: 1, perSecond: 1000, failAfterSeconds: 1, timeoutMs: 500};
+  const settings = {steadySeconds: 1, perSecond: 1000, failAfterSeconds: 1, timeoutMs: 2000};
 
   function start(address: Address) {
     const told: boolean[] = [];
