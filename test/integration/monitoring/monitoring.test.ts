@@ -320,12 +320,10 @@ describe('the alerts', () => {
     const rule = rules.find(({alert}) => alert === row.alert);
     const metrics = [...new Set(rule?.expr.match(/\b(nameplate|leader)_\w+/g))];
     expect(metrics).toContain(row.metric);
-    const series = (await Promise.all(metrics.map(metric => prometheusOf(program).query(metric)))).flat();
-    for (const metric of metrics)
-      expect(
-        series.some(({labels}) => labels.__name__ === metric),
-        metric,
-      ).toBe(true);
+    const series = await until(`there is each of ${metrics.join(', ')}`, async () => {
+      const found = (await Promise.all(metrics.map(metric => prometheusOf(program).query(metric)))).flat();
+      return metrics.every(metric => found.some(({labels}) => labels.__name__ === metric)) ? found : undefined;
+    });
     const isChanged = ({__name__, ...labels}: Readonly<Record<string, string>>) =>
       __name__ === row.metric && Object.entries(row.labels ?? {}).every(([name, value]) => labels[name] === value);
     expect(series.filter(({labels}) => isChanged(labels))).not.toEqual([]);
