@@ -20,7 +20,7 @@ import {probeSuite} from './probe.suite.ts';
 import {projectLimitSuite} from './project-limit.suite.ts';
 import {rbacSuite} from './rbac.suite.ts';
 import {redirectSuite} from './redirect.suite.ts';
-import {removalSuite} from './removal.suite.ts';
+import {removalSuite, terminationSuite} from './removal.suite.ts';
 import {wireSuite} from './wire.suite.ts';
 import {writesSuite} from './writes.suite.ts';
 
@@ -46,6 +46,7 @@ describe.concurrent('API keys', () => apiKeySuite(shared));
 describe.concurrent('kubectl nameplate', () => kubectlSuite(shared));
 describe('what disturbs all', () => disturbanceSuite(shared));
 describe('a pause, alone', () => lonePauseSuite(shared));
+describe('removal, alone', () => terminationSuite(shared));
 describe('probes', () => probeSuite(shared));
 describe('an API server that is overloaded, or refuses', () => overloadSuite(shared));
 describe('a connection that fails', () => wireSuite(shared));

@@ -134,43 +134,6 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.until('the default host is gone too', () => routes().length === 0);
   });
 
-  test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
-    const {tenant, host} = await newLiveTenant(world(), 'ending');
-    const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
-    const resume = world().api.pauseControllers(); // otherwise, it may end before the operator has seen it
-    try {
-      await world().client.delete(NAMESPACE, {name: tenant.namespace});
-      const ends = () => world().history.get(NAMESPACE, tenant.namespace)?.metadata.deletionTimestamp;
-      await tenant.until('its namespace ends', ends);
-      const metric = (name: string, labels: Record<string, string>) => world().operator().metric(name, labels);
-      const lookedAt = () => metric('controller_runtime_reconcile_total', {controller: 'project'});
-      const before = await lookedAt();
-      for (const {metadata} of [host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))) {
-        await tenant.delete(INGRESS, metadata.name);
-      }
-      await tenant.until(
-        'the Project was reconciled, whose Ingress was deleted last',
-        async () => (await lookedAt()) > before,
-      );
-      const busy = async () =>
-        (await metric('workqueue_depth', {name: 'domain'})) +
-        (await metric('controller_runtime_active_workers', {controller: 'domain'}));
-      await tenant.until('the Domain was reconciled, too', async () => (await busy()) === 0);
-      // A tenant's finalizer, for example on a Pod, could delay the deletion of the rest indefinitely.
-      await releaseOf(tenant, host);
-      expect(tenant.certificate(host)).toBeUndefined();
-      expect([host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))).toEqual([]);
-    } finally {
-      resume();
-    }
-    const refused = (await world().audit.events())
-      .filter(
-        ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,
-      )
-      .map(({verb, objectRef}) => `${verb} ${objectRef?.resource}`);
-    expect(refused.filter(request => request !== 'create events')).toEqual([]); // a late Event about an earlier change
-  });
-
   test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
     const tenant = await newDomainTenant(world(), 'kept');
     const host = tenant.host('shop');
@@ -241,6 +204,47 @@ export function removalSuite(world: () => OperatorWorld): void {
     await next.live(host);
     expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace});
     expect(next.claim(host)?.spec.releasedAt).toBeUndefined();
+  });
+}
+
+/** Stops controllers of the cluster, which disturbs all, and waits until the operator's queues are empty. */
+export function terminationSuite(world: () => OperatorWorld): void {
+  test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'ending');
+    const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
+    const resume = world().api.pauseControllers(); // otherwise, it may end before the operator has seen it
+    try {
+      await world().client.delete(NAMESPACE, {name: tenant.namespace});
+      const ends = () => world().history.get(NAMESPACE, tenant.namespace)?.metadata.deletionTimestamp;
+      await tenant.until('its namespace ends', ends);
+      const metric = (name: string, labels: Record<string, string>) => world().operator().metric(name, labels);
+      const lookedAt = () => metric('controller_runtime_reconcile_total', {controller: 'project'});
+      const before = await lookedAt();
+      for (const {metadata} of [host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))) {
+        await tenant.delete(INGRESS, metadata.name);
+      }
+      await tenant.until(
+        'the Project was reconciled, whose Ingress was deleted last',
+        async () => (await lookedAt()) > before,
+      );
+      const busy = async () =>
+        (await metric('workqueue_depth', {name: 'domain'})) +
+        (await metric('controller_runtime_active_workers', {controller: 'domain'}));
+      await tenant.until('the Domain was reconciled, too', async () => (await busy()) === 0);
+      // A tenant's finalizer, for example on a Pod, could delay the deletion of the rest indefinitely.
+      await releaseOf(tenant, host);
+      expect(tenant.certificate(host)).toBeUndefined();
+      expect([host, status?.defaultHost ?? ''].flatMap(each => ingressesOf(tenant, each))).toEqual([]);
+    } finally {
+      resume();
+    }
+    await tenant.until('its Domain is gone', () => !tenant.domain(host)); // later tests read all that are left
+    const refused = (await world().audit.events())
+      .filter(
+        ({objectRef, responseStatus}) => objectRef?.namespace === tenant.namespace && responseStatus?.code === 403,
+      )
+      .map(({verb, objectRef}) => `${verb} ${objectRef?.resource}`);
+    expect(refused.filter(request => request !== 'create events')).toEqual([]); // a late Event about an earlier change
   });
 }
 
