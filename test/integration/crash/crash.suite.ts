@@ -61,7 +61,9 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     await prepare?.(tenant);
     const operator = await MortalOperator.start(world(), tenant.namespace, plan, program);
     try {
-      const traces = await liveThrough(tenant, routes, (name, state) => settled(operator, state, want?.[name]));
+      const traces = await liveThrough(tenant, routes, (name, state) =>
+        settled(operator, state, want?.[name], patienceMs),
+      );
       const {writes, deaths} = operator;
       return {traces, writes: [...writes], deaths: [...deaths], tenant};
     } catch (error) {
@@ -154,9 +156,15 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
 }
 
 /** Returns the state once it is as wanted or, if nothing is known yet, once it has not changed for a while. */
-async function settled(operator: MortalOperator, state: () => State, want: State | undefined): Promise<State> {
+async function settled(
+  operator: MortalOperator,
+  state: () => State,
+  want: State | undefined,
+  timeoutMs: number,
+): Promise<State> {
   if (want) {
-    await until('the state is as it should be', () => isDeepStrictEqual(state(), want)).catch(() => undefined);
+    const isSo = () => isDeepStrictEqual(state(), want);
+    await until('the state is as it should be', isSo, {timeoutMs}).catch(() => undefined);
     return state();
   }
   let last = {writes: -1, state: {} as State, sameFor: 0};
@@ -168,7 +176,7 @@ async function settled(operator: MortalOperator, state: () => State, want: State
       last = {...now, sameFor: isSame ? last.sameFor + 1 : 0};
       return last.sameFor >= 30;
     },
-    {intervalMs: 100},
+    {timeoutMs},
   );
   return last.state;
 }
