@@ -96,13 +96,16 @@ it.each(Object.keys(LIES))('a listed server that answers with an authorization f
 it.each(Object.keys(ENDLESS))('a listed server that %s', async name => {
   const server = serverOf(name);
   const {attacker, host} = await tenantOf(server);
-  for (let n = 0; n < SEVERAL; n++) await orderFromTenantsIssuer(attacker, `more-${n}`, host);
-  await until('as many wait as one account may have', () => server.waiting() >= 4, {timeoutMs: MINUTE_MS});
-  await isIssuedWithinAMinute();
-  expect(server.waiting()).toBe(4);
-  const {namespace} = attacker.self;
-  for (let n = 0; n < SEVERAL; n++) await admin.delete(CERTIFICATE, {namespace, name: `more-${n}`});
-  await server.stop(); // cert-manager's workers are free for the next test
+  try {
+    for (let n = 0; n < SEVERAL; n++) await orderFromTenantsIssuer(attacker, `more-${n}`, host);
+    await until('as many wait as one account may have', () => server.waiting() >= 4, {timeoutMs: MINUTE_MS});
+    await isIssuedWithinAMinute();
+    expect(server.waiting()).toBe(4);
+  } finally {
+    const {namespace} = attacker.self;
+    for (let n = 0; n < SEVERAL; n++) await admin.delete(CERTIFICATE, {namespace, name: `more-${n}`});
+    await server.stop(); // cert-manager's workers are free for the next test
+  }
 });
 
 function serverOf(name: string): RogueAcme {

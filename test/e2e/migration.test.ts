@@ -63,16 +63,20 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await writer.stop();
-  // Pretends that nothing was written to PostgreSQL, because the other tests use SQLite.
+  const ended = await Promise.allSettled([writer.stop(), pretendUndone()]);
+  await upgrade('messages.postgres.undoMigration=true');
+  await server.remove();
+  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+});
+
+/** As if nothing had been written to PostgreSQL, because the other tests use SQLite, also after a failure here. */
+async function pretendUndone(): Promise<void> {
   await server.query(
     `TRUNCATE nameplate.accounts, nameplate.messages, nameplate.bodies, nameplate.idempotency;
     UPDATE nameplate.migrated SET state = 'undone'`,
     database,
   );
-  await upgrade('messages.postgres.undoMigration=true');
-  await server.remove();
-});
+}
 
 async function upgrade(...values: readonly string[]): Promise<void> {
   await installOperator(cluster, [

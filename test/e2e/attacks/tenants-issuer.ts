@@ -5,10 +5,16 @@ import {listAll} from '../../support/kube.ts';
 import {admin, cluster} from '../world.ts';
 import {type Attacker, make} from './attackers.ts';
 
+/**
+ * It has its own account at the CA, because Pebble reuses one of a hundred valid authorizations even if told to reuse
+ * none; then an order has no challenge.
+ */
 export async function makeTenantsIssuer(attacker: Attacker): Promise<void> {
   const [issuer] = await issuerObjects(admin, cluster.info, attacker.self.namespace, 'acme');
   if (!issuer) throw new Error('the cluster has no ACME issuer');
-  await make(attacker, ISSUER, TENANTS_ISSUER, {spec: (issuer.object as {spec?: object}).spec});
+  const {acme} = (issuer.object as {spec?: {acme?: object}}).spec ?? {};
+  const privateKeySecretRef = {name: `${TENANTS_ISSUER}-account`};
+  await make(attacker, ISSUER, TENANTS_ISSUER, {spec: {acme: {...acme, privateKeySecretRef}}});
 }
 
 /** A Certificate named `name`, which the platform of these tests approves if the namespace holds the host. */
