@@ -116,7 +116,7 @@ bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them, each
 	rolldown --config tools/bundle.config.ts
 
 .PHONY: release
-release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksums, provenance; needs no registry (2 minutes)
+release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksums, provenance; needs no container registry (2 minutes)
 	@node tools/release/release.ts
 
 .PHONY: test-release
@@ -124,7 +124,7 @@ test-release: $(INSTALLED) ## builds the release twice, in other folders, and co
 	@node test/run.ts release
 
 .PHONY: test-dockerfile
-test-dockerfile: bundle ## builds the Dockerfile with Docker and compares the image with the release's; needs a registry (a minute)
+test-dockerfile: bundle ## builds the Dockerfile with Docker and compares the image with the release's; needs a container registry (a minute)
 	@node tools/release/compare-docker.ts $(ARGS)
 
 .PHONY: test-adopt

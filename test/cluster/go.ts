@@ -2,7 +2,7 @@ import {availableParallelism, freemem} from 'node:os';
 import {run} from './children.ts';
 
 const MINIMUM_MINOR = 26;
-const NEEDED = `Go 1.${MINIMUM_MINOR} or newer builds the programs of the test cluster`;
+const NEEDED = `Go 1.${MINIMUM_MINOR} or newer is needed`;
 
 /** CGO is off because the images have no libc. The toolchain is local, so that none is silently downloaded. */
 export const GO_FLAGS = {CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local'} as const;

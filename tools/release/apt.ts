@@ -3,6 +3,7 @@ import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {run} from '../../test/cluster/children.ts';
+import {requirePrograms} from './needed.ts';
 import {ARCHITECTURES, SUITE} from './pins.ts';
 
 export interface Apt extends AsyncDisposable {
@@ -14,6 +15,7 @@ export interface Apt extends AsyncDisposable {
 
 /** Trusts any mirror, because systems other than Debian lack its keys. The caller compares a hash instead. */
 export async function openApt(): Promise<Apt> {
+  requirePrograms(['apt-get']);
   const root = await mkdtemp(join(tmpdir(), 'nameplate-apt-'));
   const sources = join(root, 'sources.list');
   await mkdir(join(root, 'lists/partial'), {recursive: true});

@@ -9,10 +9,12 @@ import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {gzipSync} from 'node:zlib';
 import {run} from '../../test/cluster/children.ts';
+import {goVersion} from '../../test/cluster/go.ts';
 import {changesOf} from './changelog.ts';
 import {packageChart} from './chart.ts';
 import {archive, buildImage, sha256} from './image.ts';
 import {renderChart} from './install.ts';
+import {requirePrograms} from './needed.ts';
 import {ARCHITECTURES} from './pins.ts';
 import {provenance} from './provenance.ts';
 import {imageSbom} from './sbom.ts';
@@ -27,7 +29,10 @@ const CLI: Readonly<Record<string, string>> = {
   'nameplate-check': 'check',
   'nameplate-review': 'review',
 };
+
 async function main(): Promise<void> {
+  requirePrograms(['git', 'dpkg-deb', 'apt-get']);
+  await goVersion();
   const source = await sourceOf(repository);
   const {version} = source;
   const publication = publicationIn(process.env);
