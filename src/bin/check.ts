@@ -26,6 +26,7 @@ Queries the name servers of HOST, checks whether it is set up for TARGET, and sa
   --resolver ADDRESS  a recursive resolver, as IP or IP:PORT; may be repeated
   --root ADDRESS      a root server to start from instead of the real ones; may be repeated
   --allow CIDR        addresses that may be queried in addition to public ones; may be repeated
+  --reported-caa TEXT why CAA records block HOST according to the operator; makes the exit code 1
   --json              print the verdict as JSON
   --help              print this help
 
@@ -36,6 +37,8 @@ const EXIT = {right: 0, wrong: 1, unclear: 3} as const;
 
 interface Command {
   readonly question: ProofQuestion;
+  /** What the operator found wrong. A tenant cannot check it: only the operator's configuration names the CA. */
+  readonly reportedCaa: string | undefined;
   readonly dns: Dns;
   readonly json: boolean;
 }
@@ -48,6 +51,7 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
     options: {
       target: {type: 'string'},
       txt: {type: 'string'},
+      'reported-caa': {type: 'string'},
       mode: {type: 'string', default: 'auto'},
       issuer: many,
       resolver: many,
@@ -73,7 +77,8 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
     ...(values.root.length > 0 && {rootServers: values.root}),
   };
   const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
-  return {question: questionOf(text, values.target, values.txt, values.issuer), dns, json: values.json};
+  const {json, 'reported-caa': reportedCaa} = values;
+  return {question: questionOf(text, values.target, values.txt, values.issuer), reportedCaa, dns, json};
 }
 
 function questionOf(
@@ -97,13 +102,14 @@ function questionOf(
   };
 }
 
-function exitCode({reason, verified, caa}: Verdict): number {
+function exitCode({reason, verified, caa}: Verdict, reportedCaa: string | undefined): number {
+  if (reportedCaa !== undefined) return EXIT.wrong;
   if (reason === 'Propagating' || reason === 'NameServersUnreachable') return EXIT.unclear;
   if (!verified || caa.outcome === 'forbidden') return EXIT.wrong;
   return caa.outcome === 'lookup-failed' ? EXIT.unclear : EXIT.right;
 }
 
-function printed({host}: ProofQuestion, verdict: Verdict): string {
+function printed({question: {host}, reportedCaa}: Command, verdict: Verdict): string {
   const rows = verdict.observed.map(({type, name, value, ttl, server}) =>
     `  ${server}: ${name}. ${ttl ?? ''} ${type} ${value}`.replace(/ {2,}(?=[A-Z])/, ' '),
   );
@@ -112,16 +118,17 @@ function printed({host}: ProofQuestion, verdict: Verdict): string {
     verdict.message,
     ...(rows.length > 0 ? ['', 'Observed:', ...rows] : []),
     ...(verdict.caa.outcome === 'unchecked' ? [] : ['', `CAA: ${verdict.caa.outcome}. ${verdict.caa.message}`]),
+    ...(reportedCaa === undefined ? [] : ['', `CAA, as the operator found it: ${reportedCaa}`]),
     '',
   ].join('\n');
 }
 
-async function run({question, dns, json}: Command): Promise<number> {
+async function run(command: Command): Promise<number> {
+  const {question, reportedCaa, dns, json} = command;
   const verdict = await dns.verify(question, new AbortController().signal);
-  process.stdout.write(
-    json ? `${JSON.stringify({host: question.host, ...verdict}, null, 2)}\n` : printed(question, verdict),
-  );
-  return exitCode(verdict);
+  const shown = {host: question.host, ...verdict, ...(reportedCaa !== undefined && {reportedCaa})};
+  process.stdout.write(json ? `${JSON.stringify(shown, null, 2)}\n` : printed(command, verdict));
+  return exitCode(verdict, reportedCaa);
 }
 
 const tool = {name: 'nameplate check', usage: USAGE, parse: parseCommand, run};

@@ -4,6 +4,7 @@ import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
+import {findCondition} from '../api/conditions.ts';
 import {
   COMMAND_EXIT,
   type CommandContext,
@@ -27,7 +28,7 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   why HOST           show the step at which HOST is waiting, what to do, and, if you may read DomainClaims, who holds it
   records [HOST]     show the DNS records to create
   verify HOST        check the DNS of HOST now, and explain the result
-  check HOST         show the DNS verdict as seen from this machine (nameplate-check; options after --)
+  check HOST         check the DNS of HOST from this machine (nameplate-check; options after --)
   review             check existing objects against the rules (nameplate-review; options after --)
   completion         print a script; save it on your PATH as kubectl_complete-nameplate
 
@@ -139,12 +140,21 @@ function contextFor(
   };
 }
 
-/** Runs the check with the values from the Domain, so that nobody needs to copy them. */
+/**
+ * Runs the check with the values from the Domain, so that nobody needs to copy them. The Domain does not name the
+ * platform's CA, so what blocks the host at CAA is what the operator has reported.
+ */
 async function check(context: CommandContext, host: string, rest: readonly string[]): Promise<number> {
-  const found = recordsOf([await findDomain(context, host)]);
+  const domain = await findDomain(context, host);
+  const found = recordsOf([domain]);
   const target = found.find(({type}) => type !== 'TXT')?.value;
   const txt = found.find(({type}) => type === 'TXT')?.value;
-  const known = [...(target ? ['--target', target] : []), ...(txt ? ['--txt', txt] : [])];
+  const caa = findCondition(domain.status?.conditions, 'CAAAllowed');
+  const known = [
+    ...(target ? ['--target', target] : []),
+    ...(txt ? ['--txt', txt] : []),
+    ...(caa?.status === 'False' ? [`--reported-caa=${caa.message}`] : []),
+  ];
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
 }
 

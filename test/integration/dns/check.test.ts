@@ -50,6 +50,15 @@ describe('nameplate check', () => {
     expect(code).toBe(1);
   });
 
+  test('is not content with a right host that CAA blocks according to the operator', async () => {
+    const blocked = ['shop.fine.com', '--reported-caa', 'The CAA record blocks.'];
+    const {code, stdout} = await ask(...blocked);
+    expect(stdout).toMatch(/^shop\.fine\.com: Verified\n/);
+    expect(stdout).toMatch(/\n\nCAA, as the operator found it: The CAA record blocks\.\n$/);
+    expect(code).toBe(1);
+    expect(JSON.parse((await ask(...blocked, '--json')).stdout)).toMatchObject({reportedCaa: 'The CAA record blocks.'});
+  });
+
   test('checks the TXT record of a host that shows only addresses', async () => {
     expect(await ask('apex.com', '--txt', 'token')).toMatchObject({code: 0});
     expect(await ask('apex.com', '--txt', 'other')).toMatchObject({
