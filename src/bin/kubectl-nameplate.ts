@@ -39,7 +39,8 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   --timeout SECONDS     how long a command may take, default 60; verify waits for the operator
   --help                print this help
 
-Exit codes: 0 done, 1 something is waiting, 2 wrong usage, 3 failed.
+Exit codes: 0 done, 1 something is waiting or must be changed, 2 wrong usage, 3 failed, or the result is incomplete:
+check cannot tell for now, or review could not check everything.
 `;
 const NAME = 'kubectl nameplate';
 const USER_AGENT = 'kubectl-nameplate';
