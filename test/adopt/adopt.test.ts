@@ -12,6 +12,7 @@ import {ADDRESSES, stateFolder} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
 import {cluster, visitor} from '../e2e/world.ts';
 import type {Prometheus} from '../integration/monitoring/prometheus.ts';
+import {filled, jobsOf, type Templating} from '../integration/monitoring/variables.ts';
 import {MESSAGES_HOST} from '../support/install.ts';
 import {commandsOf, recordsIn} from './readme.ts';
 import {type Monitor, PROMETHEUS_OPERATOR_CRDS, type Rules, watch} from './watching.ts';
@@ -19,7 +20,6 @@ import {type Monitor, PROMETHEUS_OPERATOR_CRDS, type Rules, watch} from './watch
 const {info, kubectl, apply, zones} = cluster;
 const NAMESPACE = 'nameplate';
 const TENANT = 'shop-team';
-const RATE_INTERVAL = '30s';
 const SLOW = {timeoutMs: 180_000, intervalMs: 1000};
 
 /** What the README says to edit. The examples' hosts are already in zones of the test cluster. */
@@ -35,11 +35,6 @@ const TEST_SETTINGS = [
 const METRICS_FROM = `networkPolicy.metricsFrom[0].ipBlock.cidr=${ADDRESSES.node}/32`;
 
 const MESSAGES = 'nameplate-messages.json';
-/** Dashboard → the Prometheus operator's name for the job. */
-const JOBS: Readonly<Record<string, string>> = {
-  'nameplate-operator.json': 'nameplate-metrics',
-  [MESSAGES]: 'nameplate-messages',
-};
 
 /** Sends a message, as the README does. */
 let send: string;
@@ -186,18 +181,20 @@ test('the dashboards are filled', async () => {
 
   const {items} = await get<{items: {data: Record<string, string>}[]}>('configmaps', '-l', 'grafana_dashboard=1');
   const dashboards = items.flatMap(({data}) => Object.entries(data));
-  expect(dashboards.map(([name]) => name).sort()).toEqual(Object.keys(JOBS).sort());
+  expect(dashboards.map(([name]) => name).sort()).toEqual([MESSAGES, 'nameplate-operator.json']);
   for (const [name, text] of dashboards) {
-    const {panels} = JSON.parse(text) as {panels: {targets?: {expr: string}[]}[]};
-    const queries = panels.flatMap(({targets = []}) => targets);
+    const dashboard = JSON.parse(text) as Templating & {panels: {targets?: {expr: string}[]}[]};
+    const [job = '', ...others] = await jobsOf(dashboard, prometheus, SLOW);
+    expect(others).toEqual([]);
+    const queries = dashboard.panels.flatMap(({targets = []}) => targets);
     expect(queries.length).toBeGreaterThan(15);
     for (const {expr} of queries) {
-      const filled = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', JOBS[name] ?? '');
+      const filledIn = filled(expr, job);
       const hasValue = async () => {
         if (name === MESSAGES) await useMessages();
-        return (await query(filled)).some(({value}) => Number.isFinite(value));
+        return (await query(filledIn)).some(({value}) => Number.isFinite(value));
       };
-      await until(`${filled} has a value`, hasValue, SLOW);
+      await until(`${filledIn} has a value`, hasValue, SLOW);
     }
   }
 });

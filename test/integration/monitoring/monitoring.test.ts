@@ -24,10 +24,10 @@ import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../op
 import {type AlertRow, alertRows} from './alerts.rows.ts';
 import {drawDashboard, type Line, type Panel} from './draw.ts';
 import {ensurePrometheus, type Prometheus, startPrometheus} from './prometheus.ts';
+import {filled, jobsOf, type Templating} from './variables.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const DASHBOARDS = join(ROOT, 'charts/nameplate/files/dashboards');
-const RATE_INTERVAL = '30s';
 const PICTURE_SECONDS = 120;
 
 interface KubeObject {
@@ -45,21 +45,24 @@ interface Rule {
   readonly expr: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
-interface Dashboard {
+interface Dashboard extends Templating {
   readonly title: string;
   readonly panels: readonly Panel[];
 }
 
 /** `postgres`: two pods of the messages API with PostgreSQL, one of which counts the backlog. */
-type Program = 'operator' | 'messages' | 'postgres';
+const PROGRAMS = ['operator', 'messages', 'postgres'] as const;
+type Program = (typeof PROGRAMS)[number];
 
-/** The queries in the chart's files. Another test checks that the chart renders these unchanged. */
-const queries = (['operator', 'messages', 'postgres'] as const).flatMap(program => {
+/** The dashboards in the chart's files. Another test checks that the chart renders these unchanged. */
+function dashboardOf(program: Program): Dashboard {
   const file = program === 'postgres' ? 'messages.json' : `${program}.json`;
-  const {panels} = JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard;
-  const targets = panels.flatMap(({title, targets = []}) => targets.map(({expr}) => ({program, title, expr})));
-  return targets;
-});
+  return JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard;
+}
+
+const queries = PROGRAMS.flatMap(program =>
+  dashboardOf(program).panels.flatMap(({title, targets = []}) => targets.map(({expr}) => ({program, title, expr}))),
+);
 
 let world: OperatorWorld;
 let webhook: Child;
@@ -217,9 +220,19 @@ async function useMessages(to: Client): Promise<void> {
   }
 }
 
+/** The query with the job that Grafana selects. */
+async function queryOf(program: Program, expr: string): Promise<string> {
+  const [job = ''] = await jobsOf(dashboardOf(program), prometheusOf(program));
+  return filled(expr, job);
+}
+
 describe.concurrent('the dashboards', () => {
+  test.each(PROGRAMS)('%s: the variable offers its job, and no other', async program => {
+    expect(await jobsOf(dashboardOf(program), prometheusOf(program))).toEqual([jobs[program]]);
+  });
+
   test.each(queries)('$program: $title: $expr', async ({program, expr}) => {
-    const query = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', jobs[program] ?? '');
+    const query = await queryOf(program, expr);
     expect(query).not.toContain('$');
     await until(`${query} has a value`, async () => {
       const found = await prometheusOf(program).query(query);
@@ -230,10 +243,10 @@ describe.concurrent('the dashboards', () => {
 
 // `make pictures`, for docs/operations.md.
 if (process.env.PICTURES) {
-  test.each(['operator', 'messages'])(
+  test.each(['operator', 'messages'] as const)(
     'draws the dashboard of %s',
     async program => {
-      const {title, panels} = JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')) as Dashboard;
+      const {title, panels} = dashboardOf(program);
       const recorded = `min(count_over_time(up[${PICTURE_SECONDS}s]))`;
       const isLong = async () => ((await prometheus.query(recorded))[0]?.value ?? 0) > PICTURE_SECONDS - 5;
       await until('there is enough to draw', isLong, {timeoutMs: 2 * PICTURE_SECONDS * 1000});
@@ -244,11 +257,10 @@ if (process.env.PICTURES) {
   );
 }
 
-async function linesOf(program: string, {targets = []}: Panel): Promise<readonly Line[]> {
+async function linesOf(program: Program, {targets = []}: Panel): Promise<readonly Line[]> {
   const found = await Promise.all(
     targets.map(async ({expr, legendFormat = ''}) => {
-      const query = expr.replaceAll('$__rate_interval', RATE_INTERVAL).replaceAll('$job', jobs[program] ?? '');
-      const series = await prometheus.queryRange(query, PICTURE_SECONDS);
+      const series = await prometheus.queryRange(await queryOf(program, expr), PICTURE_SECONDS);
       return series.map(({labels, points}) => {
         const legend = legendFormat.replace(/{{\s*(\w+)\s*}}/g, (_, label: string) => labels[label] ?? '');
         return {legend, points: points.filter(([, value]) => Number.isFinite(value))};
@@ -259,11 +271,10 @@ async function linesOf(program: string, {targets = []}: Panel): Promise<readonly
 }
 
 test('the ConfigMaps contain the dashboards', () => {
-  for (const program of ['operator', 'messages']) {
+  for (const program of ['operator', 'messages'] as const) {
     const {metadata, data} = named('ConfigMap', `${RELEASE.name}-dashboard-${program}`);
     expect(metadata.labels.grafana_dashboard).toBe('1');
-    const rendered = JSON.parse(data[`nameplate-${program}.json`] ?? '') as Dashboard;
-    expect(rendered).toEqual(JSON.parse(readFileSync(join(DASHBOARDS, `${program}.json`), 'utf8')));
+    expect(JSON.parse(data[`nameplate-${program}.json`] ?? '')).toEqual(dashboardOf(program));
   }
 });
 

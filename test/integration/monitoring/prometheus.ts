@@ -27,16 +27,22 @@ export interface Prometheus {
   query(expression: string): Promise<readonly Series[]>;
   /** Values of the last `seconds`, one every two seconds, as pairs of seconds since the start and value. */
   queryRange(expression: string, seconds: number): Promise<readonly RangeSeries[]>;
+  /** The values that a label has in the series of a metric. */
+  labelValues(label: string, metric: string): Promise<readonly string[]>;
   /** Pending and firing alerts. */
   alerts(): Promise<readonly Alert[]>;
   stop(): Promise<void>;
 }
 
 /** https://prometheus.io/docs/prometheus/latest/querying/api/ */
-interface Answer<Values> {
+interface Answer<Data> {
   readonly status: string;
   readonly error?: string;
-  readonly data: {readonly result: readonly (Values & {readonly metric: Record<string, string>})[]};
+  readonly data: Data;
+}
+
+interface Result<Values> {
+  readonly result: readonly (Values & {readonly metric: Record<string, string>})[];
 }
 
 const STEP_SECONDS = 2;
@@ -78,30 +84,29 @@ export async function startPrometheus(folder: string, config: object): Promise<P
   await Promise.race([ready, failOnExit(child, log)]);
   return {
     query: async expression => {
-      const result = await request<{value: [number, string]}>(`${address}/api/v1/query`, {query: expression});
+      const parameters = {query: expression};
+      const {result} = await request<Result<{value: [number, string]}>>(`${address}/api/v1/query`, parameters);
       return result.map(({metric, value: [, text]}) => ({labels: metric, value: Number(text)}));
     },
     queryRange: async (expression, seconds) => {
       const end = Date.now() / 1000;
       const start = end - seconds;
       const range = {query: expression, start: `${start}`, end: `${end}`, step: `${STEP_SECONDS}`};
-      const result = await request<{values: [number, string][]}>(`${address}/api/v1/query_range`, range);
+      const {result} = await request<Result<{values: [number, string][]}>>(`${address}/api/v1/query_range`, range);
       return result.map(({metric, values}) => ({
         labels: metric,
         points: values.map(([second, text]) => [second - start, Number(text)] as const),
       }));
     },
-    alerts: async () => {
-      const response = await fetch(`${address}/api/v1/alerts`);
-      return ((await response.json()) as {data: {alerts: Alert[]}}).data.alerts;
-    },
+    labelValues: (label, metric) => request(`${address}/api/v1/label/${label}/values`, {'match[]': metric}),
+    alerts: async () => (await request<{alerts: Alert[]}>(`${address}/api/v1/alerts`)).alerts,
     stop: child.kill,
   };
 }
 
-async function request<Values>(url: string, parameters: Readonly<Record<string, string>>) {
-  const response = await fetch(`${url}?${new URLSearchParams(parameters)}`);
-  const {status, error, data} = (await response.json()) as Answer<Values>;
-  if (status !== 'success') throw new Error(`${parameters.query}: ${error}`);
-  return data.result;
+async function request<Data>(url: string, parameters: Readonly<Record<string, string>> = {}): Promise<Data> {
+  const query = new URLSearchParams(parameters);
+  const {status, error, data} = (await (await fetch(`${url}?${query}`)).json()) as Answer<Data>;
+  if (status !== 'success') throw new Error(`${url}?${query}: ${error}`);
+  return data;
 }
