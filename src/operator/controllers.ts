@@ -272,7 +272,8 @@ function addApprovalControllers(
     .controller({name: 'order', reconcile: reconcileOrders(operator), workers: 1})
     .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
-    .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef));
+    .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
+    .watch(stores.issuers, ({object: {metadata, kind}}) => caAccount(metadata.namespace, {name: metadata.name, kind}));
 }
 
 /** All of them, if a change of the platform's edge may change what it can serve. */

@@ -390,6 +390,24 @@ test('an Issuer in the namespace is judged when a request uses it, however it wa
   });
 });
 
+test('a request for the platform’s issuer is approved once its namespace has that Issuer', async () => {
+  await world.operator().stop();
+  const late = {name: 'late', kind: 'Issuer', group: 'cert-manager.io'};
+  const approval = {enabled: true, tenantCertificates: {hosts: [late]}};
+  const certificates = {...(world.config.certificates as object), issuerRef: late, formerIssuerRefs: [issuerRef]};
+  await world.startOperator('late-issuer', {certificates: {...certificates, approval}});
+  const judged = () =>
+    world.operator().metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
+  const before = await judged();
+  await makeRequest('late', await signingRequest({names: [`DNS:${mallory.host('own')}`]}), {}, late);
+  // Looked at every second, because a denial waits for the caches.
+  await until('it has been looked at', async () => (await judged()) >= before + 3, {intervalMs: 20});
+  const metadata = {namespace: mallory.namespace, name: late.name};
+  const issuer = {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata, spec: {selfSigned: {}}};
+  await world.client.apply(ISSUER, issuer as never);
+  expect(await decided(mallory, 'late')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
+});
+
 test("if cert-manager's built-in approver is enabled, only the platform team is notified", async () => {
   const told = async () => ({
     ready: (await world.operator().readiness()).includes("ok, but cert-manager's built-in approver is enabled"),
