@@ -26,6 +26,8 @@ import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 
 const ROUNDS = 40;
+/** Some decisions are due ten seconds after the request. */
+const PATIENCE = {timeoutMs: 90_000};
 
 let world: OperatorWorld;
 let webhook: Child;
@@ -90,13 +92,14 @@ async function liveHost(label: string): Promise<string> {
 
 /** The decision on the first request whose name begins with `prefix`. */
 function decided(tenant: DomainTenant, prefix: string): Promise<{type: string; reason?: string; message?: string}> {
-  return until(`the request of ${prefix} is decided`, () => {
+  const decision = () => {
     const requests = world.history.list(CERTIFICATE_REQUEST) as CertificateRequest[];
     const found = requests.find(
       ({metadata}) => metadata.namespace === tenant.namespace && metadata.name.startsWith(prefix),
     );
     return found?.status?.conditions?.find(({type}) => type === 'Approved' || type === 'Denied');
-  });
+  };
+  return until(`the request of ${prefix} is decided`, decision, PATIENCE);
 }
 
 test('a host that its namespace has proved gets its certificate', async () => {
@@ -251,8 +254,12 @@ test('a pause holds back approvals, but neither denials nor withdrawals', async 
   const {tenant, host} = await newLiveTenant(world, 'paused');
   await makeCertificate(tenant, 'before', {dnsNames: [host], issuerRef: UNHURRIED});
   expect(await decided(tenant, 'before')).toMatchObject({type: 'Approved'});
-  const annotate = (value: string | null) =>
-    world.client.patch(NAMESPACE, {name: tenant.namespace}, {metadata: {annotations: {[ANNOTATION.paused]: value}}});
+  const annotate = async (value: string | null) => {
+    const metadata = {annotations: {[ANNOTATION.paused]: value}};
+    await world.client.patch(NAMESPACE, {name: tenant.namespace}, {metadata});
+    const paused = () => world.operator().metric('nameplate_paused', {kind: 'Namespace'});
+    await until('the operator has seen it', async () => (await paused()) === (value === null ? 0 : 1));
+  };
   const undecided = () =>
     (world.history.list(CERTIFICATE_REQUEST, tenant.namespace) as CertificateRequest[])
       .filter(({status}) => !status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied'))
@@ -302,7 +309,7 @@ async function decisions(tenant: DomainTenant, prefix: string): Promise<string[]
       return found && `${found.type} ${found.reason}`;
     });
   const allDenied = () => shown().length > 0 && shown().every(text => text?.startsWith('Denied'));
-  await until(`${prefix}: all requests are denied`, allDenied);
+  await until(`${prefix}: all requests are denied`, allDenied, PATIENCE);
   return shown().map(text => text ?? '');
 }
 
@@ -421,8 +428,17 @@ test("if cert-manager's built-in approver is enabled, only the platform team is 
   });
   expect(await told()).toEqual({ready: false, approvals: false, log: false, events: []});
   await world.certManager.approveItself();
-  await makeRequest('by-approver', await signingRequest({names: [`DNS:${victim.host('shop')}`]}));
-  expect(await decided(mallory, 'by-approver')).toMatchObject({type: 'Approved', reason: 'cert-manager.io'});
+  const request = await signingRequest({names: [`DNS:${victim.host('shop')}`]});
+  let requests = 0;
+  const approved = async () => {
+    const name = `${++requests}-by-approver`;
+    await makeRequest(name, request);
+    const decision = await decided(mallory, name);
+    return decision.type === 'Approved' ? decision : undefined;
+  };
+  // Until the approver runs, the operator denies each request, ten seconds after its creation.
+  const decision = await until('the approver approves a request', approved, PATIENCE);
+  expect(decision).toMatchObject({reason: 'cert-manager.io'});
   const want = {ready: true, approvals: true, log: true, events: [RELEASE.namespace]};
   await until('it is reported', async () => isDeepStrictEqual(await told(), want)).catch(async () => {
     expect(await told()).toEqual(want);

@@ -76,7 +76,7 @@ export interface OperatorWorld {
     install(): Promise<void>;
     /** Available only once it has started. */
     approvals(): Approvals;
-    /** Restarts cert-manager with its built-in approver enabled. */
+    /** Restarts cert-manager with its built-in approver enabled. It may take a while until that decides. */
     approveItself(): Promise<void>;
     stop(): Promise<void>;
   };
