@@ -2,10 +2,11 @@
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
 import {PROJECT} from '../../../src/operator/model/kinds.ts';
 import {TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
-import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/bin/kubectl-nameplate.ts');
@@ -71,11 +72,38 @@ export function kubectlSuite(world: () => OperatorWorld): void {
     const resolvers = world().dns.addresses.flatMap(address => ['--resolver', address]);
     const check = () => run('check', host, ...selected, '--', '--mode', 'recursive', ...resolvers);
     expect(JSON.parse((await check()).stdout)).toMatchObject({host, verified: true});
+    const unknown = await run('check', host, ...selected, '--', '--mode', 'recursive', '--resolver', '127.0.0.1:1');
+    expect(JSON.parse(unknown.stdout)).toMatchObject({reason: 'NameServersUnreachable'});
+    expect(unknown.code).toBe(3);
+    expect((await run('--help')).stdout).toContain('3 failed, or the result is incomplete:\ncheck cannot tell for now');
     await world().dns.set(host, 'CNAME', [`elsewhere.${TARGET_DOMAIN}.`]);
     const {code, stdout} = await check();
     expect(JSON.parse(stdout)).toMatchObject({verified: false, reason: 'RecordMismatch'});
     expect(code).toBe(1);
     await tenant.live(host); // the record is back; later tests expect a steady state
+  });
+
+  test('check repeats that CAA blocks the host, although nothing else is wrong', async () => {
+    const tenant = await newDomainTenant(world(), 'checkedcaa');
+    const host = tenant.host('shop');
+    await world().dns.set(tenant.zone, 'CAA', ['0 issue "other.example"']);
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    await tenant.becomes(host, {CAAAllowed: 'Forbidden'});
+    const reportedCaa = findCondition(tenant.domain(host)?.status?.conditions, 'CAAAllowed')?.message ?? '';
+    expect(reportedCaa).toContain('other.example');
+    const selected = ['--kubeconfig', world().api.kubeconfig, '-n', tenant.namespace];
+    const resolvers = world().dns.addresses.flatMap(address => ['--resolver', address]);
+    const check = (...options: string[]) =>
+      run('check', host, ...selected, ...options, '--', '--mode', 'recursive', ...resolvers);
+    expect(await check()).toMatchObject({code: 1, stdout: expect.stringContaining(reportedCaa)});
+    const {code, stdout} = await check('-o', 'json');
+    expect(JSON.parse(stdout)).toMatchObject({host, verified: true, reportedCaa});
+    expect(code).toBe(1);
+    await world().dns.set(tenant.zone, 'CAA', []);
+    await tenant.verify(host, 'fixed');
+    await tenant.becomesLive(host);
+    expect(await check()).toMatchObject({code: 0});
   });
 
   test.each([
