@@ -353,7 +353,8 @@ describe('Argo CD with pruning, once the chart no longer renders the platform ke
   test('the annotation of Helm does not protect the Secret', async () => {
     await rendered();
     expect(await prune()).toMatchObject({status: 'Pruned', isOutOfSync: true});
-    await expect(api.kubectl('get', 'secret', secret, '-n', 'nameplate')).rejects.toThrow(/not found/);
+    // Argo CD deletes in the foreground, so the Secret is gone only once the garbage collector has seen it.
+    await api.kubectl('wait', '--for=delete', `secret/${secret}`, '-n', 'nameplate', '--timeout=60s');
   });
 
   test('the command in docs/upgrading.md does, and the Application is in sync', async () => {
