@@ -10,6 +10,7 @@ import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {cacheRoot} from './cluster/cache.ts';
+import {ensurePrograms} from './cluster/programs.ts';
 import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {ensurePostgres} from './integration/messages/postgres/programs.ts';
 import {ensurePrometheus} from './integration/monitoring/prometheus.ts';
@@ -85,6 +86,7 @@ async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<T
     if (tier === 'e2e') await ensurePostgres();
     if (tier === 'adopt') {
       await ensurePrometheus();
+      await ensurePrograms(['prometheusoperator']);
       if ((await node(RELEASE)) !== 0) return failure('adopt: the release');
     }
     // An earlier cluster may have been kept.

@@ -7,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {run} from '../cluster/children.ts';
+import {installPrometheusOperatorCrds} from '../cluster/crds.ts';
 import {containerdSocket} from '../cluster/provider/node.ts';
 import {ADDRESSES, stateFolder} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
@@ -15,7 +16,7 @@ import type {Prometheus} from '../integration/monitoring/prometheus.ts';
 import {filled, jobsOf, type Templating} from '../integration/monitoring/variables.ts';
 import {MESSAGES_HOST} from '../support/install.ts';
 import {commandsOf, recordsIn} from './readme.ts';
-import {type Monitor, PROMETHEUS_OPERATOR_CRDS, type Rules, watch} from './watching.ts';
+import {type Monitor, type Rules, watch} from './watching.ts';
 
 const {info, kubectl, apply, zones} = cluster;
 const NAMESPACE = 'nameplate';
@@ -160,8 +161,7 @@ test('a message is accepted', async () => {
 });
 
 test('the dashboards are filled', async () => {
-  await apply(JSON.stringify({apiVersion: 'v1', kind: 'List', items: PROMETHEUS_OPERATOR_CRDS}));
-  await kubectl('wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all');
+  await installPrometheusOperatorCrds(cluster);
   await shell(`${next('helm upgrade ')}${set(METRICS_FROM)}`);
   expect(commands).toEqual([]);
   await kubectl('rollout', 'status', 'deployment/nameplate', '-n', NAMESPACE, '--timeout=3m');

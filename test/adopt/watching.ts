@@ -24,28 +24,6 @@ interface Slice {
   readonly endpoints?: readonly {readonly addresses: readonly string[]; readonly targetRef: {readonly name: string}}[];
 }
 
-const KINDS = {ServiceMonitor: 'servicemonitors', PrometheusRule: 'prometheusrules'};
-
-/** Its CRDs, without their schemas. */
-export const PROMETHEUS_OPERATOR_CRDS = Object.entries(KINDS).map(([kind, plural]) => ({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: {name: `${plural}.monitoring.coreos.com`},
-  spec: {
-    group: 'monitoring.coreos.com',
-    names: {kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List`},
-    scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {openAPIV3Schema: {type: 'object', 'x-kubernetes-preserve-unknown-fields': true}},
-      },
-    ],
-  },
-}));
-
 /**
  * A Prometheus that each second scrapes what the ServiceMonitors in the namespace currently select, and evaluates the
  * rules.

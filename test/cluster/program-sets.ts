@@ -21,6 +21,9 @@ const CERT_MANAGER = 'github.com/cert-manager/cert-manager';
 const TRAEFIK = 'github.com/traefik/traefik/v3';
 const ENVOY_GATEWAY = 'github.com/envoyproxy/gateway';
 
+const PROMETHEUS_OPERATOR = 'github.com/prometheus-operator/prometheus-operator';
+const PROMETHEUS_OPERATOR_CRDS = 'example/prometheus-operator-crd/monitoring.coreos.com';
+
 const KUBERNETES_FLAGS = ['gitVersion=v1.36.3', 'gitMajor=1', 'gitMinor=36']
   .map(value => `-X ${KUBERNETES_VERSION}.${value}`)
   .join(' ');
@@ -114,6 +117,15 @@ export const sets = {
   cloudnativepg: {
     programs: {},
     assets: {'cloudnativepg-crds': {module: 'github.com/cloudnative-pg/cloudnative-pg', path: 'config/crd/bases'}},
+    minutes: 0,
+  },
+  /** The module proxy has no later version. */
+  prometheusoperator: {
+    programs: {},
+    assets: {
+      ServiceMonitor: {module: PROMETHEUS_OPERATOR, path: `${PROMETHEUS_OPERATOR_CRDS}_servicemonitors.yaml`},
+      PrometheusRule: {module: PROMETHEUS_OPERATOR, path: `${PROMETHEUS_OPERATOR_CRDS}_prometheusrules.yaml`},
+    },
     minutes: 0,
   },
   gitops: {programs: {gitops: '.'}, minutes: 3},

@@ -37,6 +37,7 @@ const notEverywhere: readonly string[] = [
   'gitopscrds',
   'gatewayapinext',
   'cloudnativepg',
+  'prometheusoperator',
   ...['helm', 'helmprebuilt'].filter(name => name !== HELM),
 ];
 

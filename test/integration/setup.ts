@@ -11,5 +11,6 @@ export async function setup(): Promise<void> {
     'gitopscrds',
     'gatewayapinext',
     'cloudnativepg',
+    'prometheusoperator',
   ]);
 }

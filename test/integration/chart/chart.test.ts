@@ -8,7 +8,7 @@ import type {OperatorConfig} from '../../../src/operator/model/config.ts';
 import {parseConfig} from '../../../src/process/load-config.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {run} from '../../cluster/children.ts';
-import {untilEstablished} from '../../cluster/crds.ts';
+import {installPrometheusOperatorCrds, untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
 import {chart, claimsOf, enabled, namespace, objectsIn, podsIn, release, root, useChart} from './chart-world.ts';
@@ -620,9 +620,9 @@ describe('values', () => {
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
     expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
     for (const name of ['nameplate-map', 'nameplate-text']) expect(rendered).toMatch(new RegExp(`name: '?${name}\\b`));
-    // Three of these kinds belong to the Prometheus operator and cert-manager, which are not installed here. The key
-    // was tested above.
-    const absent = ['ServiceMonitor', 'PrometheusRule', 'Certificate', 'Secret'];
+    await installPrometheusOperatorCrds(world.server);
+    // cert-manager is not installed here. The key was tested above.
+    const absent = ['Certificate', 'Secret'];
     const others = objects.filter(({kind}) => kind !== undefined && !absent.includes(kind));
     const file = join(world.folder, 'all-rendered.yaml');
     await writeFile(file, others.map(({text}) => text).join('---\n'));
