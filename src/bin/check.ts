@@ -26,7 +26,7 @@ Queries the name servers of HOST, checks whether it is set up for TARGET, and sa
   --resolver ADDRESS  a recursive resolver, as IP or IP:PORT; may be repeated
   --root ADDRESS      a root server to start from instead of the real ones; may be repeated
   --allow CIDR        addresses that may be queried in addition to public ones; may be repeated
-  --reported-caa TEXT why CAA records block HOST according to the operator; makes the exit code 1
+  --reported-caa TEXT why the operator waits at CAA; sets the exit code to 1, and has no effect with --issuer
   --json              print the verdict as JSON
   --help              print this help
 
@@ -37,7 +37,7 @@ const EXIT = {right: 0, wrong: 1, unclear: 3} as const;
 
 interface Command {
   readonly question: ProofQuestion;
-  /** What the operator found wrong. A tenant cannot check it: only the operator's configuration names the CA. */
+  /** What the operator found wrong. Without --issuer, this program cannot check it, because it does not know the CA. */
   readonly reportedCaa: string | undefined;
   readonly dns: Dns;
   readonly json: boolean;
@@ -78,7 +78,8 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
   };
   const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
   const {json, 'reported-caa': reportedCaa} = values;
-  return {question: questionOf(text, values.target, values.txt, values.issuer), reportedCaa, dns, json};
+  const question = questionOf(text, values.target, values.txt, values.issuer);
+  return {question, reportedCaa: values.issuer.length > 0 ? undefined : reportedCaa, dns, json};
 }
 
 function questionOf(
@@ -118,7 +119,9 @@ function printed({question: {host}, reportedCaa}: Command, verdict: Verdict): st
     verdict.message,
     ...(rows.length > 0 ? ['', 'Observed:', ...rows] : []),
     ...(verdict.caa.outcome === 'unchecked' ? [] : ['', `CAA: ${verdict.caa.outcome}. ${verdict.caa.message}`]),
-    ...(reportedCaa === undefined ? [] : ['', `CAA, as the operator found it: ${reportedCaa}`]),
+    ...(reportedCaa === undefined
+      ? []
+      : ['', `CAA, as the operator last found it (kubectl nameplate verify ${host} checks again): ${reportedCaa}`]),
     '',
   ].join('\n');
 }

@@ -54,7 +54,8 @@ describe('nameplate check', () => {
     const blocked = ['shop.fine.com', '--reported-caa', 'The CAA record blocks.'];
     const {code, stdout} = await ask(...blocked);
     expect(stdout).toMatch(/^shop\.fine\.com: Verified\n/);
-    expect(stdout).toMatch(/\n\nCAA, as the operator found it: The CAA record blocks\.\n$/);
+    const again = 'kubectl nameplate verify shop.fine.com checks again';
+    expect(stdout).toContain(`\n\nCAA, as the operator last found it (${again}): The CAA record blocks.\n`);
     expect(code).toBe(1);
     expect(JSON.parse((await ask(...blocked, '--json')).stdout)).toMatchObject({reportedCaa: 'The CAA record blocks.'});
   });
