@@ -55,7 +55,8 @@ export function fromNode(architecture: Architecture, archive: Buffer, running = 
   const files = readTar(archive);
   const content = (path: string) => files.get(`package/${path}`)?.content ?? fail(`Node's package has no ${path}`);
   const binary = content('bin/node');
-  if (architecture === ownArchitecture() && !readFileSync(running).equals(binary)) {
+  const isForThisMachine = process.platform === 'linux' && architecture === ownArchitecture();
+  if (isForThisMachine && !readFileSync(running).equals(binary)) {
     const {name, version} = nodePackage(architecture);
     fail(`${running} is not the Node of ${name} ${version}, which pins.json pins: run \`npm ci\`, and try again`);
   }

@@ -43,5 +43,8 @@ test('the README of a published release installs the image by the digest whose s
 
 test('a release is published with an address for both the image and the files, or for none', () => {
   expect(publicationIn({})).toBeUndefined();
-  expect(() => publicationIn({IMAGE_REPOSITORY: 'ghcr.io/acme/nameplate'})).toThrow('set both');
+  const image = {IMAGE_REPOSITORY: 'ghcr.io/acme/nameplate'};
+  expect(() => publicationIn(image)).toThrow('set both');
+  const elsewhere = {...image, RELEASE_URL: 'https://example.com/files/v1.2.3'};
+  expect(() => publicationIn(elsewhere), 'no address of a repository').toThrow('/releases/download/');
 });

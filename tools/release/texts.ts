@@ -1,5 +1,8 @@
 /** The texts of a release, which depend on whether it is published or only built. */
 
+/** What follows the address of the repository in the address of a release's files. */
+const DOWNLOADS = /\/releases\/download\/.*/;
+
 /** Where the release workflow publishes. */
 export interface Publication {
   /** The image's repository, which becomes the default of the chart. */
@@ -12,12 +15,14 @@ export interface Publication {
 export function publicationIn({IMAGE_REPOSITORY, RELEASE_URL}: NodeJS.ProcessEnv): Publication | undefined {
   if (!IMAGE_REPOSITORY && !RELEASE_URL) return;
   if (!IMAGE_REPOSITORY || !RELEASE_URL) throw new Error('set both IMAGE_REPOSITORY and RELEASE_URL, or neither');
+  if (!DOWNLOADS.test(RELEASE_URL))
+    throw new Error('RELEASE_URL must be like https://HOST/OWNER/NAME/releases/download/vVERSION');
   return {image: IMAGE_REPOSITORY, url: RELEASE_URL.replace(/\/$/, '')};
 }
 
 /** The address of the repository on its code host. */
 export function sourceUrl({url}: Publication): string {
-  return url.replace(/\/releases\/.*/, '');
+  return url.replace(DOWNLOADS, '');
 }
 
 /**
