@@ -264,7 +264,8 @@ function addApprovalControllers(
     )
     .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims show who holds a host and remember orders; Certificates show that a renewal is due.
+  // Claims show who holds a host and remember orders, and Certificates that a renewal is due. Namespaces and Issuers
+  // can turn a request that is denied, but not yet for good, into one to order for.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
     [caAccountOf(config, namespace, issuer) ?? []].flat();
@@ -273,6 +274,7 @@ function addApprovalControllers(
     .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
     .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
+    .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []))
     .watch(stores.issuers, ({object: {metadata, kind}}) => caAccount(metadata.namespace, {name: metadata.name, kind}));
 }
 

@@ -403,8 +403,9 @@ test('a request for the platform’s issuer is approved once its namespace has t
   const approval = {enabled: true, tenantCertificates: {hosts: [late]}};
   const certificates = {...(world.config.certificates as object), issuerRef: late, formerIssuerRefs: [issuerRef]};
   await world.startOperator('late-issuer', {certificates: {...certificates, approval}});
-  const judged = () =>
-    world.operator().metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
+  const operator = world.operator();
+  const judged = () => operator.metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
+  await until('it has judged all others', async () => (await operator.metric('workqueue_depth')) === 0);
   const before = await judged();
   await makeRequest('late', await signingRequest({names: [`DNS:${mallory.host('own')}`]}), {}, late);
   // Looked at every second, because a denial waits for the caches.
