@@ -66,7 +66,7 @@ export class PostgresStore implements MessageStore {
     });
     this.#readers = Array.from({length: READERS}, () => channel(read, false));
     this.#keeper = channel(async session => [await this.#sweep(session)], false);
-    this.#sharing = channel(statements, false);
+    this.#sharing = channel(share, false);
     this.#sweeping = this.#sweepUntilClosed();
   }
 
@@ -156,17 +156,24 @@ export class PostgresStore implements MessageStore {
 }
 
 /** Without a transaction: each operation is one statement. */
-function statements(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  return Promise.all(batch.map(operation => statement(session, operation)));
-}
-
 function read(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
-  return session.read(() => statements(session, batch));
+  return session.read(() =>
+    Promise.all(
+      batch.map(async ({kind, given}): Promise<OperationValue> => {
+        if (kind === 'get') return get(session, given.account, given.id);
+        if (kind === 'list') return list(session, given);
+        throw new Error(`${kind} does not read`);
+      }),
+    ),
+  );
 }
 
-async function statement(session: Session, {kind, given}: Operation): Promise<OperationValue> {
-  if (kind === 'get') return get(session, given.account, given.id);
-  if (kind === 'list') return list(session, given);
-  if (kind === 'spend') return spend(session, given.used);
-  throw new Error(`${kind} does not read`);
+/** Promises nothing, so it does not wait. */
+function share(session: Session, batch: readonly Operation[]): Promise<readonly OperationValue[]> {
+  return Promise.all(
+    batch.map(async ({kind, given}): Promise<OperationValue> => {
+      if (kind === 'spend') return spend(session, given.used);
+      throw new Error(`${kind} does not share`);
+    }),
+  );
 }
