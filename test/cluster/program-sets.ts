@@ -119,7 +119,7 @@ export const sets = {
     assets: {'cloudnativepg-crds': {module: 'github.com/cloudnative-pg/cloudnative-pg', path: 'config/crd/bases'}},
     minutes: 0,
   },
-  /** The module proxy has no later version. */
+  /** v0.85.0, because no later version was in the module proxy. */
   prometheusoperator: {
     programs: {},
     assets: {

@@ -63,10 +63,14 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  const ended = await Promise.allSettled([writer.stop(), pretendUndone()]);
-  await upgrade('messages.postgres.undoMigration=true');
-  await server.remove();
-  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  const [stopped] = await Promise.allSettled([writer.stop()]);
+  try {
+    await pretendUndone();
+    await upgrade('messages.postgres.undoMigration=true');
+  } finally {
+    await server.remove();
+  }
+  if (stopped.status === 'rejected') throw stopped.reason;
 });
 
 /** As if nothing had been written to PostgreSQL, because the other tests use SQLite, also after a failure here. */

@@ -101,7 +101,7 @@ export function staying(): void {
     const tenant = await newClusterTenant('renewal');
     const host = tenant.host('shop');
     await tenant.goLive({primary: host});
-    // Only now, because Pebble reuses one of a hundred valid authorizations even if told to reuse none. The renewal
+    // Only now, because Pebble reuses about one in a hundred valid authorizations even if told to reuse none. The renewal
     // would then succeed although the CA cannot see the host.
     await tenant.setIssuer('acme');
     const before = await visitor.request(`https://${host}/`);

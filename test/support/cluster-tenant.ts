@@ -143,7 +143,7 @@ export class ClusterTenant {
       return await untilObject(this.#client, kinds.DOMAIN, key, complaint, WAIT.timeoutMs);
     } catch (error) {
       const resources = 'domains,certificates,certificaterequests,orders,challenges';
-      const now = await this.#cluster.kubectl('get', resources, '-n', this.namespace, '-o', 'wide');
+      const now = await this.#cluster.kubectl('get', resources, '-n', this.namespace, '-o', 'wide').catch(String);
       throw new Error(`${(error as Error).message}\nNow:\n${now}`, {cause: error});
     }
   }

@@ -61,7 +61,7 @@ beforeAll(async () => {
   await tenant.goLive({
     primary: apex,
     aliases: [shop, store],
-    redirects: [{from: www}, {from: old, to: store, status: 302}], // all that 0.1 has on Traefik
+    redirects: [{from: www}, {from: old, to: store, status: 302}], // every kind that 0.1 supports on Traefik
   });
   hosts = [apex, ...subdomains];
   const defaultHost = await tenant.defaultHost();

@@ -6,7 +6,7 @@ import {admin, cluster} from '../world.ts';
 import {type Attacker, make} from './attackers.ts';
 
 /**
- * It has its own account at the CA, because Pebble reuses one of a hundred valid authorizations even if told to reuse
+ * It has its own account at the CA, because Pebble reuses about one in a hundred valid authorizations even if told to reuse
  * none; then an order has no challenge.
  */
 export async function makeTenantsIssuer(attacker: Attacker): Promise<void> {

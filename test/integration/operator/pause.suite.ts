@@ -88,7 +88,7 @@ export function pauseSuite(world: () => OperatorWorld): void {
   });
 }
 
-/** Measures the operator, which others would delay, or restarts it, which disturbs all. */
+/** Tests that need the operator alone: they measure it or restart it. */
 export function lonePauseSuite(world: () => OperatorWorld): void {
   test('a paused former holder is off the edge as fast as another one', async () => {
     const formers = [await newLiveTenant(world(), 'fast-paused'), await newLiveTenant(world(), 'fast-running')];

@@ -170,7 +170,7 @@ describe('outcomes', () => {
     );
     for (const name of ['x', 'y', 'z']) controller.enqueue(formatKey({namespace, name}));
     const failing = async () => /kind="outage"\} (\d)/.exec(await metric('controller_failing_keys'))?.[1];
-    // The gauge changes when an attempt fails; the key's next attempt is told.
+    // The gauge changes when an attempt fails; the key's next attempt learns that it keeps failing.
     const haveFailed = async () => (await failing()) === '3' && attempts.at(-1);
     await until('three keys have failed for long', haveFailed);
     expect(attempts[0]).toBe(false);

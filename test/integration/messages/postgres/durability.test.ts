@@ -121,21 +121,24 @@ test('without a standby, nothing is acknowledged or shown until it is back', asy
 test('without a standby, pods still share the limits of what is waiting', async () => {
   const config = {limits: {account: {requestsPerSecond: 1}}}; // so that each request counts for a second
   const strict = await started(startReadyPod(primary, {config, database, postgres: {writers: 1}}));
-  await standby.stop();
-  const readers = Array.from({length: 8}, () => pod.service.account()); // enough for both connections that read
-  const reads = readers.map(each => pending(strict.client.get(each.key, '/messages')));
-  const seen = new Set<unknown>();
-  const areShared = async () => {
-    const used = await primary.query('SELECT account FROM nameplate.usage', database);
-    for (const each of used) seen.add(each.account);
-    return readers.every(({name}) => seen.has(name));
-  };
-  await until('all reads are shared', areShared, FAST);
-  expect(reads.map(each => each.answered())).toEqual(reads.map(() => undefined));
-  await standby.start();
-  for (const {answer} of reads) await expect(answer).resolves.toMatchObject({status: 200});
-  await stopped(strict);
-  pods.pop();
+  try {
+    await standby.stop();
+    const readers = Array.from({length: 8}, () => pod.service.account()); // enough for both connections that read
+    const reads = readers.map(each => pending(strict.client.get(each.key, '/messages')));
+    const seen = new Set<unknown>();
+    const areShared = async () => {
+      const used = await primary.query('SELECT account FROM nameplate.usage', database);
+      for (const each of used) seen.add(each.account);
+      return readers.every(({name}) => seen.has(name));
+    };
+    await until('all reads are shared', areShared, FAST);
+    expect(reads.map(each => each.answered())).toEqual(reads.map(() => undefined));
+    await standby.start();
+    for (const {answer} of reads) await expect(answer).resolves.toMatchObject({status: 200});
+  } finally {
+    await stopped(strict);
+    pods.pop();
+  }
 });
 
 test('a list waits for what it omits, too: an ack that a failover could lose', async () => {

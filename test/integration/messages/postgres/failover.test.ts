@@ -19,7 +19,7 @@ import {startPod} from './service.ts';
 
 const ROUNDS = process.env.SOAK ? 100 : 3;
 const NUMBERS = {writers: 6, readers: 3, workers: 2};
-/** Counted from the promotion, which is the platform's. */
+/** Counted from the time when a standby is promoted and the other follows it, both of which are the platform's work. */
 const SERVES_WITHIN_MS = 10_000;
 const SERVERS = ['first', 'second', 'third'] as const;
 const PODS = ['one', 'two', 'three'] as const;

@@ -72,7 +72,7 @@ export async function createNetwork<Name extends string>(names: readonly Name[])
 /** Removes the networks of tests that ended without removing theirs. A new one may have the same names and addresses. */
 async function removeLeftovers(): Promise<void> {
   const isLeft = (name: string) => {
-    const [, pid] = /^np(\d+)/.exec(name) ?? [];
+    const [, pid] = /^np(\d+)(?:r|[nv]\d+)$/.exec(name) ?? [];
     return pid !== undefined && (Number(pid) === process.pid || !existsSync(`/proc/${pid}`));
   };
   const nameOf = (line: string) => /^(?:\d+: )?(\w+)/.exec(line)?.[1] ?? '';
