@@ -264,8 +264,8 @@ function addApprovalControllers(
     )
     .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims show who holds a host and remember orders, and Certificates that a renewal is due. Namespaces and Issuers
-  // can turn a request that is denied, but not yet for good, into one to order for.
+  // Claims show who holds a host, and remember its orders; Certificates show whether a renewal is due. During a
+  // request's grace period, a change of its Namespace or Issuer can make it acceptable.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
     [caAccountOf(config, namespace, issuer) ?? []].flat();

@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/model/kinds.ts';
-import {newDomainTenant, newLiveTenant} from './domain-tenant.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify} from './lying-issuer.ts';
 import {CA_IDENTITY, type OperatorWorld} from './operator-world.ts';
 
@@ -35,7 +35,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     ]);
     const lastFailure = Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '');
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(lastFailure + 3_600_000);
-    await tenant.until('the failure is on the claim', () => tenant.claim(host)?.spec.failures);
+    await tenant.until('the failure is on the claim', () => failuresOn(tenant, host));
     expect(tenant.ingress(host)).toBeUndefined();
 
     await approvals.approve(host);
@@ -53,7 +53,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.deployedProject({primary: host});
     await tenant.createRecords(host);
     await tenant.becomes(host, {CertificateReady: 'Failed'});
-    const failures = await tenant.until('the failure is on the claim', () => tenant.claim(host)?.spec.failures);
+    const failures = await tenant.until('the failure is on the claim', () => failuresOn(tenant, host));
     const requests = tenant.certificateRequests(host);
     await tenant.project();
     await tenant.until('nothing is left but the claim', () => {
@@ -82,7 +82,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await former.deployedProject({primary: host});
     await former.createRecords(host);
     await former.becomes(host, {CertificateReady: 'Failed'});
-    const failures = await former.until('the failure is on the claim', () => former.claim(host)?.spec.failures);
+    const failures = await former.until('the failure is on the claim', () => failuresOn(former, host));
     await approvals.approve(host);
     await next.deployedProject({primary: host});
     await next.live(host);
@@ -159,4 +159,10 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.verify(host, 'fixed');
     await tenant.becomesLive(host);
   });
+}
+
+/** The failed attempts that the host's claim remembers; undefined if there is none. */
+function failuresOn(tenant: DomainTenant, host: string): readonly string[] | undefined {
+  const {failures = []} = tenant.claim(host)?.spec ?? {};
+  return failures.length > 0 ? failures : undefined;
 }
