@@ -101,7 +101,8 @@ export interface Listed {
 export async function listAllMessages(client: Client, key: string): Promise<readonly Listed[]> {
   const all: Listed[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const {body} = await client.get(key, `/messages?limit=100${cursor && `&cursor=${cursor}`}`);
+    const {status, body, text} = await client.get(key, `/messages?limit=100${cursor && `&cursor=${cursor}`}`);
+    if (status !== 200) throw new Error(`${status}: ${text}`);
     all.push(...body.messages);
     cursor = body.nextCursor;
   }

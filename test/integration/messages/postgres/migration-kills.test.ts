@@ -81,8 +81,9 @@ const isReady = async ({service}: Pod) => (await service.operations('/readyz')).
  * Expects that no acknowledged message is lost, changed, or duplicated, no acknowledged ack is lost, and no read was
  * stale.
  */
-async function expectAll({client}: Pod, {ids, done, history}: Promises): Promise<void> {
-  const listed = await listAllMessages(client, key);
+async function expectAll(pod: Pod, {ids, done, history}: Promises): Promise<void> {
+  await until('all connections of the pod were opened again', () => isReady(pod));
+  const listed = await listAllMessages(pod.client, key);
   const found = new Map(listed.map(({message, id}) => [message, id]));
   expect([...ids].filter(([message, id]) => found.get(message) !== id)).toEqual([]);
   expect(listed).toHaveLength(found.size);
