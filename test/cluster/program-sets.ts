@@ -129,7 +129,9 @@ export const sets = {
     minutes: 0,
   },
   gitops: {programs: {gitops: '.'}, minutes: 3},
-  /** The CRDs of the kinds in docs/gitops.md. */
+  /** Reads what `kubectl nameplate records --output terraform` prints. */
+  hcl: {programs: {hcl: '.'}, minutes: 0.2},
+  /** The CRDs of the kinds in docs/gitops.md, and of what `kubectl nameplate records` prints. */
   argocdcrds: {
     folder: 'gitops',
     programs: {},
@@ -148,6 +150,10 @@ export const sets = {
         path: 'package/crds/kubernetes.crossplane.io_objects.yaml',
       },
       kro: {module: 'github.com/kubernetes-sigs/kro', path: 'helm/crds/kro.run_resourcegraphdefinitions.yaml'},
+      'external-dns': {
+        module: 'sigs.k8s.io/external-dns',
+        path: 'config/crd/standard/dnsendpoints.externaldns.k8s.io.yaml',
+      },
     },
     minutes: 0,
   },

@@ -35,6 +35,7 @@ const notEverywhere: readonly string[] = [
   'gitops',
   'argocdcrds',
   'gitopscrds',
+  'hcl',
   'gatewayapinext',
   'cloudnativepg',
   'prometheusoperator',
@@ -107,7 +108,7 @@ async function buildSets(missing: readonly {name: ProgramSet; folder: string}[],
   if (missing.length === 0) return; // another process built them meanwhile
   const total = missing.reduce((sum, {name}) => sum + Object.keys(sets[name].programs).length, 0);
   const minutes = missing.reduce((sum, {name}) => sum + sets[name].minutes, 0);
-  log(`[programs] building ${total} programs; a first build takes about ${Math.ceil(minutes)} minutes on 2 cores`);
+  log(`[programs] ${total} to build: the first time, this takes about ${Math.ceil(minutes)} min on 2 cores`);
   let started = 0;
   const report = (program: string, work: () => Promise<void>) => {
     started += 1;

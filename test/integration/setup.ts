@@ -9,6 +9,7 @@ export async function setup(): Promise<void> {
     'gitops',
     'argocdcrds',
     'gitopscrds',
+    'hcl',
     'gatewayapinext',
     'cloudnativepg',
     'prometheusoperator',

@@ -1,10 +1,21 @@
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {printRecords} from '../../../src/kubectl/records.ts';
 import {RESOLVER, SERVERS} from './internet/plan.ts';
 import {type Internet, startInternet} from './internet.ts';
-import {ALL, CNAME, SHARED, TARGET} from './zones/zone-row.ts';
+import {ALIAS, ALL, CNAME, SHARED, TARGET} from './zones/zone-row.ts';
 
 const CHECK = join(import.meta.dirname, '../../../src/bin/check.ts');
+
+/** What `kubectl nameplate records --output zone` prints. The provider makes addresses of the ALIAS. */
+const PRINTED = printRecords(
+  [
+    {type: 'CNAME', name: 'shop.printed.com', label: 'shop', value: TARGET, ttl: 300},
+    {type: 'ALIAS', name: 'printed.com', label: '@', value: TARGET, ttl: 300},
+    {type: 'TXT', name: '_nameplate.printed.com', label: '_nameplate', value: 'to"k\\en', ttl: 300},
+  ],
+  'zone',
+);
 
 let internet: Internet;
 beforeAll(async () => {
@@ -14,6 +25,7 @@ beforeAll(async () => {
     {name: 'wrong.com', at: ALL, records: 'shop CNAME ns.right.com.'},
     {name: 'half.com', at: ALL, records: CNAME, instead: {d: ''}},
     {name: 'apex.com', at: ALL, records: '@ A 192.0.2.10\n_nameplate TXT "token"'},
+    {name: 'printed.com', at: ALL, records: `${ALIAS}\n${PRINTED}`},
   ]);
 });
 afterAll(() => internet?.stop());
@@ -66,6 +78,11 @@ describe('nameplate check', () => {
       code: 1,
       stdout: expect.stringContaining('Create _nameplate.apex.com. TXT "other"'),
     });
+  });
+
+  test('is content with the zone that kubectl nameplate prints', async () => {
+    expect(await ask('shop.printed.com')).toMatchObject({code: 0});
+    expect(await ask('printed.com', '--txt', 'to"k\\en')).toMatchObject({code: 0});
   });
 
   test('queries only a resolver if configured to', async () => {

@@ -7,6 +7,7 @@ import {createInterface} from 'node:readline';
 import {afterAll, beforeAll, describe, expect, onTestFinished, test} from 'vitest';
 import {parse, stringify} from 'yaml';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
+import {printRecords} from '../../../src/kubectl/records.ts';
 import type {DomainCondition} from '../../../src/operator/domain/conditions.ts';
 import {readyOf, stateOf as summaryOf} from '../../../src/operator/domain/summary.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
@@ -289,6 +290,38 @@ describe('docs/gitops.md', async () => {
       const shown = JSON.stringify({apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', metadata, spec});
       await api.apply(shown.replace(/\$\{.*?\}/, 'shop.example.com'));
     }
+  });
+});
+
+describe('the records that kubectl nameplate prints', () => {
+  const value = 't.edge.example.net';
+  const records = [
+    {type: 'CNAME', name: 'www.example.co.uk', label: 'www', value, ttl: 3600},
+    {type: 'ALIAS', name: 'example.co.uk', label: '@', value, ttl: 3600},
+    {type: 'TXT', name: '_nameplate.example.co.uk', label: '_nameplate', value: 'to"k\\en', ttl: 3600},
+  ] as const;
+
+  test('for external-dns: its CRD accepts them, without unknown fields', async () => {
+    await api.kubectl('apply', '--server-side', '-f', (await ensurePrograms(['gitopscrds'])).asset('external-dns'));
+    await untilEstablished(api.kubectl);
+    const file = join(folder, 'records.yaml');
+    await writeFile(file, printRecords(records, 'external-dns'));
+    await api.kubectl('create', '--dry-run=server', '--validate=strict', '-f', file);
+  });
+
+  test('for Terraform: its parser reads them', async () => {
+    const hcl = (await ensurePrograms(['hcl'])).path('hcl');
+    const [cname, txt, ...others] = JSON.parse(await run([hcl], {input: printRecords(records, 'terraform')}));
+    const zone = 'example.co.uk.';
+    expect(cname).toMatchObject({
+      type: 'dns_cname_record',
+      values: {zone, name: 'www', cname: `${value}.`, ttl: 3600},
+    });
+    expect(txt).toMatchObject({
+      type: 'dns_txt_record_set',
+      values: {zone, name: '_nameplate', txt: ['to"k\\en'], ttl: 3600},
+    });
+    expect(others).toEqual([]);
   });
 });
 
