@@ -16,6 +16,8 @@ import {follow, listAll} from '../../support/kube.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 const CONTROLLER = 'example.com/edge';
+const CLASS = 'edge';
+const apiVersion = 'gateway.networking.k8s.io/v1';
 export const GATEWAY_KEY = {namespace: 'edge', name: 'platform'};
 
 export async function installGateway({api, client, history}: OperatorWorld): Promise<void> {
@@ -24,16 +26,33 @@ export async function installGateway({api, client, history}: OperatorWorld): Pro
   await untilEstablished(api.kubectl);
   for (const kind of [HTTP_ROUTE, LISTENER_SET]) await history.follow(kind);
   await client.apply(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: GATEWAY_KEY.namespace}});
-  const [apiVersion, spec] = ['gateway.networking.k8s.io/v1', {controllerName: CONTROLLER}];
-  await client.apply(GATEWAY_CLASS, {apiVersion, kind: 'GatewayClass', metadata: {name: 'edge'}, ...{spec}});
-  const listeners = [{name: 'http', port: 80, protocol: 'HTTP'}];
-  const platform = {gatewayClassName: 'edge', listeners};
-  await client.apply(GATEWAY, {apiVersion, kind: 'Gateway', metadata: GATEWAY_KEY, ...{spec: platform}});
+  const spec = {controllerName: CONTROLLER};
+  await client.apply(GATEWAY_CLASS, {...{apiVersion, spec}, kind: 'GatewayClass', metadata: {name: CLASS}});
+  await createGateway(client);
+}
+
+export async function createGateway(client: KubeClient): Promise<void> {
+  const spec = {gatewayClassName: CLASS, listeners: [{name: 'http', port: 80, protocol: 'HTTP'}]};
+  await client.apply(GATEWAY, {...{apiVersion, spec}, kind: 'Gateway', metadata: GATEWAY_KEY});
+}
+
+/** What the implementation lists as supported; nothing by default. */
+export async function supportFeatures(client: KubeClient, names: readonly string[]): Promise<void> {
+  const status = {supportedFeatures: names.map(name => ({name}))};
+  await client.patch(GATEWAY_CLASS, {name: CLASS}, {status}, {subresource: 'status'});
 }
 
 export async function acceptRoutes(client: KubeClient, namespace: string): Promise<void> {
   for (const set of await listAll(client, LISTENER_SET, {namespace})) await acceptSet(client, set);
   for (const route of await listAll(client, HTTP_ROUTE, {namespace})) await acceptRoute(client, route);
+}
+
+export async function refuseRoutes(client: KubeClient, namespace: string, message: string): Promise<void> {
+  const refusal = {type: 'Accepted', status: 'False', reason: 'NotAllowedByListeners', message};
+  for (const route of await listAll(client, HTTP_ROUTE, {namespace})) {
+    const conditions = conditionsOf(route).map(each => ({...each, ...(each.type === 'Accepted' && refusal)}));
+    await client.patch(HTTP_ROUTE, objectKey(route), parentsOf(route, conditions), {subresource: 'status'});
+  }
 }
 
 /** Accepts every route as soon as it changes, until the returned function is called. */
@@ -56,18 +75,23 @@ export function acceptAlways(client: KubeClient): () => Promise<void> {
 async function acceptSet(client: KubeClient, set: KubeObject): Promise<void> {
   const conditions = conditionsOf(set);
   const listener = {name: 'https', attachedRoutes: 1, supportedKinds: [], conditions};
-  const {status} = set as {status?: {conditions?: {observedGeneration?: number}[]}};
-  if (isCurrent(set, status?.conditions)) return;
+  const {status} = set as {status?: {conditions?: Reported[]}};
+  if (isAccepted(set, status?.conditions)) return;
   await client
     .patch(LISTENER_SET, objectKey(set), {status: {conditions, listeners: [listener]}}, {subresource: 'status'})
     .catch(unlessGone);
 }
 
 async function acceptRoute(client: KubeClient, route: HttpRoute): Promise<void> {
-  if (isCurrent(route, route.status?.parents?.[0]?.conditions)) return;
-  const [parentRef] = route.spec.parentRefs ?? [];
-  const parents = parentRef ? [{parentRef, controllerName: CONTROLLER, conditions: conditionsOf(route)}] : [];
-  await client.patch(HTTP_ROUTE, objectKey(route), {status: {parents}}, {subresource: 'status'}).catch(unlessGone);
+  if (isAccepted(route, route.status?.parents?.[0]?.conditions)) return;
+  await client
+    .patch(HTTP_ROUTE, objectKey(route), parentsOf(route, conditionsOf(route)), {subresource: 'status'})
+    .catch(unlessGone);
+}
+
+function parentsOf({spec}: HttpRoute, conditions: readonly object[]) {
+  const [parentRef] = spec.parentRefs ?? [];
+  return {status: {parents: parentRef ? [{parentRef, controllerName: CONTROLLER, conditions}] : []}};
 }
 
 function conditionsOf({metadata: {generation = 0}}: KubeObject) {
@@ -77,8 +101,14 @@ function conditionsOf({metadata: {generation = 0}}: KubeObject) {
   }));
 }
 
-function isCurrent({metadata}: KubeObject, conditions: readonly {observedGeneration?: number}[] | undefined): boolean {
-  return conditions?.[0]?.observedGeneration === metadata.generation;
+interface Reported {
+  readonly observedGeneration?: number;
+  readonly status?: string;
+}
+
+function isAccepted({metadata}: KubeObject, conditions: readonly Reported[] | undefined): boolean {
+  const [accepted] = conditions ?? [];
+  return accepted?.status === 'True' && accepted.observedGeneration === metadata.generation;
 }
 
 function unlessGone(error: unknown): void {

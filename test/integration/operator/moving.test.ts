@@ -5,13 +5,20 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
-import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
+import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
-import {acceptRoutes, GATEWAY_KEY, installGateway} from './gateway-controller.ts';
+import {
+  acceptRoutes,
+  createGateway,
+  GATEWAY_KEY,
+  installGateway,
+  refuseRoutes,
+  supportFeatures,
+} from './gateway-controller.ts';
 import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
 import {revertedEdit, THEIRS} from './theirs.ts';
 
@@ -36,7 +43,9 @@ beforeAll(async () => {
     ingressClassName: INGRESS_CLASS_NAME,
     gateway: GATEWAY_KEY,
   };
-  await world.startOperator('moving', {routing}, api.kubeconfig);
+  // As in the chart: no identities of the CA, so CAA is not checked.
+  const certificates = {...(world.config.certificates as object), caaIdentities: []};
+  await world.startOperator('moving', {routing, certificates}, api.kubeconfig);
 });
 afterAll(() => world?.stop());
 
@@ -136,3 +145,30 @@ test.each([
     await tenant.becomes(zone, {DNSVerified: 'Verified'});
   },
 );
+
+test('without a Gateway that can be used, or if it refuses, hosts and Projects say who must act, then continue', async () => {
+  const {client} = world;
+  await resolveTo(NEW_ADDRESS);
+  const tenant = await newDomainTenant(world, 'gateless');
+  const host = tenant.host('shop');
+  const both = async (reason: string, says: string, project: string = reason) => {
+    await tenant.becomes(host, {Routed: reason, Ready: reason}, [says]);
+    await tenant.projectBecomes('shop', {Ready: project});
+    await tenant.until('the Project says why', () => projectSays(tenant).includes(says));
+  };
+  await client.delete(GATEWAY, GATEWAY_KEY);
+  await tenant.deployedProject({primary: host});
+  await claimed(tenant, host);
+  await issue(tenant, host);
+  await both('GatewayNotFound', 'The platform team must create it, or correct config.routing.gateway.');
+  await supportFeatures(client, ['HTTPRouteHostRewrite']);
+  await createGateway(client);
+  await both('GatewayUnsuitable', 'The platform team must choose another implementation of Gateway API.');
+  await supportFeatures(client, []);
+  await tenant.until('it has a route', () => tenant.get(HTTP_ROUTE, routeName(tenant.namespace, host)));
+  await refuseRoutes(client, tenant.namespace, 'No listener allows it');
+  await both('NotAccepted', 'No listener allows it', 'RouteNotAccepted');
+  await acceptRoutes(client, tenant.namespace);
+  await tenant.becomesLive(host);
+  await tenant.projectBecomes('shop', {Ready: 'Published'});
+});
