@@ -9,7 +9,7 @@ import {changesOf} from './changelog.ts';
 import {ARCHITECTURES} from './pins.ts';
 import type {Source} from './source.ts';
 import {type Entry, file, writeTar} from './tar.ts';
-import {type Publication, sourceUrl} from './texts.ts';
+import {filesUrl, type Publication} from './texts.ts';
 
 /** Sections of the changelog → kinds of https://artifacthub.io/docs/topics/annotations/helm */
 const KINDS: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ async function contentOf(
   const content = await readFile(from);
   if (path === 'Chart.yaml') return chartYaml(content.toString(), source, publication?.image ?? IMAGE);
   if (path === 'values.yaml' && publication) {
-    const runbooks = `${sourceUrl(publication)}/blob/v${source.version}/docs/runbooks`;
+    const runbooks = `${filesUrl(publication, source.version)}/docs/runbooks`;
     const values = replaceOne(`${content}`, `repository: ${IMAGE}\n`, `repository: ${publication.image}\n`);
     return replaceOne(values, "runbookUrl: ''\n", `runbookUrl: ${runbooks}\n`);
   }

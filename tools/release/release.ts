@@ -20,7 +20,7 @@ import {provenance} from './provenance.ts';
 import {imageSbom} from './sbom.ts';
 import {type Source, sourceOf} from './source.ts';
 import {file, withFolders, writeTar} from './tar.ts';
-import {fill, publicationIn} from './texts.ts';
+import {fill, linked, publicationIn} from './texts.ts';
 
 const repository = join(import.meta.dirname, '../..');
 /** The program of each command. */
@@ -68,7 +68,7 @@ async function main(): Promise<void> {
   put('krew.yaml', await filled('krew.yaml'));
   put('README.md', await filled('RELEASE.md'));
   const {text} = changesOf(await readFile(join(repository, 'CHANGELOG.md'), 'utf8'), version);
-  put('RELEASE_NOTES.md', `${await filled('NOTES.md')}\n${text}\n`);
+  put('RELEASE_NOTES.md', `${await filled('NOTES.md')}\n${linked(text, version, publication)}\n`);
   put(`nameplate-${version}.intoto.jsonl`, await provenance(source, files, publication));
   const sums = [...files].sort().map(([name, each]) => `${sha256(each).replace('sha256:', '')}  ${name}\n`);
   put('SHA256SUMS', sums.join(''));

@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {fill, publicationIn} from './texts.ts';
+import {fill, linked, publicationIn} from './texts.ts';
 
 const URL = 'https://github.com/acme/nameplate/releases/download/v1.2.3';
 const published = publicationIn({IMAGE_REPOSITORY: 'ghcr.io/acme/nameplate', RELEASE_URL: URL});
@@ -39,6 +39,15 @@ test('the README of a published release installs the image by the digest whose s
   expect(filled('RELEASE.md')).toMatch(
     /--set image\.repository=REGISTRY\/nameplate \\\n +--set image\.digest=sha256:12/,
   );
+});
+
+test('links of the notes lead to the files of the tag', () => {
+  const notes = '[one](docs/a.md#b), [two\n  lines](examples/c.yaml), [web](https://example.com/), [here](#d)';
+  const files = 'https://github.com/acme/nameplate/blob/v1.2.3';
+  expect(linked(notes, '1.2.3', published)).toBe(
+    `[one](${files}/docs/a.md#b), [two\n  lines](${files}/examples/c.yaml), [web](https://example.com/), [here](#d)`,
+  );
+  expect(linked(notes, '1.2.3')).toBe(notes);
 });
 
 test('a release is published with an address for both the image and the files, or for none', () => {

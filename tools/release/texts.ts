@@ -25,6 +25,17 @@ export function sourceUrl({url}: Publication): string {
   return url.replace(DOWNLOADS, '');
 }
 
+/** Where the code host shows the repository's files as of a release. */
+export function filesUrl(publication: Publication, version: string): string {
+  return `${sourceUrl(publication)}/blob/v${version}`;
+}
+
+/** Markdown whose links to files of the repository lead to those of the release's tag, if it is published. */
+export function linked(markdown: string, version: string, publication?: Publication): string {
+  if (publication === undefined) return markdown;
+  return markdown.replace(/\]\((?!https?:|#)/g, `](${filesUrl(publication, version)}/`);
+}
+
 /**
  * Fills in the names in capitals, and keeps one branch of each {{if published}} … {{else}} … {{end}}, whose lines
  * contain nothing else. {{else}} is optional.
