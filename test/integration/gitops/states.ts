@@ -289,7 +289,6 @@ export const CONSTRUCTED: readonly string[] = [
   'Domain Probed False NoAnswer',
   'Domain Probed False WrongRedirect',
   'Project Ready True Refused',
-  'Project Ready False PortNotFound',
   'Project Ready False Refused',
 ];
 
