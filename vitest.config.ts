@@ -37,7 +37,7 @@ export default defineConfig({
           env: {NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled')},
           testTimeout: 180_000, // Longer than any wait for a condition, whose own error says more.
           hookTimeout: 180_000,
-          // Two leave a third of two cores idle. In a soak, nothing else runs next to 10,000 domains.
+          // With two workers, a third of two cores stays idle. In a soak, nothing else runs next to 10,000 domains.
           maxWorkers: process.env.SOAK ? 1 : 3,
           maxConcurrency: 16,
         },

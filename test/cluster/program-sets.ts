@@ -131,13 +131,14 @@ export const sets = {
   gitops: {programs: {gitops: '.'}, minutes: 3},
   /** Reads what `kubectl nameplate records --output terraform` prints. */
   hcl: {programs: {hcl: '.'}, minutes: 0.2},
-  /** The CRDs of the kinds in docs/gitops.md, and of what `kubectl nameplate records` prints. */
+  /** The CRDs of the kinds in docs/gitops.md. */
   argocdcrds: {
     folder: 'gitops',
     programs: {},
     assets: {'Argo CD': {module: 'github.com/argoproj/argo-cd/v3', path: 'manifests/crds/application-crd.yaml'}},
     minutes: 0,
   },
+  /** The others of docs/gitops.md, and the one of what `kubectl nameplate records --output external-dns` prints. */
   gitopscrds: {
     programs: {},
     assets: {
