@@ -13,6 +13,7 @@ import {
   sessionSettings,
   shortfall,
 } from './settings.ts';
+import {type Execution, type Statement, StatementGroup} from './statement-group.ts';
 
 export interface SessionOptions extends ConnectionOptions {
   readonly durability: Durability;
@@ -20,12 +21,6 @@ export interface SessionOptions extends ConnectionOptions {
    * Of the messages of SQLite: awaited before anything is served, not awaited, or done by this session.
    */
   readonly migration: 'awaited' | 'none' | 'own';
-}
-
-/** A prepared statement. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -56,10 +51,20 @@ const WRITE = {
   text: `SELECT pg_logical_emit_message(true, 'nameplate', ''), pg_conf_load_time()::text AS loaded`,
 };
 const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
-const BEGIN = {text: 'BEGIN'};
-const COMMIT = {text: 'COMMIT'};
+const BEGIN = {name: 'BEGIN', text: 'BEGIN'};
+const COMMIT = {name: 'COMMIT', text: 'COMMIT'};
 
-/** One connection. Statements are sent without waiting for earlier ones, and are executed in order. */
+/** A statement whose result somebody waits for. */
+interface Unsent extends Execution {
+  readonly answerMs: number;
+  readonly resolve: (result: pg.QueryResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One connection. Statements are sent without waiting for earlier ones, and are executed in order. Those of one turn of
+ * the event loop are sent together, in groups: if one fails, the server skips the rest of its group.
+ */
 export class Session implements Disposable {
   readonly #client: pg.Client;
   readonly #durability: Durability;
@@ -69,6 +74,9 @@ export class Session implements Disposable {
   #failure: unknown;
   /** Why the connection cannot be used anymore. */
   #broken: Error | undefined;
+  readonly #prepared = new Set<string>();
+  /** The group that is being formed. */
+  #unsent: Unsent[] = [];
   readonly #ended = Promise.withResolvers<void>();
 
   private constructor(client: pg.Client, durability: Durability) {
@@ -93,7 +101,8 @@ export class Session implements Disposable {
     try {
       signal.throwIfAborted();
       await client.connect();
-      await session.#run({...sessionSettings(options.durability)});
+      const {text, values} = sessionSettings(options.durability);
+      await session.query({name: 'session-settings', text}, values);
       note('waiting for a first commit: no standby has confirmed it yet, or another pod migrates the schema');
       await migrate(session);
       await session.#firstCommit(options.migration);
@@ -121,7 +130,9 @@ export class Session implements Disposable {
    */
   async read<T>(statements: () => Promise<T>): Promise<T> {
     this.#begin();
-    const [read, durable] = await Promise.allSettled([statements(), this.#becomeDurable()]);
+    const reading = statements();
+    this.#endGroup(); // So that a read that fails does not skip the rest.
+    const [read, durable] = await Promise.allSettled([reading, this.#becomeDurable()]);
     if (read.status === 'rejected') throw refused(read.reason);
     if (durable.status === 'fulfilled') return read.value;
     const {message, cause} = durable.reason as StoreError;
@@ -129,13 +140,13 @@ export class Session implements Disposable {
   }
 
   async query(statement: Statement | string, values: unknown[] = []): Promise<readonly Row[]> {
-    const {rows} = await this.#run(typeof statement === 'string' ? {text: statement} : {...statement, values});
+    const {rows} = await (typeof statement === 'string' ? this.#runText(statement) : this.#run(statement, values));
     return rows;
   }
 
   /** Like `query`, for a statement of a transaction whose result nobody needs: `commit` reports its failure. */
   send(statement: Statement, values: unknown[]): void {
-    this.#run({...statement, values}).catch(() => undefined);
+    this.#run(statement, values).catch(() => undefined);
   }
 
   /**
@@ -152,8 +163,9 @@ export class Session implements Disposable {
     answerMs: number = ANSWER_MS,
   ): Promise<T> {
     const done = await this.#work(read, write);
+    this.#endGroup(); // So that a write that fails does not skip COMMIT, which then rolls back.
     const [commit, durable] = await Promise.allSettled([
-      this.#run(COMMIT, answerMs),
+      this.#run(COMMIT, [], answerMs),
       done.promises ? this.#becomeDurable(answerMs) : undefined,
     ]);
     if (commit.status === 'rejected') throw this.#uncertain(commit.reason);
@@ -200,7 +212,7 @@ export class Session implements Disposable {
       return await write(found.value, Number(settings.value.rows[0].now));
     } catch (error) {
       const failure = error instanceof StoreError ? error : (this.#failure ?? error);
-      await this.#run({text: 'ROLLBACK'}).catch((cause: Error) => this.#break(cause));
+      await this.#runText('ROLLBACK').catch((cause: Error) => this.#break(cause));
       throw refused(failure);
     }
   }
@@ -221,7 +233,9 @@ export class Session implements Disposable {
   async #becomeDurable(answerMs: number = ANSWER_MS): Promise<void> {
     try {
       for (let left = CONFIRMATIONS; left > 0; left--) {
-        const [written, after] = await Promise.all([this.#run(WRITE, answerMs), this.#run(READ_SETTINGS, answerMs)]);
+        const writing = this.#run(WRITE, [], answerMs);
+        this.#endGroup(); // Only the end of a group commits it.
+        const [written, after] = await Promise.all([writing, this.#run(READ_SETTINGS, [], answerMs)]);
         const [warning] = this.#warnings;
         if (warning) throw warning;
         const {loaded, ...settings} = settingsOf(after);
@@ -243,13 +257,49 @@ export class Session implements Disposable {
     return uncertain;
   }
 
+  /** As part of the group that is being formed. */
+  #run(statement: Statement, values: readonly unknown[] = [], answerMs: number = ANSWER_MS): Promise<pg.QueryResult> {
+    const {promise, resolve, reject} = Promise.withResolvers<pg.QueryResult>();
+    this.#unsent.push({statement, values, answerMs, resolve, reject});
+    this.#sendTogether();
+    return promise;
+  }
+
+  /** Sends the group: at the end of a turn, before a statement that must not be skipped, and to commit a write. */
+  #endGroup(): void {
+    const group = this.#unsent;
+    if (group.length === 0) return;
+    this.#unsent = [];
+    const {promise, resolve, reject} = Promise.withResolvers<readonly pg.QueryResult[]>();
+    const answerMs = Math.max(...group.map(each => each.answerMs));
+    this.#answered(answerMs, () => {
+      const done = (error: Error | undefined, results: readonly pg.QueryResult[]) =>
+        error ? reject(error) : resolve(results);
+      this.#client.query(new StatementGroup(group, this.#prepared, done));
+      return promise;
+    }).then(
+      results => {
+        for (const [index, each] of group.entries()) each.resolve(results[index] as pg.QueryResult);
+      },
+      error => {
+        for (const each of group) each.reject(error);
+      },
+    );
+  }
+
+  /** By the protocol for simple queries, which has no values. */
+  #runText(text: string): Promise<pg.QueryResult> {
+    this.#endGroup();
+    this.#sendTogether();
+    return this.#answered(ANSWER_MS, () => this.#client.query(text));
+  }
+
   /** Gives up a connection that does not answer in time. Never cancels: the server may still finish the query. */
-  async #run(query: pg.QueryConfig, answerMs: number = ANSWER_MS): Promise<pg.QueryResult> {
+  async #answered<T>(answerMs: number, send: () => Promise<T>): Promise<T> {
     if (this.#broken) throw this.#broken;
     const deadline = setTimeout(() => this.#break(new DeadlineError(answerMs)), answerMs);
-    this.#sendTogether();
     try {
-      return await this.#client.query(query);
+      return await send();
     } catch (error) {
       this.#failure ??= error;
       throw error;
@@ -258,12 +308,15 @@ export class Session implements Disposable {
     }
   }
 
-  /** One packet for all statements of this turn: each packet wakes the server. */
+  /** One packet for all groups of this turn: each packet wakes the server. */
   #sendTogether(): void {
     const stream = this.#stream;
     if (stream.writableCorked > 0) return;
     stream.cork();
-    process.nextTick(() => stream.uncork());
+    process.nextTick(() => {
+      this.#endGroup();
+      stream.uncork();
+    });
   }
 
   #break(error: Error): void {
