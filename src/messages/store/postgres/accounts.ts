@@ -63,6 +63,10 @@ export class Accounts {
     return new Accounts(known);
   }
 
+  has(account: string): boolean {
+    return this.#known.has(account);
+  }
+
   bytesOf(account: string): number {
     return this.#get(account).bytes;
   }

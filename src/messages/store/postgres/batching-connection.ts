@@ -7,11 +7,17 @@ import {StoreError} from '../store.ts';
 import {refused} from './session/failure.ts';
 import type {Session} from './session/session.ts';
 
+/**
+ * Adds to the batch what has arrived since it began, in its order, up to the first operation that does not fit or the
+ * limits of a batch.
+ */
+export type Join = (fits: (operation: Operation) => boolean) => void;
+
 export interface BatchingConnectionOptions extends SubmissionLimits {
   /** Calls `note` with what it is waiting for. */
   readonly open: (signal: AbortSignal, note: (waiting: string) => void) => Promise<Session>;
-  /** One batch; values in its order. */
-  readonly perform: (session: Session, batch: readonly Operation[]) => Promise<readonly OperationValue[]>;
+  /** One batch; values in its order, including what was joined to it. */
+  readonly perform: (session: Session, batch: readonly Operation[], join: Join) => Promise<readonly OperationValue[]>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onBatch: (operations: number, ms: number) => void;
@@ -114,14 +120,16 @@ export class BatchingConnection {
     while (!this.#closing.signal.aborted) {
       if (session.isBroken) throw new StoreError('down', 'the connection was lost');
       if (this.#queue.length === 0) await this.#woken();
-      else await this.#commit(session, this.#next());
+      else await this.#commit(session);
     }
   }
 
-  async #commit(session: Session, batch: readonly Operation[]): Promise<void> {
+  async #commit(session: Session): Promise<void> {
     const start = performance.now();
+    const batch: Operation[] = [];
+    this.#moveTo(batch, () => true);
     try {
-      const values = await this.#options.perform(session, batch);
+      const values = await this.#options.perform(session, batch, fits => this.#moveTo(batch, fits));
       if (batch.some(({kind}) => kind === 'append')) this.#full = false;
       this.#submissions.answer(values.map(value => ({ok: true, value})));
       this.#options.onBatch(batch.length, performance.now() - start);
@@ -135,16 +143,18 @@ export class BatchingConnection {
     }
   }
 
-  /** The first operations that wait: at least one, and as many as one transaction may have. */
-  #next(): readonly Operation[] {
-    let [rows, bytes, count] = [0, 0, 0];
-    while (count < this.#queue.length && rows < BATCH_ROWS && bytes < BATCH_BYTES) {
-      const given = this.#queue[count]?.given ?? {};
-      rows += rowsOf(given);
-      bytes += textLength(given);
+  /** Moves the first operations that wait: as many as fit, and as one transaction may have. */
+  #moveTo(batch: Operation[], fits: (operation: Operation) => boolean): void {
+    let rows = batch.reduce((sum, {given}) => sum + rowsOf(given), 0);
+    let bytes = batch.reduce((sum, {given}) => sum + textLength(given), 0);
+    let count = 0;
+    for (const operation of this.#queue) {
+      if (rows >= BATCH_ROWS || bytes >= BATCH_BYTES || !fits(operation)) break;
+      rows += rowsOf(operation.given);
+      bytes += textLength(operation.given);
       count += 1;
     }
-    return this.#queue.splice(0, count);
+    batch.push(...this.#queue.splice(0, count));
   }
 
   #woken(): Promise<void> {

@@ -62,7 +62,7 @@ export class PostgresStore implements MessageStore {
       });
     this.#writers = Array.from({length: writers}, () => {
       const ids = new MessageIds(undefined);
-      return channel((session, batch) => writeBatch(session, batch, {rules, ids}), true);
+      return channel((session, batch, join) => writeBatch(session, batch, {rules, ids, join}), true);
     });
     this.#readers = Array.from({length: READERS}, () => channel(read, false));
     this.#keeper = channel(async session => [await this.#sweep(session)], false);

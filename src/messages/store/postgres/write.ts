@@ -3,6 +3,7 @@ import type {Operation, OperationValue} from '../queue/operations.ts';
 import type {NewMessage, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {Appends, findKeys} from './append.ts';
+import type {Join} from './batching-connection.ts';
 import {type ClaimedBatch, claim} from './claim.ts';
 import type {Done, Session} from './session/session.ts';
 import {lockMessages, Settlements} from './settle.ts';
@@ -10,6 +11,8 @@ import {lockMessages, Settlements} from './settle.ts';
 export interface WriteOptions {
   readonly rules: StoreRules;
   readonly ids: MessageIds;
+  /** Called once the batch's locks are held. */
+  readonly join?: Join;
 }
 
 /**
@@ -20,7 +23,7 @@ export interface WriteOptions {
 export function writeBatch(
   session: Session,
   batch: readonly Operation[],
-  options: WriteOptions,
+  {join = () => {}, ...options}: WriteOptions,
 ): Promise<readonly OperationValue[]> {
   const given = new Set(
     batch.flatMap(({kind, given}) => (kind === 'append' || kind === 'nack' ? [given.account] : [])),
@@ -36,7 +39,18 @@ export function writeBatch(
     return {accounts, held, keys};
   };
   return withAccounts(session, () =>
-    session.commit(read, async (found, now) => write(session, batch, {...options, ...found, now})),
+    session.commit(read, async (found, now) => {
+      join(operation => needsNothingElse(operation, found.accounts));
+      return write(session, batch, {...options, ...found, now});
+    }),
+  );
+}
+
+/** Whether an operation needs no lock, and nothing to be read, beyond the locks that are held. */
+function needsNothingElse(operation: Operation, accounts: Accounts): boolean {
+  if (operation.kind === 'claim') return true;
+  return (
+    operation.kind === 'append' && operation.given.idempotency === undefined && accounts.has(operation.given.account)
   );
 }
 

@@ -1,10 +1,41 @@
-/** What a failed statement does to the others. */
+/** What shares a transaction, and what a failed statement does to the others. */
+import pg from 'pg';
 import {expect, test} from 'vitest';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
+import {until} from '../../../cluster/wait.ts';
 import {sharedServer} from './shared-server.ts';
-import {connectionTo} from './store.ts';
+import {connectionTo, withStore} from './store.ts';
 
 const server = sharedServer();
+
+test('a batch that waits for its locks takes what arrives meanwhile, up to what needs more than these locks', async () => {
+  const database = await server().createDatabase();
+  await withStore(server(), database, async store => {
+    const append = (message: string, key?: string) => {
+      const idempotency = key === undefined ? {} : {idempotency: {key, fingerprint: key}};
+      return store.append({account: 'mine', message, ...idempotency});
+    };
+    await append('first');
+    const holder = new pg.Client({connectionString: server().uri(database)});
+    await holder.connect();
+    await holder.query('BEGIN; SELECT FROM nameplate.accounts FOR UPDATE');
+    const waiting = append('waiting');
+    const locked = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock'`;
+    await until('it waits', async () => (await server().query(locked, database)).length === 1, {intervalMs: 10});
+    const later = [append('joins'), append('joins, too'), append('looks for its key', 'a'), append('comes after it')];
+    await holder.query('COMMIT');
+    await holder.end();
+    await Promise.all([waiting, ...later]);
+    const transactions = `
+      SELECT json_agg(literal::json ORDER BY id) AS messages FROM nameplate.bodies GROUP BY xmin::text ORDER BY min(id::text)`;
+    const stored = await server().query(transactions, database);
+    expect(stored.map(({messages}) => messages)).toEqual([
+      ['first'],
+      ['waiting', 'joins', 'joins, too'],
+      ['looks for its key', 'comes after it'],
+    ]);
+  });
+});
 
 const DIVIDE = {name: 'divide', text: 'SELECT 1 / $1::int AS result'};
 const NEW = {name: 'new', text: 'SELECT $1::int AS result'};
