@@ -24,8 +24,9 @@ const CREATE = {
 const SAVE = {
   name: 'save-accounts',
   text: `
-    INSERT INTO accounts (account, bytes, last_id) SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[])
-    ON CONFLICT (account) DO UPDATE SET bytes = excluded.bytes, last_id = excluded.last_id`,
+    UPDATE accounts a SET bytes = changed.bytes, last_id = changed.last_id
+    FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS changed(account, bytes, last_id)
+    WHERE a.account = changed.account`,
 };
 
 /** Accounts without a row, which must be created in a separate transaction first: see `withAccounts`. */
