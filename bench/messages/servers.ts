@@ -1,7 +1,7 @@
 /** Starts the servers under comparison and measures them with wrk. */
 import {type ChildProcess, execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {existsSync, readFileSync} from 'node:fs';
+import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Kind} from './kinds.ts';
@@ -45,12 +45,23 @@ export async function startServer(kind: Kind, where: string): Promise<Server> {
  * process that has exited counts as 0.
  */
 export function cpuMicros(...pids: readonly number[]): number {
-  const stats = pids.filter(pid => existsSync(`/proc/${pid}`)).map(pid => readFileSync(`/proc/${pid}/stat`, 'utf8'));
-  const ticks = stats.map(stat => {
+  const ticks = pids.map(pid => {
+    const stat = statOf(pid);
+    if (stat === undefined) return 0;
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0);
   });
   return (ticks.reduce((sum, each) => sum + each, 0) / CLOCK_TICKS) * 1e6;
+}
+
+function statOf(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch (error) {
+    const {code = ''} = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined; // It has exited.
+    throw error;
+  }
 }
 
 /** Rejects if a request fails. */
