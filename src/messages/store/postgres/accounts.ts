@@ -3,17 +3,20 @@ import type {MessageIds} from '../message-id.ts';
 import type {Session} from './session/session.ts';
 
 interface Account {
+  readonly place: string;
   bytes: number;
   lastId: string | undefined;
   changed: boolean;
 }
 
 // Sorted by the program, so that no two transactions wait for each other. The subquery fixes the order of the join.
-const LOCK = {
+export const LOCK = {
   name: 'lock-accounts',
   text: `
-    SELECT a.account, a.bytes, a.last_id FROM unnest($1::text[]) AS wanted(account)
-    CROSS JOIN LATERAL (SELECT * FROM accounts a WHERE a.account = wanted.account LIMIT 1 FOR UPDATE) a`,
+    SELECT a.* FROM unnest($1::text[]) AS wanted(account)
+    CROSS JOIN LATERAL (
+      SELECT ctid::text AS place, account, bytes, last_id
+      FROM accounts a WHERE a.account = wanted.account LIMIT 1 FOR UPDATE) a`,
 };
 const CREATE = {
   name: 'create-accounts',
@@ -21,12 +24,13 @@ const CREATE = {
     INSERT INTO accounts (account, bytes) SELECT account, 0 FROM unnest($1::text[]) AS wanted(account)
     ON CONFLICT DO NOTHING`,
 };
-const SAVE = {
+// Nobody else moves a locked row.
+export const SAVE = {
   name: 'save-accounts',
   text: `
     UPDATE accounts a SET bytes = changed.bytes, last_id = changed.last_id
-    FROM unnest($1::text[], $2::bigint[], $3::uuid[]) AS changed(account, bytes, last_id)
-    WHERE a.account = changed.account`,
+    FROM unnest($1::tid[], $2::bigint[], $3::uuid[]) AS changed(place, bytes, last_id)
+    WHERE a.ctid = changed.place`,
 };
 
 /** Accounts without a row, which must be created in a separate transaction first: see `withAccounts`. */
@@ -54,9 +58,14 @@ export class Accounts {
     if (names.size === 0) return new Accounts(new Map());
     const rows = await session.query(LOCK, [[...names].sort()]);
     const known = new Map(
-      rows.map(({account, bytes, last_id}) => [
+      rows.map(({place, account, bytes, last_id}) => [
         String(account),
-        {bytes: Number(bytes), lastId: last_id === null ? undefined : String(last_id), changed: false},
+        {
+          place: String(place),
+          bytes: Number(bytes),
+          lastId: last_id === null ? undefined : String(last_id),
+          changed: false,
+        },
       ]),
     );
     const missing = [...names].filter(name => !known.has(name)).sort();
@@ -94,7 +103,7 @@ export class Accounts {
     const changed = [...this.#known].filter(([, account]) => account.changed);
     if (changed.length === 0) return;
     session.send(SAVE, [
-      changed.map(([name]) => name),
+      changed.map(([, {place}]) => place),
       changed.map(([, {bytes}]) => bytes),
       changed.map(([, {lastId}]) => lastId),
     ]);

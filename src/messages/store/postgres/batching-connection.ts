@@ -29,8 +29,9 @@ export const BATCH_BYTES = 4 << 20;
 const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 5000, factor: 2, jitter: 0.5};
 
 /**
- * A connection to PostgreSQL, and the operations that wait for it. What arrives while a batch is being committed forms
- * the next one; on an idle connection, the first operation is sent without waiting for others.
+ * A connection to PostgreSQL, and the operations that wait for it. What arrives while a batch is being committed joins
+ * it, if its locks are enough, or forms the next one. On an idle connection, the first operation is sent without waiting
+ * for others.
  */
 export class BatchingConnection {
   readonly #options: BatchingConnectionOptions;
@@ -130,6 +131,7 @@ export class BatchingConnection {
     this.#moveTo(batch, () => true);
     try {
       const values = await this.#options.perform(session, batch, fits => this.#moveTo(batch, fits));
+      if (values.length !== batch.length) throw new Error(`${values.length} answers to ${batch.length} operations`);
       if (batch.some(({kind}) => kind === 'append')) this.#full = false;
       this.#submissions.answer(values.map(value => ({ok: true, value})));
       this.#options.onBatch(batch.length, performance.now() - start);

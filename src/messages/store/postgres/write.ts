@@ -11,7 +11,7 @@ import {lockMessages, Settlements} from './settle.ts';
 export interface WriteOptions {
   readonly rules: StoreRules;
   readonly ids: MessageIds;
-  /** Called once the batch's locks are held. */
+  /** Called as soon as the locks are held. What it adds to the batch gets a time that is a little older than itself. */
   readonly join?: Join;
 }
 
@@ -46,9 +46,11 @@ export function writeBatch(
   );
 }
 
-/** Whether an operation needs no lock, and nothing to be read, beyond the locks that are held. */
+/**
+ * Whether an operation needs nothing but the locks that are held. Not a claim, which COMMIT must wait for: the accounts
+ * would be locked for longer.
+ */
 function needsNothingElse(operation: Operation, accounts: Accounts): boolean {
-  if (operation.kind === 'claim') return true;
   return (
     operation.kind === 'append' && operation.given.idempotency === undefined && accounts.has(operation.given.account)
   );

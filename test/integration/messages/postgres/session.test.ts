@@ -37,13 +37,16 @@ test('a batch that waits for its locks takes what arrives meanwhile, up to what 
   });
 });
 
+const never = new AbortController().signal;
+const sessionTo = async (database: string) =>
+  Session.open(await connectionTo(server(), database), never, () => undefined);
+
 const DIVIDE = {name: 'divide', text: 'SELECT 1 / $1::int AS result'};
 const NEW = {name: 'new', text: 'SELECT $1::int AS result'};
 
 test('after a statement that failed, the session and the statements that it skipped can be used', async () => {
   const database = await server().createDatabase();
-  const never = new AbortController().signal;
-  using session = await Session.open(await connectionTo(server(), database), never, () => undefined);
+  using session = await sessionTo(database);
   const both = (divisor: number) => () => Promise.all([session.query(DIVIDE, [divisor]), session.query(NEW, [2])]);
   const write = async (divisor: number) => ({value: await both(divisor)(), promises: true});
   const nothing = async () => undefined;
@@ -67,4 +70,37 @@ test('after a statement that failed, the session and the statements that it skip
   await expect(
     session.commit(both(1), found => write(1).then(done => ({...done, value: [found, done.value]}))),
   ).resolves.toEqual(Array.from({length: 2}, () => [[{result: 1}], [{result: 2}]]));
+});
+
+test('a statement that could not be parsed can be repeated', async () => {
+  const database = await server().createDatabase();
+  using session = await sessionTo(database);
+  const read = () => session.read(() => session.query({name: 'later', text: 'SELECT * FROM nameplate.later'}, []));
+  await expect(read()).rejects.toMatchObject({message: expect.stringContaining('does not exist')});
+  await server().query(
+    'CREATE TABLE nameplate.later AS SELECT 1 AS result; GRANT SELECT ON nameplate.later TO PUBLIC',
+    database,
+  );
+  await expect(read()).resolves.toEqual([{result: 1}]);
+});
+
+test('a transaction that failed is known to have stored nothing, even if the server does not answer to the end', async () => {
+  const database = await server().createDatabase();
+  using session = await sessionTo(database);
+  await server().configure({synchronous_standby_names: 'missing'});
+  const failing = session.commit(
+    async () => undefined,
+    async () => {
+      session.send(DIVIDE, [0]);
+      return {value: undefined, promises: true};
+    },
+  );
+  const noted = expect(failing).rejects.toMatchObject({
+    refusal: 'down',
+    message: expect.stringContaining('division by zero'),
+  });
+  const pid = await until('the second transaction waits', async () => (await server().waiting())[0]);
+  await server().query(`SELECT pg_terminate_backend(${pid})`);
+  await noted;
+  await server().configure({synchronous_standby_names: `''`});
 });

@@ -5,6 +5,7 @@
 import pg from 'pg';
 import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
+import {LOCK, SAVE} from '../../../../src/messages/store/postgres/accounts.ts';
 import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
 import {ALL, QUEUED, readBacklog, readStoredRows, SOME} from '../../../../src/messages/store/postgres/read.ts';
 import {FINISHED, OLD_KEYS, SWEEP_BYTES, SWEEP_ROWS, sweep} from '../../../../src/messages/store/postgres/retention.ts';
@@ -20,8 +21,9 @@ const server = sharedServer({autovacuum: 'off'});
 
 const ONE = `INSERT INTO nameplate.messages (account, id, created_at, bytes)
   VALUES ('mine', 'ffffffff-ffff-7fff-8000-000000000000', 1, 10)`;
-/** Messages in every state, of this account and another: none is available, lapsing, or old. */
+/** Accounts, and messages in every state, of this account and another: none is available, lapsing, or old. */
 const FILL = `
+  INSERT INTO nameplate.accounts SELECT n::text, 0 FROM generate_series(1, ${ROWS}) AS n;
   INSERT INTO nameplate.messages (account, id, lease, created_at, available_at, lease_until, finished_at, bytes, status)
   SELECT account, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, NULL, 1,
     CASE WHEN status IN ('delayed', 'leased') THEN 9e15 END, CASE WHEN status = 'leased' THEN 9e15 END,
@@ -34,6 +36,8 @@ const FILL = `
 
 const ZERO = '00000000-0000-0000-0000-000000000000';
 const statements = [
+  {name: 'lock accounts', text: LOCK.text, values: ['{1,2,3}'], blocks: 20},
+  {name: 'save accounts', text: SAVE.text, values: ['{"(0,1)","(0,2)"}', '{1,1}', `{${ZERO},${ZERO}}`], blocks: 10},
   {name: 'claim', text: TAKE.text, values: ['mine', 1, 9e15], blocks: 40},
   {name: 'reveal', text: REVEAL.text, values: [5, 1, 'mine', 2], blocks: 10},
   {name: 'lapse', text: LAPSE.text, values: [5, 1], blocks: 10},

@@ -5,7 +5,6 @@ declare module 'pg/lib/query' {
   class Query implements Submittable {
     constructor(text: string, callback: (error: Error | null, results: QueryResult | QueryResult[]) => void);
     submit(connection: Connection): void;
-    handleCommandComplete(message: object, connection: Connection): void;
     handleError(error: Error, connection: Connection): void;
   }
 

@@ -32,7 +32,7 @@ export interface Done<T> {
   readonly promises: boolean;
 }
 
-/** The time limit of a statement, and of a COMMIT. */
+/** The time limit of a group of statements. */
 const ANSWER_MS = 10_000;
 /**
  * The time limit of the first COMMIT. Much longer: while no standby answers, each connection that is given up leaves a
@@ -54,7 +54,7 @@ const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'
 const BEGIN = {name: 'BEGIN', text: 'BEGIN'};
 const COMMIT = {name: 'COMMIT', text: 'COMMIT'};
 
-/** A statement whose result somebody waits for. */
+/** A statement of the group that is being formed. */
 interface Unsent extends Execution {
   readonly answerMs: number;
   readonly resolve: (result: pg.QueryResult) => void;
@@ -77,6 +77,7 @@ export class Session implements Disposable {
   readonly #prepared = new Set<string>();
   /** The group that is being formed. */
   #unsent: Unsent[] = [];
+  #isCorked = false;
   readonly #ended = Promise.withResolvers<void>();
 
   private constructor(client: pg.Client, durability: Durability) {
@@ -131,7 +132,7 @@ export class Session implements Disposable {
   async read<T>(statements: () => Promise<T>): Promise<T> {
     this.#begin();
     const reading = statements();
-    this.#endGroup(); // So that a read that fails does not skip the rest.
+    this.#endGroup(); // A read that fails must not skip the WRITE: without it, the session would end.
     const [read, durable] = await Promise.allSettled([reading, this.#becomeDurable()]);
     if (read.status === 'rejected') throw refused(read.reason);
     if (durable.status === 'fulfilled') return read.value;
@@ -163,17 +164,21 @@ export class Session implements Disposable {
     answerMs: number = ANSWER_MS,
   ): Promise<T> {
     const done = await this.#work(read, write);
-    this.#endGroup(); // So that a write that fails does not skip COMMIT, which then rolls back.
+    this.#endGroup(); // A write that fails must not skip COMMIT, which then rolls back.
     const [commit, durable] = await Promise.allSettled([
       this.#run(COMMIT, [], answerMs),
       done.promises ? this.#becomeDurable(answerMs) : undefined,
     ]);
-    if (commit.status === 'rejected') throw this.#uncertain(commit.reason);
+    if (commit.status === 'rejected') {
+      // After a statement that failed, COMMIT could only roll back.
+      if (this.#failure instanceof pg.DatabaseError && this.#failure !== commit.reason) throw refused(this.#failure);
+      throw this.#uncertain(commit.reason);
+    }
     if (commit.value.command !== 'COMMIT') {
       throw refused(this.#failure ?? new StoreError('down', 'the transaction was rolled back'));
     }
     if (durable.status === 'rejected') throw durable.reason;
-    if (this.#failure !== undefined) throw this.#uncertain(this.#failure); // A statement that was not even sent.
+    if (this.#failure !== undefined) throw this.#uncertain(this.#failure); // A statement that was not sent.
     return done.value;
   }
 
@@ -205,7 +210,7 @@ export class Session implements Disposable {
     ]);
     try {
       if (began.status === 'rejected') throw began.reason;
-      if (found.status === 'rejected') throw found.reason; // Then, reading the settings has failed, too.
+      if (found.status === 'rejected') throw found.reason;
       if (settings.status === 'rejected') throw settings.reason;
       const lacking = shortfall(this.#durability, settingsOf(settings.value));
       if (lacking !== undefined) throw new StoreError('down', lacking);
@@ -310,11 +315,13 @@ export class Session implements Disposable {
 
   /** One packet for all groups of this turn: each packet wakes the server. */
   #sendTogether(): void {
+    if (this.#isCorked) return;
+    this.#isCorked = true;
     const stream = this.#stream;
-    if (stream.writableCorked > 0) return;
     stream.cork();
     process.nextTick(() => {
       this.#endGroup();
+      this.#isCorked = false;
       stream.uncork();
     });
   }

@@ -15,16 +15,16 @@ export interface Execution {
 
 /**
  * Prepared statements that share one Sync message. pg itself sends one after each statement, and the server answers each
- * Sync with a packet. If a statement fails, the server skips the rest of the group.
+ * Sync with a packet. If a statement fails, the server skips the rest of the group. A subclass, because pg's pipeline
+ * mode accepts no other class.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export class StatementGroup extends Query {
   readonly #executions: readonly Execution[];
-  /** The names that the server knows, or will know when it has executed what was sent. */
+  /** The names that the server knows, unless a statement fails that was sent before. */
   readonly #prepared: Set<string>;
-  /** The names that this group has added to them, except those of completed statements. */
-  readonly #added = new Set<string>();
-  #completed = 0;
+  /** Those of them that this group adds. */
+  readonly #added: string[] = [];
 
   /** `done` gets the results in the order of the statements, or the error of the first that failed. */
   constructor(
@@ -38,34 +38,25 @@ export class StatementGroup extends Query {
   }
 
   override submit(connection: Connection): void {
-    for (const {statement, values} of this.#executions) {
+    // All values first: if one cannot be converted, nothing was sent.
+    const values = this.#executions.map(each => each.values.map(value => prepareValue(value)));
+    for (const [index, {statement}] of this.#executions.entries()) {
       const {name, text} = statement;
       if (!this.#prepared.has(name)) {
+        connection.close({type: 'S', name}, true); // The server may know it from a group that failed.
         connection.parse({name, text, types: []}, true);
         this.#prepared.add(name);
-        this.#added.add(name);
+        this.#added.push(name);
       }
-      connection.bind({statement: name, values: values.map(value => prepareValue(value))}, true);
+      connection.bind({statement: name, values: values[index]}, true);
       connection.describe({type: 'P'}, true);
       connection.execute(null, true);
     }
     connection.sync();
   }
 
-  override handleCommandComplete(message: object, connection: Connection): void {
-    const {name} = this.#executions[this.#completed]?.statement ?? {};
-    if (name !== undefined) this.#added.delete(name);
-    this.#completed += 1;
-    super.handleCommandComplete(message, connection);
-  }
-
-  /**
-   * Forgets the names of the skipped statements. The one that failed may be unknown to the server, too; then its next
-   * use fails, which ends the session.
-   */
   override handleError(error: Error, connection: Connection): void {
-    const {name} = this.#executions[this.#completed]?.statement ?? {};
-    for (const each of this.#added) if (each !== name) this.#prepared.delete(each);
+    for (const name of this.#added) this.#prepared.delete(name);
     super.handleError(error, connection);
   }
 }
