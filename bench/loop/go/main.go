@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,7 +36,14 @@ type samples struct {
 	lastAt  float64
 }
 
-func nowMs() float64 { return float64(time.Now().UnixNano()) / 1e6 }
+// CLOCK_MONOTONIC, as process.hrtime() has it.
+func nowMs() float64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err)
+	}
+	return float64(now.Nano()) / 1e6
+}
 
 func say(fields map[string]any) {
 	line, _ := json.Marshal(fields)

@@ -2,7 +2,7 @@
  * What each peer measures. A peer is a program `PEER KUBECONFIG NAMESPACE OBJECTS` that follows the ConfigMaps of a
  * namespace. Once it has seen that many objects, it prints `{"syncedMs"}`: the time since its client was created. It
  * answers each line of its input with `{"delays", "lastAt"}`: for every write since the last answer, how long after the
- * write (`data.sent`, milliseconds since the epoch) its reconcile began; and when the last of these reconciles began.
+ * write (`data.sent`, in milliseconds; see `nowMs`) its reconcile began; and when the last of these reconciles began.
  */
 import {createInterface} from 'node:readline';
 
@@ -26,9 +26,12 @@ export function readArguments(): Arguments {
   return {kubeconfig, namespace, objects: Number(objects)};
 }
 
-/** Milliseconds since the epoch, with fractions; the same clock in every process on this machine. */
+/**
+ * Milliseconds since this machine started, by CLOCK_MONOTONIC, which all processes share. `performance.timeOrigin` of
+ * two processes can differ by milliseconds.
+ */
 export function nowMs(): number {
-  return performance.timeOrigin + performance.now();
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 export class Samples {
