@@ -12,7 +12,7 @@ test('the image is configured as the last stage of the Dockerfile says', () => {
   expect(readDockerfile(read('Dockerfile'))).toEqual({
     User: '65532:65532',
     Env: ['NODE_ENV=production', 'PATH=/usr/local/bin:/usr/bin:/bin'],
-    Entrypoint: ['node', '--max-semi-space-size=4', '/app/operator.mjs'],
+    Entrypoint: ['node', '--max-semi-space-size=4', '--no-parallel-scavenge', '/app/operator.mjs'],
     labels: {
       'org.opencontainers.image.title': 'Nameplate',
       'org.opencontainers.image.description': 'A Kubernetes operator for custom domains',
