@@ -3,6 +3,7 @@ import type {MessageIds} from '../message-id.ts';
 import type {Session} from './session/session.ts';
 
 interface Account {
+  /** The ctid of its row. */
   readonly place: string;
   bytes: number;
   lastId: string | undefined;

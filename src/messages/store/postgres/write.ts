@@ -11,7 +11,7 @@ import {lockMessages, Settlements} from './settle.ts';
 export interface WriteOptions {
   readonly rules: StoreRules;
   readonly ids: MessageIds;
-  /** Called as soon as the locks are held. What it adds to the batch gets a time that is a little older than itself. */
+  /** Called as soon as the locks are held. What it adds to the batch gets a time from shortly before it arrived. */
   readonly join?: Join;
 }
 

@@ -74,6 +74,7 @@ export class Session implements Disposable {
   #failure: unknown;
   /** Why the connection cannot be used anymore. */
   #broken: Error | undefined;
+  /** The names of statements that the server knows; see StatementGroup. */
   readonly #prepared = new Set<string>();
   /** The group that is being formed. */
   #unsent: Unsent[] = [];

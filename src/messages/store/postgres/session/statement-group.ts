@@ -40,6 +40,7 @@ export class StatementGroup extends Query {
   override submit(connection: Connection): void {
     // All values first: if one cannot be converted, nothing was sent.
     const values = this.#executions.map(each => each.values.map(value => prepareValue(value)));
+    // Only the types want the argument `true`.
     for (const [index, {statement}] of this.#executions.entries()) {
       const {name, text} = statement;
       if (!this.#prepared.has(name)) {
