@@ -264,8 +264,8 @@ function addApprovalControllers(
     )
     .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims show who holds a host, and remember its orders; Certificates show whether a renewal is due. During a
-  // request's grace period, a change of its Namespace or Issuer can make it acceptable.
+  // Claims show who holds a host, and remember its orders; Certificates show whether a renewal is due; Namespaces show
+  // whose share an order draws on. Whatever else can allow a request is looked at every second.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
     [caAccountOf(config, namespace, issuer) ?? []].flat();
@@ -274,8 +274,7 @@ function addApprovalControllers(
     .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
     .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
-    .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []))
-    .watch(stores.issuers, ({object: {metadata, kind}}) => caAccount(metadata.namespace, {name: metadata.name, kind}));
+    .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []));
 }
 
 /** All of them, if a change of the platform's edge may change what it can serve. */

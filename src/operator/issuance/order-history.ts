@@ -86,6 +86,11 @@ export function defaultHostOrders(
   return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`)?.spec.orders?.[host];
 }
 
+/** The namespace's record exists: another controller creates it, soon after the first Project. */
+export function canRecordDefaultHost({stores}: Operator, {metadata}: DeepReadonly<CertificateRequest>): boolean {
+  return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`) !== undefined;
+}
+
 /** Called before the request is approved, so that no order is forgotten. */
 export async function recordOrder(
   context: Context,

@@ -33,7 +33,8 @@ let readClaim: () => DomainClaim | undefined;
 let claimVersion: string | undefined;
 let claims: Store<DomainClaim>;
 let requests: Store<CertificateRequest>;
-let reconcile: () => ReturnType<ReturnType<typeof reconcileOrders>>;
+let projects: Store<KubeObject>;
+let reconcile: (config?: object) => ReturnType<ReturnType<typeof reconcileOrders>>;
 
 /** Time passes, and nobody sleeps. */
 const pass = (ms: number): void => void clock.advance(ms);
@@ -47,8 +48,9 @@ beforeEach(() => {
   requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
   requests.addIndex(INDEX.approvedWithoutClaim, () => []);
   requests.addIndex(INDEX.inProgress, () => []);
-  const projects = newStore();
+  projects = newStore();
   projects.addIndex(INDEX.pausedHost, () => []);
+  projects.addIndex(INDEX.defaultHost, () => ['a/a.test']);
   claims = newStore();
   claimVersion = undefined;
   readClaim = () => claims.get('a.test') as DomainClaim;
@@ -90,16 +92,14 @@ beforeEach(() => {
   const logger = pino({level: 'silent'});
   const orderSchedule = new OrderSchedule();
   const reservations = new SlotReservations();
-  const run = reconcileOrders({
-    stores,
-    clock,
-    config: CONFIG,
-    orderSchedule,
-    reservations,
-    logger,
-  } as unknown as Operator);
+  const [names, places] = [{defaultHost: () => 'a.test'}, {has: () => true}];
+  const operator = {stores, clock, config: CONFIG, names, places, orderSchedule, reservations, logger};
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
-  reconcile = () => run(ACCOUNT, context as Parameters<typeof run>[1]);
+  const run = reconcileOrders(operator as unknown as Operator);
+  reconcile = config => {
+    const reconcileWith = config ? reconcileOrders({...operator, config} as unknown as Operator) : run;
+    return reconcileWith(ACCOUNT, context as Parameters<typeof run>[1]);
+  };
 });
 
 const CONFIG = {
@@ -186,10 +186,29 @@ test('a request whose decision is refused waits longer each time, and delays no 
   expect(requests.size).toBe(0);
 });
 
+test('a request that may not have its host is looked at again until it is denied, and approved if that changes', async () => {
+  const held = claims.get('a.test') as DomainClaim;
+  claims.remove(held);
+  waitFor(1);
+  expect(await reconcile()).toEqual(after(SECOND));
+  claims.upsert(held);
+  expect(await reconcile()).toEqual(done());
+  expect(requests.size).toBe(0);
+});
+
+test('a request for a default host waits until its namespace has a record for the order', async () => {
+  claims.remove(claims.get('a.test') as DomainClaim);
+  projects.upsert({apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', metadata: {name: 'p', namespace: 'a'}});
+  waitFor(1);
+  const config = {...CONFIG, platform: {baseDomain: 'test'}, defaultHost: {tls: 'certificate'}};
+  expect(await reconcile(config)).toEqual(after(SECOND));
+  expect(requests.size).toBe(1);
+});
+
 test('a request whose host has moved is not approved, even if no cache shows it yet', async () => {
   waitFor(1);
   readClaim = () => ({...claim(), spec: {...claim().spec, account: 'uid-b', namespace: 'b'}});
-  await reconcile();
+  expect(await reconcile()).toEqual(after(SECOND));
   expect(requests.size).toBe(1);
   expect(claims.get('a.test')?.spec.orders).toBeUndefined();
 });

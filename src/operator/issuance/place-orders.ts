@@ -22,7 +22,14 @@ import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
 import {runInLanes} from './lanes.ts';
 import {planOrders} from './order-budget.ts';
-import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
+import {
+  canRecordDefaultHost,
+  defaultHostOrders,
+  isRecorded,
+  madeOrders,
+  recordDefaultHostOrder,
+  recordOrder,
+} from './order-history.ts';
 import type {WaitingOrder} from './order-ledger.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
@@ -35,6 +42,11 @@ const REST = 10;
 
 /** A request that ends triggers the next pass; this interval is for a slot that ends by age, or with its challenge. */
 const FULL_MS = 5_000;
+/**
+ * How often to look at a request that may not have its host, until it is denied: a cache may lag behind, and whatever
+ * the decision depends on may still change.
+ */
+const DOUBT_MS = 1_000;
 
 interface Waiting {
   readonly request: DeepReadonly<CertificateRequest>;
@@ -64,6 +76,8 @@ interface Pass {
   readonly caAccount: string;
   readonly nowMs: number;
   readonly waiting: readonly Waiting[];
+  /** Others may not have their hosts. */
+  readonly isPartlyInDoubt: boolean;
   /** A pause holds others back. */
   readonly isPartlyPaused: boolean;
   readonly plan: ReadonlyMap<string, PlannedOrder>;
@@ -72,24 +86,26 @@ interface Pass {
 
 function planPass(operator: Operator, caAccount: string): Pass {
   const nowMs = operator.clock.now();
-  const undecided = waitingFor(operator, caAccount, nowMs);
-  const waiting = undecided.filter(it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`));
+  const undecided = undecidedRequests(operator, caAccount);
+  const allowed = allowedOf(operator, undecided, nowMs);
+  const waiting = allowed.filter(it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`));
   const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
   const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
   const plan = planOrders(made, queue, operator.config.certificates, nowMs);
   const startMs = ({order, recorded}: Waiting) =>
     recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
-  return {caAccount, nowMs, waiting, isPartlyPaused: waiting.length < undecided.length, plan, startMs};
+  const isPartlyInDoubt = allowed.length < undecided.length;
+  return {caAccount, nowMs, waiting, isPartlyInDoubt, isPartlyPaused: waiting.length < allowed.length, plan, startMs};
 }
 
 /** Places what is due and has a slot, publishes when the rest can be placed, and returns when to continue. */
 async function placeDue(context: Context, pass: Pass, refused: Refused): Promise<Outcome> {
   const {stores, orderSchedule, reservations} = context;
-  const {caAccount, nowMs, waiting, isPartlyPaused, plan, startMs} = pass;
+  const {caAccount, nowMs, waiting, isPartlyInDoubt, isPartlyPaused, plan, startMs} = pass;
   refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
   const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
   const due = withSlots(context, ready);
-  const {left, errors} = await placeAll(context, due, refused);
+  const {left, errors, isInDoubt} = await placeAll(context, due, refused);
   for (const {request} of left) reservations.release(request);
   const later = waiting.filter(it => startMs(it) > nowMs);
   orderSchedule.publish(caAccount, planByHost(later, plan));
@@ -101,18 +117,24 @@ async function placeDue(context: Context, pass: Pass, refused: Refused): Promise
     ...pauses.map(ms => nowMs + ms),
     due.length < ready.length ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
     isPartlyPaused ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
+    isPartlyInDoubt || isInDoubt ? nowMs + DOUBT_MS : Number.POSITIVE_INFINITY,
   ]);
   return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
 }
 
-/** Returns those that the pass had no time for, and what failed for reasons that concern all requests. */
-async function placeAll(
-  context: Context,
-  due: readonly Waiting[],
-  refused: Refused,
-): Promise<{readonly left: readonly Waiting[]; readonly errors: readonly unknown[]}> {
+interface Placed {
+  /** Those that the pass had no time for. */
+  readonly left: readonly Waiting[];
+  /** What failed for reasons that concern all requests. */
+  readonly errors: readonly unknown[];
+  /** The API server disagreed with a cache about one of them. */
+  readonly isInDoubt: boolean;
+}
+
+async function placeAll(context: Context, due: readonly Waiting[], refused: Refused): Promise<Placed> {
   const {clock, config, logger} = context;
   const errors: unknown[] = [];
+  let isInDoubt = false;
   const passEnds = clock.monotonic() + PASS_MS;
   // One at a time in a namespace, because its default hosts share a record.
   const lanes = {
@@ -120,8 +142,10 @@ async function placeAll(
     workers: config.controller.workers,
     mayStart: () => clock.monotonic() < passEnds,
   };
-  const left = await runInLanes(due, lanes, next =>
-    recordAndDecide(context, next).catch(error => {
+  const left = await runInLanes(due, lanes, async next => {
+    try {
+      if (!(await recordAndDecide(context, next))) isInDoubt = true;
+    } catch (error) {
       const {key} = next.order;
       // A refusal concerns one request, and must not delay the others.
       if (classifyFailure(error) !== 'refusal') errors.push(error);
@@ -129,9 +153,9 @@ async function placeAll(
         const ms = refused.add(key);
         logger.warn({request: key, err: error, ms}, 'The API server rejected the decision on a certificate request.');
       }
-    }),
-  );
-  return {left, errors};
+    }
+  });
+  return {left, errors, isInDoubt};
 }
 
 const REFUSED_BACKOFF: BackoffPolicy = {initialMs: 1000, maxMs: 300_000, factor: 2, jitter: 0};
@@ -183,11 +207,19 @@ function soonest(times: readonly number[]): number {
   return times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
 }
 
-function waitingFor(operator: Operator, caAccount: string, nowMs: number): Waiting[] {
-  const undecided = operator.stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? [];
+function undecidedRequests({stores}: Operator, caAccount: string): DeepReadonly<CertificateRequest>[] {
+  const undecided = stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? [];
+  return undecided.filter(({metadata}) => !metadata.deletionTimestamp);
+}
+
+function allowedOf(
+  operator: Operator,
+  undecided: readonly DeepReadonly<CertificateRequest>[],
+  nowMs: number,
+): Waiting[] {
   return undecided.flatMap(request => {
-    const {host} = decide(operator, request);
-    if (host === undefined || request.metadata.deletionTimestamp) return [];
+    const {host, reason} = decide(operator, request);
+    if (host === undefined || (reason === 'DefaultHost' && !canRecordDefaultHost(operator, request))) return [];
     const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
     const recorded = isRecorded(orders, request);
     return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
@@ -214,11 +246,12 @@ function orderOf(
 
 /**
  * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
+ * Returns false if the namespace may not have the host after all.
  */
-async function recordAndDecide(context: Context, {request, order}: Waiting): Promise<void> {
-  await context.reservations.releaseUnless(request, async () => {
+function recordAndDecide(context: Context, {request, order}: Waiting): Promise<boolean> {
+  return context.reservations.releaseUnless(request, async () => {
     const {decision, claim} = await decideFreshly(context, request);
-    if (decision.host === undefined) return false; // the claim is gone, and its change triggers this again
+    if (decision.host === undefined) return false;
     const {host, renewal} = order;
     if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
       await recordOrder(context, claim, request, renewal);
