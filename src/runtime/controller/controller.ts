@@ -118,9 +118,11 @@ export class ReconcileLoop implements Controller {
     this.#ownWrites = new OwnWrites(environment.storesOf);
     const label = queueLabels(options.name);
     const secondsSince = (ms: number) => (environment.clock.monotonic() - ms) / 1000;
-    this.#metrics.running.set(options.name, () => [...this.#running.values()].map(secondsSince));
+    this.#metrics.loads.set(options.name, () => ({
+      depth: this.#queue.depth,
+      runningSeconds: [...this.#running.values()].map(secondsSince),
+    }));
     this.#queue = new WorkQueue(environment.clock, {
-      depth: depth => this.#metrics.depth.set(label, depth),
       added: () => this.#metrics.adds.inc(label),
       waited: ms => this.#metrics.queueSeconds.observe(label, ms / 1000),
     });
@@ -203,12 +205,10 @@ export class ReconcileLoop implements Controller {
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
       const startsAt = this.#environment.clock.monotonic();
       this.#running.set(key, startsAt);
-      this.#metrics.activeWorkers.set({controller: this.name}, this.#running.size);
       const outcome = await this.#reconcile(key, abandon);
       this.#running.delete(key);
       const tookMs = this.#environment.clock.monotonic() - startsAt;
       this.#metrics.workSeconds.observe(queueLabels(this.name), tookMs / 1000);
-      this.#metrics.activeWorkers.set({controller: this.name}, this.#running.size);
       if (!abandon.aborted) this.#settle(key, outcome);
       this.#queue.done(key);
       if (performance.now() - yieldedAt < MAX_TURN_MS) continue;
@@ -219,14 +219,17 @@ export class ReconcileLoop implements Controller {
 
   /** One reconcile, from start to outcome. Never throws. */
   async #reconcile(key: string, abandon: AbortSignal): Promise<Outcome> {
+    const {name} = this;
     const {client, logger, reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = {...this.#environment, ...this.#options};
-    const observe = this.#metrics.reconcileSeconds.startTimer({controller: this.name});
+    const observe = this.#metrics.reconcileSeconds.startTimer({controller: name});
     using deadline = new Deadline(reconcileTimeoutMs, abandon);
     try {
       await this.#ownWrites.visible(key, VISIBLE_TIMEOUT_MS, deadline.signal);
       return await this.#options.reconcile(key, {
         signal: deadline.signal,
-        logger: logger.child({controller: this.name, key}),
+        get logger() {
+          return logger.child({controller: name, key}); // Most reconciles log nothing.
+        },
         client: client.recording(write => this.#ownWrites.record(key, write)),
         keepsFailing: this.#failing.keepsFailing(key),
       });

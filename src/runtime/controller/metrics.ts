@@ -9,15 +9,20 @@ export interface ControllerMetrics {
   readonly panics: Counter<'controller'>;
   readonly failingKeys: Gauge<'controller' | 'kind'>;
   readonly reconcileSeconds: Histogram<'controller'>;
-  readonly activeWorkers: Gauge<'controller'>;
   readonly maxWorkers: Gauge<'controller'>;
-  readonly depth: Gauge<QueueLabel>;
   readonly adds: Counter<QueueLabel>;
   readonly retries: Counter<QueueLabel>;
   readonly queueSeconds: Histogram<QueueLabel>;
   readonly workSeconds: Histogram<QueueLabel>;
-  /** Controllers, and how many seconds each running reconcile has taken; read when metrics are collected. */
-  readonly running: Map<string, () => readonly number[]>;
+  /** What each controller does, by its name; read when metrics are collected, because it changes with every key. */
+  readonly loads: Map<string, () => ControllerLoad>;
+}
+
+export interface ControllerLoad {
+  /** How many keys wait. */
+  readonly depth: number;
+  /** How many seconds each running reconcile has taken. */
+  readonly runningSeconds: readonly number[];
 }
 
 /** Both hold the name of the controller: dashboards use one or the other. */
@@ -37,27 +42,43 @@ const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 function createControllerMetrics(registry: Registry): ControllerMetrics {
   const {counter, gauge, histogram} = metricsIn(registry);
-  const running: ControllerMetrics['running'] = new Map();
-  const ofRunning = (name: string, help: string, fold: (seconds: readonly number[]) => number) =>
-    new Gauge({
+  const loads: ControllerMetrics['loads'] = new Map();
+  const ofLoads = <Label extends string>(
+    name: string,
+    help: string,
+    labelsOf: (controller: string) => Record<Label, string>,
+    figureOf: (load: ControllerLoad) => number,
+  ) =>
+    new Gauge<Label>({
       name,
       help,
-      labelNames: ['name', 'controller'],
+      labelNames: Object.keys(labelsOf('')) as Label[],
       registers: [registry],
       collect() {
-        for (const [controller, seconds] of running) this.set(queueLabels(controller), fold(seconds()));
+        for (const [controller, load] of loads) this.set(labelsOf(controller), figureOf(load()));
       },
     });
-  ofRunning('workqueue_unfinished_work_seconds', 'Sum of the times that running reconciles have taken.', seconds =>
-    seconds.reduce((sum, each) => sum + each, 0),
+  ofLoads('workqueue_depth', 'Keys waiting now.', queueLabels, ({depth}) => depth);
+  ofLoads(
+    'workqueue_unfinished_work_seconds',
+    'Sum of the times that running reconciles have taken.',
+    queueLabels,
+    ({runningSeconds}) => runningSeconds.reduce((sum, each) => sum + each, 0),
   );
-  ofRunning(
+  ofLoads(
     'workqueue_longest_running_processor_seconds',
     'How long the longest-running reconcile has taken.',
-    seconds => Math.max(0, ...seconds),
+    queueLabels,
+    ({runningSeconds}) => Math.max(0, ...runningSeconds),
+  );
+  ofLoads(
+    'controller_runtime_active_workers',
+    'Workers busy now.',
+    controller => ({controller}),
+    ({runningSeconds}) => runningSeconds.length,
   );
   return {
-    running,
+    loads,
     reconciles: counter(
       'controller_runtime_reconcile_total',
       'Reconciles by controller and result.',
@@ -87,9 +108,7 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
       'Length of a reconcile.',
       'controller',
     ),
-    activeWorkers: gauge('controller_runtime_active_workers', 'Workers busy now.', 'controller'),
     maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers there are.', 'controller'),
-    depth: gauge('workqueue_depth', 'Keys waiting now.', 'name', 'controller'),
     adds: counter('workqueue_adds_total', 'Keys added.', 'name', 'controller'),
     retries: counter('workqueue_retries_total', 'Keys added again after a failure.', 'name', 'controller'),
     queueSeconds: histogram(

@@ -3,20 +3,13 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {WorkQueue} from './queue.ts';
 
 let clock: ManualClock;
-let depth: number;
 let waits: number[];
 let queue: WorkQueue;
 
 beforeEach(() => {
   clock = new ManualClock();
   waits = [];
-  queue = new WorkQueue(clock, {
-    depth: value => {
-      depth = value;
-    },
-    added: () => undefined,
-    waited: ms => waits.push(ms),
-  });
+  queue = new WorkQueue(clock, {added: () => undefined, waited: ms => waits.push(ms)});
 });
 
 /** Takes `count` keys and gives each back. */
@@ -32,9 +25,9 @@ async function drain(count: number): Promise<(string | undefined)[]> {
 
 test('keys come in the order in which they were added, each once', async () => {
   for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key);
-  expect(depth).toBe(3);
+  expect(queue.depth).toBe(3);
   expect(await drain(3)).toEqual(['a', 'b', 'c']);
-  expect(depth).toBe(0);
+  expect(queue.depth).toBe(0);
 });
 
 test('namespaces are served in turn, so that a busy one delays no other', async () => {

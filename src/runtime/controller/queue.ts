@@ -4,7 +4,6 @@ import {DueHeap} from '../../base/due-heap.ts';
 import {FairQueue} from '../../base/fair-queue.ts';
 
 interface QueueObserver {
-  depth(depth: number): void;
   added(): void;
   /** A worker took a key that had waited this long. */
   waited(ms: number): void;
@@ -118,7 +117,6 @@ export class WorkQueue {
       this.#observer.waited(this.#clock.monotonic() - since);
       this.#takers.shift()?.(key);
     }
-    this.#observer.depth(this.depth);
   }
 
   #next(): [string, number] | undefined {
