@@ -3,7 +3,8 @@
  *
  *     node bench/loop/compare.ts [OBJECTS] [ROUNDS]      default 10000 and 5
  *
- * The rounds are interleaved. Prints medians over the rounds, and in brackets their ratio to ours.
+ * The rounds are interleaved. Prints medians over the rounds, and in brackets our ratio to each peer within a round:
+ * median (lowest to highest).
  */
 
 import {mkdtemp, rm} from 'node:fs/promises';
@@ -156,22 +157,16 @@ function quantile(values: readonly number[], q: number): number {
 
 function print(figures: ReadonlyMap<string, readonly Figures[]>): void {
   console.log(`${OBJECTS} objects, ${ROUNDS} rounds, ${SINGLE_WRITES} single writes, ${BURST} objects changed at once`);
-  const medians = new Map([...figures].map(([name, rounds]) => [name, medianOf(rounds)]));
-  const [ours] = medians.values();
+  const [ours = []] = figures.values();
   for (const metric of METRICS) {
-    const cells = [...medians].map(([name, values]) => {
-      const ratio = values[metric] / (ours?.[metric] ?? Number.NaN);
-      return `${name} ${values[metric].toFixed(1)} [${ratio.toFixed(2)}]`;
+    const cells = [...figures].map(([name, rounds]) => {
+      const values = rounds.map(round => round[metric]);
+      const median = `${name} ${quantile(values, 0.5).toFixed(1)}`;
+      if (rounds === ours || metric === 'burstLagMs') return median; // that is about 0
+      const ratios = values.map((value, round) => (ours[round]?.[metric] ?? Number.NaN) / value);
+      const [middle, low, high] = [quantile(ratios, 0.5), Math.min(...ratios), Math.max(...ratios)];
+      return `${median} [${middle.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})]`;
     });
     console.log(`${metric.padEnd(16)} ${cells.join('  |  ')}`);
   }
-}
-
-function medianOf(rounds: readonly Figures[]): Figures {
-  const median = (metric: (typeof METRICS)[number]) =>
-    quantile(
-      rounds.map(round => round[metric]),
-      0.5,
-    );
-  return Object.fromEntries(METRICS.map(metric => [metric, median(metric)])) as Figures;
 }

@@ -146,7 +146,21 @@ function report(samples: ReadonlyMap<string, Samples>): string {
     ...tables,
     `\n| ratio within a round: median (lowest to highest) | ${[...samples.keys()].join(' | ')} |\n|---|${'---|'.repeat(samples.size)}`,
     ...ratios,
+    '\n| the most that three pods accept to the most that one accepts | 1 account | 64 accounts |\n|---|---|---|',
+    ...[STANDBY, SLOW].map(
+      one => `| ${one} (goal: 0.95) | ${[1, ACCOUNTS].map(accounts => mostOf(samples, accounts, one)).join(' | ')} |`,
+    ),
   ].join('\n');
+}
+
+/** How much more three pods accept than one, each with the number of clients with which it accepts most. */
+function mostOf(samples: ReadonlyMap<string, Samples>, accounts: number, one: string): string {
+  const loads = [...samples].filter(([title]) => LOADS.get(title)?.accounts === accounts).map(([, ofLoad]) => ofLoad);
+  const most = (name: string) =>
+    Array.from({length: rounds}, (_, round) =>
+      Math.max(...loads.map(ofLoad => ofLoad.get(name)?.[round]?.perSecond ?? 0)),
+    );
+  return spread(most(threeOf(one)), most(one));
 }
 
 function rowsOf(samples: Samples): string {
@@ -179,8 +193,12 @@ const GOALS = [
 
 function ratioOf(samples: Samples, what: keyof Sample, one: string, other: string): string {
   const of = (name: string) => (samples.get(name) ?? []).map(sample => sample[what]);
-  const others = of(other);
-  const ratios = of(one).map((value, round) => value / (others[round] ?? Number.NaN));
+  return spread(of(one), of(other));
+}
+
+/** The ratio within a round: median (lowest to highest). */
+function spread(ones: readonly number[], others: readonly number[]): string {
+  const ratios = ones.map((value, round) => value / (others[round] ?? Number.NaN));
   if (ratios.length === 0 || others.length === 0) return '';
   const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
   return `${middle} (${low} to ${high})`;
