@@ -1,10 +1,10 @@
 /**
  * Compares the runtime with its peers on one real API server, each in its own process:
  *
- *     node bench/loop/compare.ts [OBJECTS] [ROUNDS]      default 10000 and 5
+ *     node bench/loop/compare.ts [OBJECTS] [ROUNDS]      default 10000 and 7
  *
- * The rounds are interleaved. Prints medians over the rounds, and in brackets our ratio to each peer within a round:
- * median (lowest to highest).
+ * The rounds are interleaved, and every other round has the opposite order. Prints medians over the rounds, and in
+ * brackets our ratio to each peer within a round: median (lowest to highest).
  */
 
 import {mkdtemp, rm} from 'node:fs/promises';
@@ -27,7 +27,7 @@ import {nowMs, type Report} from './peers/samples.ts';
 import {shippedFlags} from './shipped-flags.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 10_000);
-const ROUNDS = Number(process.argv[3] ?? 5);
+const ROUNDS = Number(process.argv[3] ?? 7);
 /** Writes of single objects, one after another, to measure the delay between a write and its reconcile. */
 const SINGLE_WRITES = 2_000;
 /** Objects changed at once, as fast as the API server accepts it. */
@@ -58,7 +58,9 @@ try {
   );
   const figures = new Map<string, Figures[]>([...peers.keys()].map(name => [name, []]));
   for (let round = 0; round < ROUNDS; round++) {
-    for (const [name, argv] of peers) figures.get(name)?.push(await measure(argv));
+    for (const [name, argv] of round % 2 === 0 ? [...peers] : [...peers].reverse()) {
+      figures.get(name)?.push(await measure(argv));
+    }
   }
   print(figures);
 } finally {
