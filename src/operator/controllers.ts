@@ -264,8 +264,8 @@ function addApprovalControllers(
     )
     .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims show who holds a host, and remember its orders; Certificates show whether a renewal is due; Namespaces show
-  // whose share an order draws on. Whatever else can allow a request is looked at every second.
+  // Claims show who holds a host; they and HeldHosts remember orders. Certificates show whether a renewal is due, and
+  // Namespaces whose share an order draws on. Whatever else can allow a request is looked at every second.
   const {issuerRef} = config.certificates;
   const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
     [caAccountOf(config, namespace, issuer) ?? []].flat();
@@ -273,6 +273,7 @@ function addApprovalControllers(
     .controller({name: 'order', reconcile: reconcileOrders(operator), workers: 1})
     .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
+    .watch(stores.heldHosts, ({object: {metadata}}) => caAccount(metadata.namespace))
     .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []));
 }

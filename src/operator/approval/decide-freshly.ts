@@ -89,7 +89,7 @@ async function freshProject(
   const name = cached?.metadata.name ?? certificate?.metadata.labels?.[LABEL.project];
   if (name === undefined || names.defaultHost(name, namespace) !== host) return undefined;
   const project = await readFresh(context, PROJECT, {namespace, name});
-  return project && !project.metadata.deletionTimestamp ? {...project, defaultHost: host} : undefined;
+  return project && {...project, defaultHost: host};
 }
 
 /** Only if it belongs to the tenant; no other Issuer is judged. */

@@ -86,7 +86,8 @@ function howHeld(
   if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit for the base domain
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
-  return project && places.has(project) ? 'DefaultHost' : undefined;
+  if (!project || project.metadata.deletionTimestamp) return undefined; // a tenant's finalizer may keep it for long
+  return places.has(project) ? 'DefaultHost' : undefined;
 }
 
 /**

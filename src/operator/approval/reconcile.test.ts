@@ -7,12 +7,18 @@ import {ANNOTATION} from '../../api/names.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
+import {UNANSWERED} from '../model/certificate-request.ts';
 import type {Operator} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
 import {SlotReservations} from '../state/slot-reservations.ts';
 import {reconcileCertificateRequest} from './reconcile.ts';
 
 const ISSUER = {name: 'other', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+/** Its orders are placed by another controller. */
+const PLATFORM = {...ISSUER, name: 'ca'};
+const UNANSWERED_BY_TENANT = {
+  conditions: [{type: 'Ready', status: 'False', reason: 'Failed', message: `${UNANSWERED}has not answered`}],
+};
 const csr = await signingRequest({names: ['DNS:a.test']});
 
 interface Written extends KubeObject {
@@ -42,7 +48,24 @@ test.each([
     outcome: done(),
     want: ['Denied at 7'],
   },
-])('$what: $want', async ({cached, read, isPaused = false, outcome, want}) => {
+  {what: 'an order that waits', issuer: PLATFORM, cached: OURS, read: OURS, outcome: after(60_000), want: []},
+  {
+    what: 'a denial of an order that waits, once the host is lost',
+    issuer: PLATFORM,
+    cached: THEIRS,
+    read: THEIRS,
+    outcome: done(),
+    want: ['Denied at 7'],
+  },
+  {
+    what: 'a denial, although the tenant has written that its ACME server did not answer',
+    status: UNANSWERED_BY_TENANT,
+    cached: THEIRS,
+    read: THEIRS,
+    outcome: done(),
+    want: ['Denied at 7'],
+  },
+])('$what: $want', async ({cached, read, isPaused = false, issuer = ISSUER, status, outcome, want}) => {
   const clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
   const annotations = isPaused ? {[ANNOTATION.paused]: 'true'} : {};
   const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'a', uid: 'a', annotations}};
@@ -53,7 +76,7 @@ test.each([
     resourceVersion: '7',
     creationTimestamp: '2026-11-21T11:00:00Z',
   };
-  const request = {metadata, spec: {request: csr, issuerRef: ISSUER}};
+  const request = {metadata, spec: {request: csr, issuerRef: issuer}, ...(status && {status})};
   const store = (object: unknown) => ({state: 'synced', get: () => object, byIndex: () => [], list: () => []});
   const operator = {
     stores: {
@@ -72,10 +95,10 @@ test.each([
       platform: {baseDomain: 'apps.test'},
       defaultHost: {tls: 'ingress-default'},
       certificates: {
-        issuerRef: {...ISSUER, name: 'ca'},
+        issuerRef: PLATFORM,
         formerIssuerRefs: [],
         challenges: {inProgress: 9, inProgressPerAccount: 9, renewalReserve: 0, timeoutSeconds: 900},
-        approval: {exemptNamespaces: [], tenantCertificates: {hosts: [ISSUER], services: []}},
+        approval: {exemptNamespaces: [], tenantCertificates: {hosts: [ISSUER, PLATFORM], services: []}},
       },
     },
     clock,

@@ -36,6 +36,9 @@ export function isNew(knownSince: KnownSince, {metadata}: DeepReadonly<Certifica
   return knownSince.leftMs(`${metadata.uid}`, Date.parse(metadata.creationTimestamp ?? ''), GRACE_MS) > 0;
 }
 
+/** How often to look whether a request that waits for its order must be denied: whatever allowed it may be gone. */
+const ORDER_MS = 60_000;
+
 /** How often to look whether a pause that holds back an approval has ended. */
 export const PAUSED_MS = 5_000;
 
@@ -48,7 +51,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     if (!request || request.metadata.deletionTimestamp) return done();
     if ([stores.claims, stores.namespaces, stores.certificates].some(({state}) => state !== 'synced'))
       return after(1000);
-    if (wasUnanswered(request)) {
+    if (isDecided(request) && wasUnanswered(request)) {
       await withdrawOrders(context, request);
       return done();
     }
@@ -66,9 +69,9 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
       await withdrawUnlessAllowed(context, request);
       return done();
     }
-    // It orders from the platform's account at the CA: reconcileOrders approves it.
+    // It orders from the platform's account at the CA: reconcileOrders approves it. Until then, it may lose its host.
     const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
-    if (decision.host !== undefined && caAccount !== undefined) return done();
+    if (decision.host !== undefined && caAccount !== undefined) return after(ORDER_MS);
     if (decision.host !== undefined && isPausedHost(operator, `${request.metadata.namespace}/${decision.host}`))
       return after(PAUSED_MS);
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;

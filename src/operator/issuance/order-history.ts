@@ -86,11 +86,6 @@ export function defaultHostOrders(
   return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`)?.spec.orders?.[host];
 }
 
-/** The namespace's record exists: another controller creates it, soon after the first Project. */
-export function canRecordDefaultHost({stores}: Operator, {metadata}: DeepReadonly<CertificateRequest>): boolean {
-  return stores.heldHosts.get(`${metadata.namespace}/${HELD_HOSTS_NAME}`) !== undefined;
-}
-
 /** Called before the request is approved, so that no order is forgotten. */
 export async function recordOrder(
   context: Context,
@@ -102,16 +97,19 @@ export async function recordOrder(
   await context.client.replace(DOMAIN_CLAIM, {...claim, spec: {...claim.spec, orders}}, {signal: context.signal});
 }
 
-/** Writes at the version that was read: if the record has changed since, this throws Conflict. */
+/**
+ * Writes at the version that was read: if the record has changed since, this throws Conflict. Returns false if there is
+ * none: another controller creates it, soon after the first Project.
+ */
 export async function recordDefaultHostOrder(
   context: Context,
   host: string,
   request: DeepReadonly<CertificateRequest>,
   renewal: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const {namespace = ''} = request.metadata;
   const record = context.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
-  if (!record) throw new Error(`namespace ${namespace} has no record of its hosts yet`);
+  if (!record) return false;
   const {resourceVersion} = record.metadata;
   const before = Object.entries(record.spec.orders ?? {});
   const forgotten = before.filter(([, orders]) => counting(context, orders).length === 0);
@@ -121,6 +119,7 @@ export async function recordDefaultHostOrder(
   };
   const patch = {metadata: {resourceVersion}, spec: {orders}};
   await context.client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal: context.signal});
+  return true;
 }
 
 function withOrder(

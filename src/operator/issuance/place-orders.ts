@@ -22,14 +22,7 @@ import {isPausedHost} from '../state/paused.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
 import {runInLanes} from './lanes.ts';
 import {planOrders} from './order-budget.ts';
-import {
-  canRecordDefaultHost,
-  defaultHostOrders,
-  isRecorded,
-  madeOrders,
-  recordDefaultHostOrder,
-  recordOrder,
-} from './order-history.ts';
+import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 import type {WaitingOrder} from './order-ledger.ts';
 
 /** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
@@ -43,8 +36,8 @@ const REST = 10;
 /** A request that ends triggers the next pass; this interval is for a slot that ends by age, or with its challenge. */
 const FULL_MS = 5_000;
 /**
- * How often to look at a request that may not have its host, until it is denied: a cache may lag behind, and whatever
- * the decision depends on may still change.
+ * How often to look whether a request may be ordered for after all: a cache may lag behind, and whatever the decision
+ * depends on may still change, until the request is denied.
  */
 const DOUBT_MS = 1_000;
 
@@ -76,8 +69,8 @@ interface Pass {
   readonly caAccount: string;
   readonly nowMs: number;
   readonly waiting: readonly Waiting[];
-  /** Others may not have their hosts. */
-  readonly isPartlyInDoubt: boolean;
+  /** Other requests are undecided, too, but no order may be placed for them. */
+  readonly hasOthers: boolean;
   /** A pause holds others back. */
   readonly isPartlyPaused: boolean;
   readonly plan: ReadonlyMap<string, PlannedOrder>;
@@ -87,25 +80,25 @@ interface Pass {
 function planPass(operator: Operator, caAccount: string): Pass {
   const nowMs = operator.clock.now();
   const undecided = undecidedRequests(operator, caAccount);
-  const allowed = allowedOf(operator, undecided, nowMs);
+  const allowed = undecided.flatMap(request => waitingOf(operator, request, nowMs));
   const waiting = allowed.filter(it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`));
   const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
   const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
   const plan = planOrders(made, queue, operator.config.certificates, nowMs);
   const startMs = ({order, recorded}: Waiting) =>
     recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
-  const isPartlyInDoubt = allowed.length < undecided.length;
-  return {caAccount, nowMs, waiting, isPartlyInDoubt, isPartlyPaused: waiting.length < allowed.length, plan, startMs};
+  const hasOthers = allowed.length < undecided.length;
+  return {caAccount, nowMs, waiting, hasOthers, isPartlyPaused: waiting.length < allowed.length, plan, startMs};
 }
 
 /** Places what is due and has a slot, publishes when the rest can be placed, and returns when to continue. */
 async function placeDue(context: Context, pass: Pass, refused: Refused): Promise<Outcome> {
   const {stores, orderSchedule, reservations} = context;
-  const {caAccount, nowMs, waiting, isPartlyInDoubt, isPartlyPaused, plan, startMs} = pass;
+  const {caAccount, nowMs, waiting, hasOthers, isPartlyPaused, plan, startMs} = pass;
   refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
   const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
   const due = withSlots(context, ready);
-  const {left, errors, isInDoubt} = await placeAll(context, due, refused);
+  const {left, errors, hasRaced} = await placeAll(context, due, refused);
   for (const {request} of left) reservations.release(request);
   const later = waiting.filter(it => startMs(it) > nowMs);
   orderSchedule.publish(caAccount, planByHost(later, plan));
@@ -117,7 +110,7 @@ async function placeDue(context: Context, pass: Pass, refused: Refused): Promise
     ...pauses.map(ms => nowMs + ms),
     due.length < ready.length ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
     isPartlyPaused ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
-    isPartlyInDoubt || isInDoubt ? nowMs + DOUBT_MS : Number.POSITIVE_INFINITY,
+    hasOthers || hasRaced ? nowMs + DOUBT_MS : Number.POSITIVE_INFINITY,
   ]);
   return Number.isFinite(nextMs) ? after(nextMs - nowMs) : done();
 }
@@ -127,14 +120,14 @@ interface Placed {
   readonly left: readonly Waiting[];
   /** What failed for reasons that concern all requests. */
   readonly errors: readonly unknown[];
-  /** The API server disagreed with a cache about one of them. */
-  readonly isInDoubt: boolean;
+  /** Somebody else wrote first. What they wrote triggers the next pass, unless the cache lags far behind. */
+  readonly hasRaced: boolean;
 }
 
 async function placeAll(context: Context, due: readonly Waiting[], refused: Refused): Promise<Placed> {
   const {clock, config, logger} = context;
   const errors: unknown[] = [];
-  let isInDoubt = false;
+  let hasRaced = false;
   const passEnds = clock.monotonic() + PASS_MS;
   // One at a time in a namespace, because its default hosts share a record.
   const lanes = {
@@ -143,24 +136,29 @@ async function placeAll(context: Context, due: readonly Waiting[], refused: Refu
     mayStart: () => clock.monotonic() < passEnds,
   };
   const left = await runInLanes(due, lanes, async next => {
+    const {key} = next.order;
     try {
-      if (!(await recordAndDecide(context, next))) isInDoubt = true;
+      if (!(await recordAndDecide(context, next))) refused.add(key);
     } catch (error) {
-      const {key} = next.order;
-      // A refusal concerns one request, and must not delay the others.
-      if (classifyFailure(error) !== 'refusal') errors.push(error);
+      // A refusal or a race concerns one request, and must not delay the others.
+      const kind = classifyFailure(error);
+      if (kind === 'race') hasRaced = true;
+      else if (kind !== 'refusal') errors.push(error);
       else {
         const ms = refused.add(key);
         logger.warn({request: key, err: error, ms}, 'The API server rejected the decision on a certificate request.');
       }
     }
   });
-  return {left, errors, isInDoubt};
+  return {left, errors, hasRaced};
 }
 
 const REFUSED_BACKOFF: BackoffPolicy = {initialMs: 1000, maxMs: 300_000, factor: 2, jitter: 0};
 
-/** Requests whose decision the API server refused, each with its own backoff. */
+/**
+ * Requests whose decision the API server refused, or for which it does not confirm what the caches say, each with its
+ * own backoff: otherwise, they would take slots from others in each pass.
+ */
 class Refused {
   readonly #clock: Clock;
   readonly #byKey = new Map<string, {readonly failures: number; readonly untilMs: number}>();
@@ -212,18 +210,13 @@ function undecidedRequests({stores}: Operator, caAccount: string): DeepReadonly<
   return undecided.filter(({metadata}) => !metadata.deletionTimestamp);
 }
 
-function allowedOf(
-  operator: Operator,
-  undecided: readonly DeepReadonly<CertificateRequest>[],
-  nowMs: number,
-): Waiting[] {
-  return undecided.flatMap(request => {
-    const {host, reason} = decide(operator, request);
-    if (host === undefined || (reason === 'DefaultHost' && !canRecordDefaultHost(operator, request))) return [];
-    const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
-    const recorded = isRecorded(orders, request);
-    return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
-  });
+/** Nothing if no order may be placed for the request. */
+function waitingOf(operator: Operator, request: DeepReadonly<CertificateRequest>, nowMs: number): Waiting[] {
+  const {host} = decide(operator, request);
+  if (host === undefined) return [];
+  const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
+  const recorded = isRecorded(orders, request);
+  return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
 }
 
 function orderOf(
@@ -246,7 +239,7 @@ function orderOf(
 
 /**
  * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
- * Returns false if the namespace may not have the host after all.
+ * Returns false if the namespace may not have the host after all, or has no record for orders of default hosts yet.
  */
 function recordAndDecide(context: Context, {request, order}: Waiting): Promise<boolean> {
   return context.reservations.releaseUnless(request, async () => {
@@ -257,7 +250,7 @@ function recordAndDecide(context: Context, {request, order}: Waiting): Promise<b
       await recordOrder(context, claim, request, renewal);
     }
     if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(context, request, host), request)) {
-      await recordDefaultHostOrder(context, host, request, renewal);
+      if (!(await recordDefaultHostOrder(context, host, request, renewal))) return false;
     }
     await writeDecision(context, request, decision);
     return true;

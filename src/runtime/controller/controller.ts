@@ -17,7 +17,7 @@ import {WorkQueue} from './queue.ts';
 export interface ReconcileContext {
   /** Aborts at the reconcile's deadline, at the end of the shutdown grace, and when the lease is lost. */
   readonly signal: AbortSignal;
-  /** Adds the controller's name and the key. */
+  /** Adds the controller's name and the key. Each access makes a new one. */
   readonly logger: Logger;
   /**
    * Write through this client: before this key is reconciled again, the caches must show what it wrote
