@@ -18,6 +18,7 @@ import {ensurePrograms, HELM} from '../../test/cluster/programs.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {renderTemplates} from '../../test/support/helm-template.ts';
 import {createTestClient} from '../../test/support/kube.ts';
+import {median, quantile} from '../statistics.ts';
 
 const CREATES = Number(process.argv[2] ?? 400);
 const ROUNDS = 10;
@@ -118,25 +119,16 @@ async function measure(server: ApiServer, client: KubeClient, kind: string): Pro
 function report(kind: string, rounds: readonly Round[]): void {
   const timesOf = (mode: Mode) => rounds.flatMap(round => round[mode][kind]?.times ?? []);
   const [having, lacking] = [timesOf('with'), timesOf('without')];
-  const [a, b] = [quantile(having, 0.5), quantile(lacking, 0.5)];
-  const medianOf = (turn: Turn | undefined) => quantile(turn?.times ?? [], 0.5);
+  const [a, b] = [median(having), median(lacking)];
+  const medianOf = (turn: Turn | undefined) => median(turn?.times ?? []);
   const ratios = rounds.map(round => medianOf(round.with[kind]) / medianOf(round.without[kind]));
-  const cpuOf = (mode: Mode) =>
-    quantile(
-      rounds.map(round => (round[mode][kind]?.cpuMs ?? 0) / TURN),
-      0.5,
-    );
+  const cpuOf = (mode: Mode) => median(rounds.map(round => (round[mode][kind]?.cpuMs ?? 0) / TURN));
   const cpu = [cpuOf('with'), cpuOf('without'), cpuOf('with') - cpuOf('without')].map(ms => ms.toFixed(2));
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map(ratio => ratio.toFixed(3));
   const tail = [having, lacking].map(times => quantile(times, 0.95).toFixed(2)).join(' and ');
   console.log(
     `create ${kind}, ${having.length} each in ${rounds.length} rounds: median ${a.toFixed(2)} ms with the policies, ${b.toFixed(2)} ms without, ratio ${(a / b).toFixed(3)} (of single rounds ${least} to ${most}), difference ${(a - b).toFixed(2)} ms; 95th percentile ${tail} ms; the API server's CPU ${cpu[0]} and ${cpu[1]} ms, difference ${cpu[2]} ms`,
   );
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 }
 
 /**

@@ -21,6 +21,7 @@ import {type KubeObject, resourceType} from '../../src/runtime/kube/object.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {createTestClient} from '../../test/support/kube.ts';
 import {selfSigned} from '../../test/support/self-signed.ts';
+import {median} from '../statistics.ts';
 
 const RACES = 200;
 const ROUNDS = 10;
@@ -203,10 +204,6 @@ async function end(client: KubeClient, kubectl: Kubectl): Promise<void> {
   console.log(
     `no-finalizers: a deletion takes ${plain} ms in one request, ${kept} ms in two with a finalizer; a namespace of 20 objects is gone after ${without}, and, if nobody removes the finalizers, ${hangs}`,
   );
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 if (isMainThread) {

@@ -17,10 +17,11 @@ import {goBuild} from '../../test/cluster/go.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';
 import {type Internet, startInternet} from '../../test/integration/dns/internet.ts';
 import {questionAbout, SHARED} from '../../test/integration/dns/zones/zone-row.ts';
+import {median} from '../statistics.ts';
 import {cases, zones} from './cases.ts';
 import type {Cost} from './many.ts';
 import type {Wait} from './pending.ts';
-import {median, Scores} from './scores.ts';
+import {Scores} from './scores.ts';
 import type {Said} from './verifier.ts';
 import {deadZone, lateZone, manyZones, NEGATIVE_TTL} from './zones.ts';
 

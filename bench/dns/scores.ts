@@ -1,3 +1,4 @@
+import {median, quantile} from '../statistics.ts';
 import type {Case} from './cases.ts';
 import type {Said} from './verifier.ts';
 
@@ -5,15 +6,6 @@ import type {Said} from './verifier.ts';
 type Mark = 'right' | 'wrong' | 'open';
 const MARKS = ['right', 'wrong', 'open'] as const;
 const TIMES = [0.5, 0.95, 1] as const;
-
-export function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
-}
-
-export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
 
 function markOf({right}: Case, {answer}: Said): Mark {
   if (right.includes(answer)) return 'right';

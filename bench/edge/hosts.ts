@@ -39,6 +39,7 @@ import {tenantNamespace} from '../../test/support/objects.ts';
 import {scale} from '../../test/support/pods.ts';
 import {selfSigned} from '../../test/support/self-signed.ts';
 import {DEPLOYMENT, deployment} from '../../test/support/workload.ts';
+import {quantile} from '../statistics.ts';
 import {cpuMs, untilCalm, usageByProgram} from './processes.ts';
 import {perHost, writes} from './writes.ts';
 
@@ -343,11 +344,6 @@ async function inParallel(routes: readonly HostRoute[], act: (route: HostRoute, 
     for (let next = queue.shift(); next; next = queue.shift()) await act(next[1], next[0]);
   };
   await Promise.all(Array.from({length: WORKERS}, work));
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 /** As docs/benchmarks.md shows it: one row per count. */

@@ -22,6 +22,7 @@ import {goBuild} from '../../test/cluster/go.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {CONFIG_MAP, configMap} from '../../test/integration/runtime/runtime-world.ts';
 import {ONE_FILE} from '../../tools/bundle.config.ts';
+import {median, quantile, ratios} from '../statistics.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';
 import {shippedFlags} from './shipped-flags.ts';
@@ -152,22 +153,16 @@ async function inParallel(count: number, work: (index: number) => Promise<unknow
   await Promise.all(Array.from({length: width}, worker));
 }
 
-function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
-}
-
 function print(figures: ReadonlyMap<string, readonly Figures[]>): void {
   console.log(`${OBJECTS} objects, ${ROUNDS} rounds, ${SINGLE_WRITES} single writes, ${BURST} objects changed at once`);
   const [ours = []] = figures.values();
+  const oursOf = (metric: (typeof METRICS)[number]) => ours.map(round => round[metric]);
   for (const metric of METRICS) {
     const cells = [...figures].map(([name, rounds]) => {
       const values = rounds.map(round => round[metric]);
-      const median = `${name} ${quantile(values, 0.5).toFixed(1)}`;
-      if (rounds === ours || metric === 'burstLagMs') return median; // that is about 0
-      const ratios = values.map((value, round) => (ours[round]?.[metric] ?? Number.NaN) / value);
-      const [middle, low, high] = [quantile(ratios, 0.5), Math.min(...ratios), Math.max(...ratios)];
-      return `${median} [${middle.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})]`;
+      const figure = `${name} ${median(values).toFixed(1)}`;
+      if (rounds === ours || metric === 'burstLagMs') return figure; // the lag is about 0
+      return `${figure} [${ratios(oursOf(metric), values)}]`;
     });
     console.log(`${metric.padEnd(16)} ${cells.join('  |  ')}`);
   }

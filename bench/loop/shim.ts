@@ -24,6 +24,7 @@ import {
   startOperatorWorld,
 } from '../../test/integration/operator/operator-world.ts';
 import * as objects from '../../test/support/objects.ts';
+import {median} from '../statistics.ts';
 import {shippedOperator} from './live.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 1_000);
@@ -70,7 +71,7 @@ try {
   }
   console.log(`${OBJECTS} hosts at once, ${ROUNDS} rounds, medians in seconds`);
   for (const what of ['made', 'ready'] as const) {
-    const [ours, theirs] = [median(times.domains, what), median(times.ingresses, what)];
+    const [ours, theirs] = [medianOf(times.domains, what), medianOf(times.ingresses, what)];
     const ratio = (ours / theirs).toFixed(2);
     console.log(
       `all Certificates ${what}: Domains ${ours.toFixed(1)}, ingress-shim ${theirs.toFixed(1)}, ratio ${ratio}`,
@@ -165,7 +166,6 @@ function ingress(namespace: string, host: string): Ingress {
   };
 }
 
-function median(times: readonly Times[], what: keyof Times): number {
-  const sorted = times.map(each => each[what]).sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+function medianOf(times: readonly Times[], what: keyof Times): number {
+  return median(times.map(each => each[what]));
 }

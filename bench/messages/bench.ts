@@ -12,8 +12,9 @@ import {closeSync, fdatasyncSync, openSync, writeSync} from 'node:fs';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {cpus} from 'node:os';
 import {join} from 'node:path';
+import {median} from '../statistics.ts';
 import {KINDS, type Kind, LAYERS} from './kinds.ts';
-import {measure, median, type Sample, type Server, startServer} from './servers.ts';
+import {measure, type Sample, type Server, startServer} from './servers.ts';
 import {ensureWrk} from './wrk.ts';
 
 const onlyLayers = process.argv[4] === 'layers';

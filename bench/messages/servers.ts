@@ -107,9 +107,3 @@ function milliseconds(text = ''): number {
   const [, number, unit = ''] = /^([\d.]+)(us|ms|s)$/.exec(text) ?? [];
   return Number(number) * ({us: 0.001, ms: 1, s: 1000}[unit] ?? Number.NaN);
 }
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const [low = Number.NaN, high = low] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-  return (low + high) / 2;
-}

@@ -14,8 +14,9 @@ import {cpus} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {type Postgres, type PostgresSettings, startPostgres} from '../../test/integration/messages/postgres/server.ts';
+import {median, ratios} from '../statistics.ts';
 import {ACCOUNTS, type Kind, POSTGRES} from './kinds.ts';
-import {cpuMicros, type Load, measureTogether, median, type Sample, type Server, startServer} from './servers.ts';
+import {cpuMicros, type Load, measureTogether, type Sample, type Server, startServer} from './servers.ts';
 import {ensureWrk} from './wrk.ts';
 
 const rounds = Number(process.argv[2] ?? 5);
@@ -138,14 +139,14 @@ function report(samples: ReadonlyMap<string, Samples>): string {
     ([title, ofLoad]) =>
       `\n| ${title} | POST per second | p50 | p99 | CPU of the pods | of the primary | of the standby |\n|---|---|---|---|---|---|---|\n${rowsOf(ofLoad)}`,
   );
-  const ratios = GOALS.map(([what, figure, one, other]) => {
+  const ofGoals = GOALS.map(([what, figure, one, other]) => {
     const cells = [...samples.values()].map(ofLoad => ratioOf(ofLoad, figure, one, other));
     return `| ${what} | ${cells.join(' | ')} |`;
   });
   return [
     ...tables,
     `\n| ratio within a round: median (lowest to highest) | ${[...samples.keys()].join(' | ')} |\n|---|${'---|'.repeat(samples.size)}`,
-    ...ratios,
+    ...ofGoals,
     '\n| the most that three pods accept to the most that one accepts | 1 account | 64 accounts |\n|---|---|---|',
     ...[STANDBY, SLOW].map(
       one => `| ${one} (goal: 0.95) | ${[1, ACCOUNTS].map(accounts => mostOf(samples, accounts, one)).join(' | ')} |`,
@@ -160,7 +161,7 @@ function mostOf(samples: ReadonlyMap<string, Samples>, accounts: number, one: st
     Array.from({length: rounds}, (_, round) =>
       Math.max(...loads.map(ofLoad => ofLoad.get(name)?.[round]?.perSecond ?? 0)),
     );
-  return spread(most(threeOf(one)), most(one));
+  return ratios(most(threeOf(one)), most(one));
 }
 
 function rowsOf(samples: Samples): string {
@@ -193,15 +194,7 @@ const GOALS = [
 
 function ratioOf(samples: Samples, what: keyof Sample, one: string, other: string): string {
   const of = (name: string) => (samples.get(name) ?? []).map(sample => sample[what]);
-  return spread(of(one), of(other));
-}
-
-/** The ratio within a round: median (lowest to highest). */
-function spread(ones: readonly number[], others: readonly number[]): string {
-  const ratios = ones.map((value, round) => value / (others[round] ?? Number.NaN));
-  if (ratios.length === 0 || others.length === 0) return '';
-  const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map(n => n.toFixed(2));
-  return `${middle} (${low} to ${high})`;
+  return ratios(of(one), of(other));
 }
 
 await main();
