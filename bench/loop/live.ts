@@ -4,6 +4,7 @@
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import {defaultDnsConfig} from '../../src/dns/config.ts';
 import {accountId} from '../../src/operator/model/account.ts';
 import {DerivedNames} from '../../src/operator/model/derived-names.ts';
 import {DOMAIN, ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/model/kinds.ts';
@@ -68,9 +69,9 @@ export async function startLiveWorld({domains, heapMiB}: {domains: number; heapM
 }
 
 function configFor(world: OperatorWorld, domains: number): Readonly<Record<string, unknown>> {
-  const dns = world.config.dns as {checks: object};
   // Up to 10,000 domains, 3 checks per second. With more, the default. What DNS answers causes no writes.
   const steadySeconds = Math.min(3600, Math.ceil(Math.max(60, domains * 0.36)));
+  const checks = {...defaultDnsConfig.checks, steadySeconds};
   return {
     ...world.config,
     plans: {pro: {customDomains: true, maxDomains: HOSTS}},
@@ -79,7 +80,7 @@ function configFor(world: OperatorWorld, domains: number): Readonly<Record<strin
       ...(world.config.certificates as object),
       orderBudget: {orders: 2 * domains, renewalReserve: 0, newHostsPerDomain: 2 * domains},
     },
-    dns: {...dns, checks: {...dns.checks, steadySeconds}},
+    dns: {...(world.config.dns as object), checks},
     controller: {leaderElection: {leaseName: RELEASE.name, namespace: RELEASE.namespace}}, // with the default length
     log: {level: 'info'},
   };

@@ -5,9 +5,9 @@ import type {Clock} from '../base/clock.ts';
 export interface CheckSettings {
   /** When the first check after a change or a request begins, and the shortest pause between two checks of a host. */
   readonly soonSeconds: number;
-  /** The longest pause of a host that is not verified or not live yet. The pauses of one that is not verified grow. */
+  /** The longest pause of a host that is not verified. Its pauses grow up to this. */
   readonly pendingMaxSeconds: number;
-  /** The pause between checks of a live host. */
+  /** The pause between checks of a verified host. */
   readonly steadySeconds: number;
   /** The most checks in flight at the same time, not counting those that wait for slow servers. */
   readonly inFlight: number;
@@ -48,7 +48,7 @@ export function pendingDelay(count: number, checks: CheckSettings, random: numbe
   );
 }
 
-/** The longest pause of a host that is not live yet, in milliseconds. `random` is from 0 to 1. */
+/** The longest pause of a host that is not verified, in milliseconds. `random` is from 0 to 1. */
 export function longestDelay({pendingMaxSeconds}: CheckSettings, random: number): number {
   return jittered(pendingMaxSeconds, random);
 }

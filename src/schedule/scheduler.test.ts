@@ -97,19 +97,6 @@ describe('a pending name', () => {
     expect(asked.length - before).toBeLessThanOrEqual(26);
   });
 
-  test('is checked only with the longest pause while it waits, and soon again once it is pending', async () => {
-    const {clock, asked, state, scheduler} = setUp();
-    state.answer = VERIFIED;
-    scheduler.watch('k', watched());
-    await clock.advance(5 * SECOND);
-    scheduler.watch('k', watched({urgency: 'waiting'}));
-    await clock.advance(10 * MINUTE);
-    expect(asked).toHaveLength(11);
-    scheduler.watch('k', watched());
-    await clock.advance(20 * SECOND);
-    expect(asked).toHaveLength(14);
-  });
-
   test('watched again with the same subject is not checked for that', async () => {
     const {clock, asked, scheduler} = setUp();
     scheduler.watch('k', watched());

@@ -31,10 +31,9 @@ export interface Watched<Question> {
   readonly question: Question;
   /**
    * - pending: soon, then with growing pauses.
-   * - waiting: verified but not live. A check can hasten nothing, so it comes every `checks.pendingMaxSeconds`.
-   * - steady: live. Every `checks.steadySeconds`.
+   * - steady: every `checks.steadySeconds`.
    */
-  readonly urgency: 'pending' | 'waiting' | 'steady';
+  readonly urgency: 'pending' | 'steady';
 }
 
 export interface CheckResult<Verdict extends Judgement> {
@@ -316,7 +315,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
     const {urgency, uid} = entry.watched;
     if (urgency === 'pending' || !entry.result?.verdict.verified) return pendingDelay(entry.count, checks, random());
-    return urgency === 'steady' ? steadyDelay(uid, checks, clock.now()) : longestDelay(checks, random());
+    return steadyDelay(uid, checks, clock.now());
   }
 
   async function start(signal: AbortSignal): Promise<void> {

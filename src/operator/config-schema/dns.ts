@@ -47,9 +47,9 @@ export const dns = section('How the DNS of custom domains is checked.', {
     pendingMaxSeconds: seconds(
       defaultDnsConfig.checks.pendingMaxSeconds,
       1,
-      'Longest pause between checks of a name that is not verified or not live yet.',
+      'Longest pause between checks of a name that is not verified.',
     ),
-    steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a live name.'),
+    steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a verified name.'),
     inFlight: integer(defaultDnsConfig.checks.inFlight, [1, 1000], 'How many names are checked at the same time.'),
   }),
   queryTimeoutMs: milliseconds(

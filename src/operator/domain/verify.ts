@@ -35,18 +35,17 @@ export function verifyDns(operator: Operator, view: DomainView, accepted: Domain
 }
 
 /**
- * Steady: live and healthy, as far as is known. After a restart, the last status counts. Waiting: a new check would
- * find nothing to do before the certificate and the route are in place, and with many new hosts it would delay these.
+ * Steady: a check can hasten nothing. The host is live and healthy, as far as is known (after a restart, the last status
+ * counts), or it waits for its certificate or its route. With many new hosts, more checks would delay these.
  */
-function urgencyOf(view: DomainView): 'pending' | 'waiting' | 'steady' {
+function urgencyOf(view: DomainView): 'pending' | 'steady' {
   const {published, holder, check} = view;
   if (holder === 'another') return 'pending';
   const isLive = published !== undefined && holder === 'us';
   const allows = check
     ? check.verdict.verified && ['allowed', 'unchecked'].includes(check.verdict.caa.outcome)
     : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
-  if (!allows) return 'pending';
-  return isLive ? 'steady' : 'waiting';
+  return allows ? 'steady' : 'pending';
 }
 
 /** The tenant's request, or our own after a check that is too old to decide who may hold the host. */

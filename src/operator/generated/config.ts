@@ -373,11 +373,11 @@ export interface OperatorConfig {
        */
       readonly soonSeconds: number;
       /**
-       * Longest pause between checks of a name that is not verified or not live yet. In seconds.
+       * Longest pause between checks of a name that is not verified. In seconds.
        */
       readonly pendingMaxSeconds: number;
       /**
-       * Pause between checks of a live name. In seconds.
+       * Pause between checks of a verified name. In seconds.
        */
       readonly steadySeconds: number;
       /**
