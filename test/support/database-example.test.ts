@@ -23,6 +23,11 @@ test('an acknowledged message survives a failover', () => {
   });
 });
 
+test('the role can see whether it does', () => {
+  const {owner, postInitSQL} = spec.bootstrap.initdb;
+  expect(postInitSQL).toEqual([`GRANT pg_read_all_stats TO ${owner}`]);
+});
+
 test('its backups are complete without an archive of the WAL', () => {
   expect(scheduled.spec).toMatchObject({cluster: {name: 'messages-db'}, method: 'volumeSnapshot'});
   expect(spec.backup.volumeSnapshot.online).toBe(false);

@@ -2,7 +2,8 @@
 import {randomUUID} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {until} from '../../../cluster/wait.ts';
-import {type Client, createClient, type MessagesAnswer} from '../client.ts';
+import {type Client, createClient} from '../client.ts';
+import {type Pending, pending} from '../pending.ts';
 import {removeFolders, type Service} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
@@ -68,19 +69,6 @@ async function stopped({service, client: ofPod}: Pod): Promise<void> {
 const readyz = async ({service}: Pod = pod) => (await service.operations('/readyz')).body;
 const submit = (to: Client, message: string, idempotencyKey: string) =>
   to.submit(key, message, {'idempotency-key': idempotencyKey});
-
-interface Pending {
-  readonly answer: Promise<MessagesAnswer>;
-  readonly answered: () => MessagesAnswer | undefined;
-}
-
-function pending(answer: Promise<MessagesAnswer>): Pending {
-  let got: MessagesAnswer | undefined;
-  void answer.then(each => {
-    got = each;
-  });
-  return {answer, answered: () => got};
-}
 
 /** Submits a message whose COMMIT waits for the missing standby. */
 async function submitWithoutStandby(idempotencyKey: string = randomUUID()): Promise<Pending> {
@@ -250,16 +238,54 @@ test('after the primary restarted alone, nothing is read until the standby has w
   expect(body.messages).toHaveLength(2);
 });
 
-test('emptying synchronous_standby_names ends the waits, but acknowledges nothing', async () => {
+test('emptying synchronous_standby_names ends the waits, but acknowledges nothing, nor does filling it again', async () => {
   const submitted = await submitWithoutStandby();
   await primary.configure({synchronous_standby_names: `''`});
   await expect(submitted.answer).resolves.toMatchObject(unknown);
   await expect(submit(client, 'hello', 'b')).resolves.toMatchObject(unavailable);
   await expect(client.get(key, '/messages'), 'it is on no standby').resolves.toMatchObject(unavailable);
   await until('it is not ready', async () => (await readyz()).includes('synchronous_standby_names is empty'));
-  await primary.configure({synchronous_standby_names: NAMES});
+  // It decides for all sessions whether they wait, so they do not wait yet.
+  const [row] = await primary.query(`SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'`);
+  process.kill(Number(row?.pid), 'SIGSTOP');
+  try {
+    await primary.configure({synchronous_standby_names: NAMES});
+    const judged = /pg_stat_replication shows none that has|\[\+\]store ok/;
+    await until('it has judged its first commit', async () => judged.test(await readyz()));
+    await expect(client.get(key, '/messages'), 'it is on no standby').resolves.toMatchObject(unavailable);
+    await expect(submit(client, 'hello', 'b')).resolves.toMatchObject(unavailable);
+  } finally {
+    process.kill(Number(row?.pid), 'SIGCONT');
+  }
   await standby.start();
   await until('it accepts messages again', async () => (await submit(client, 'hello', 'b')).status === 202);
+});
+
+test('emptying synchronous_standby_names and filling it again during one wait starts another', async () => {
+  const submitted = await submitWithoutStandby();
+  const [pid = 0] = await primary.waiting();
+  const waitsSince = async () => {
+    const [found] = await primary.query(
+      `SELECT query_start::text AS start FROM pg_stat_activity WHERE pid = ${pid} AND wait_event = 'SyncRep'`,
+    );
+    return found?.start;
+  };
+  const first = await waitsSince();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    const read = pending(other.get(key, '/messages'));
+    await until('a read waits, too', async () => (await primary.waiting()).length === 2, FAST);
+    await primary.configure({synchronous_standby_names: `''`});
+    await expect(read.answer, 'all waits have ended').resolves.toMatchObject(unavailable);
+    await primary.configure({synchronous_standby_names: NAMES});
+    await until('new sessions wait', async () => (await primary.waiting()).some(each => each !== pid), FAST);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await until('it waits again', async () => ![undefined, first].includes(await waitsSince()), FAST);
+  expect(submitted.answered()).toBeUndefined();
+  await standby.start();
+  await expect(submitted.answer).resolves.toMatchObject({status: 202});
 });
 
 test('emptying synchronous_standby_names under load: the standby has all that was acknowledged', async () => {
@@ -290,13 +316,6 @@ test('emptying synchronous_standby_names under load: the standby has all that wa
     return acknowledged.every(id => ids.has(id));
   });
   await primary.start();
-});
-
-test('a configuration that was loaded during the wait does not matter, if the names are still there', async () => {
-  const submitted = await submitWithoutStandby();
-  await primary.configure({work_mem: `'8MB'`});
-  await standby.start();
-  await expect(submitted.answer).resolves.toMatchObject({status: 202});
 });
 
 test('a pod whose URI names the standby is not ready', async () => {

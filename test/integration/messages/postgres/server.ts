@@ -70,7 +70,7 @@ export async function startPostgres(settings: PostgresSettings = {}, machine?: M
   const primary = new Server({bin, env, folder, data, port, password, machine});
   await primary.write({...COMMON, ...settings, cluster_name: "'primary'"});
   await primary.start();
-  await primary.query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}'`);
+  await primary.query(`CREATE ROLE ${ROLE} LOGIN PASSWORD '${password}' IN ROLE pg_read_all_stats`);
   return primary;
 }
 

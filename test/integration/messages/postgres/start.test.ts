@@ -30,7 +30,8 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await Promise.all(running.splice(0).map(service => service.stop()));
-  await server.configure({fsync: 'on'});
+  await server.configure({fsync: 'on', synchronous_standby_names: `''`});
+  await server.query('GRANT pg_read_all_stats TO app');
 });
 afterAll(async () => {
   await server.remove();
@@ -144,6 +145,15 @@ interface Row {
 
 const rows: readonly Row[] = [
   {case: 'no synchronous standby, by default', postgres: {}, says: 'synchronous_standby_names is empty'},
+  {
+    case: 'a role that cannot see what standbys have',
+    postgres: {},
+    prepare: async () => {
+      await server.configure({synchronous_standby_names: 'missing'});
+      await server.query('SET synchronous_commit = local; REVOKE pg_read_all_stats FROM app');
+    },
+    says: 'GRANT pg_read_all_stats',
+  },
   {
     case: 'storage without fsync',
     postgres: {durability: 'storage'},

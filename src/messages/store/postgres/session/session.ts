@@ -6,12 +6,16 @@ import {type ConnectionOptions, connectionConfig} from './connection.ts';
 import {refused, unknownOutcome} from './failure.ts';
 import {migrate} from './schema.ts';
 import {
+  type Confirmed,
   type Durability,
+  isConfirmed,
+  READ_CONFIRMATION,
   READ_SETTINGS,
   READ_SETTINGS_AND_DO_NOT_WAIT,
   type Settings,
   sessionSettings,
   shortfall,
+  WRITE,
 } from './settings.ts';
 import {type Execution, type Statement, StatementGroup} from './statement-group.ts';
 
@@ -39,17 +43,9 @@ const ANSWER_MS = 10_000;
  * backend behind that waits on.
  */
 const FIRST_ANSWER_MS = 600_000;
-/** How often a wait for durability is repeated because the configuration was loaded meanwhile. */
-const CONFIRMATIONS = 5;
+/** How often a session waits for durability, if no standby confirms it. */
+const WAITS = 5;
 
-/**
- * A transaction that writes to the WAL and to nothing else, so that it waits for this and for all that is before it.
- * With a message that is not transactional, it would not wait.
- */
-const WRITE = {
-  name: 'write',
-  text: `SELECT pg_logical_emit_message(true, 'nameplate', ''), pg_conf_load_time()::text AS loaded`,
-};
 const MIGRATED = {name: 'migrated', text: 'SELECT state FROM migrated FOR SHARE'};
 const BEGIN = {name: 'BEGIN', text: 'BEGIN'};
 const COMMIT = {name: 'COMMIT', text: 'COMMIT'};
@@ -213,7 +209,7 @@ export class Session implements Disposable {
       if (began.status === 'rejected') throw began.reason;
       if (found.status === 'rejected') throw found.reason;
       if (settings.status === 'rejected') throw settings.reason;
-      const lacking = shortfall(this.#durability, settingsOf(settings.value));
+      const lacking = shortfall(this.#durability, settings.value.rows[0] as Settings);
       if (lacking !== undefined) throw new StoreError('down', lacking);
       return await write(found.value, Number(settings.value.rows[0].now));
     } catch (error) {
@@ -232,25 +228,26 @@ export class Session implements Disposable {
    * Resolves once everything that was committed before is durable; otherwise, ends the session and rejects with a
    * StoreError `unknown`.
    *
-   * Emptying synchronous_standby_names ends all waits as if a standby had answered. The session has loaded the new
-   * configuration before it executes the statement after COMMIT. So if nothing was loaded since the one before it, the
-   * wait was real.
+   * With a synchronous standby, the end of the wait does not prove it: emptying synchronous_standby_names ends all waits
+   * as if a standby had answered, and nobody waits before the checkpointer, too, has loaded the names that the session
+   * has. What the standbys report proves it. If one confirmed it and is gone, another one can.
    */
   async #becomeDurable(answerMs: number = ANSWER_MS): Promise<void> {
+    const isSynchronous = this.#durability === 'synchronous-standby';
     try {
-      for (let left = CONFIRMATIONS; left > 0; left--) {
+      for (let left = WAITS; left > 0; left--) {
         const writing = this.#run(WRITE, [], answerMs);
         this.#endGroup(); // Only the end of a group commits it.
-        const [written, after] = await Promise.all([writing, this.#run(READ_SETTINGS, [], answerMs)]);
+        const reading = this.#run(isSynchronous ? READ_CONFIRMATION : READ_SETTINGS, [], answerMs);
+        const [, {rows}] = await Promise.all([writing, reading]);
         const [warning] = this.#warnings;
         if (warning) throw warning;
-        const {loaded, ...settings} = settingsOf(after);
-        const lacking = shortfall(this.#durability, {...settings, loaded});
+        const confirmation = rows[0] as Confirmed;
+        const lacking = shortfall(this.#durability, confirmation);
         if (lacking !== undefined) throw new Error(lacking);
-        const [before] = written.rows;
-        if (loaded === before.loaded || this.#durability !== 'synchronous-standby') return;
+        if (!isSynchronous || isConfirmed(confirmation)) return;
       }
-      throw new Error('the configuration is being reloaded repeatedly');
+      throw new Error('the wait for a standby ended, but pg_stat_replication shows none that has the write');
     } catch (error) {
       throw this.#uncertain(error);
     }
@@ -337,8 +334,4 @@ export class Session implements Disposable {
   get #stream(): Duplex {
     return (this.#client as unknown as {readonly connection: {readonly stream: Duplex}}).connection.stream;
   }
-}
-
-function settingsOf(result: pg.QueryResult | undefined): Settings {
-  return result?.rows[0] as Settings;
 }

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import {type Durability, type Settings, shortfall} from './settings.ts';
+import {type Durability, isConfirmed, type Settings, shortfall} from './settings.ts';
 
-const good: Settings = {standby: false, names: 'ANY 1 (a, b)', commit: 'on', fsync: 'on', loaded: ''};
+const good: Settings = {standby: false, names: 'ANY 1 (a, b)', commit: 'on', fsync: 'on', sees: true};
 const alone: Settings = {...good, names: ' '};
 
 test.each<[string, Durability, Settings, string | undefined]>([
@@ -10,8 +10,9 @@ test.each<[string, Durability, Settings, string | undefined]>([
   ['none', 'synchronous-standby', alone, 'synchronous_standby_names is empty'],
   ['only its memory', 'synchronous-standby', {...good, commit: 'remote_write'}, 'synchronous_commit is remote_write'],
   ['only the primary', 'synchronous-standby', {...good, commit: 'local'}, 'synchronous_commit is local'],
+  ['one that the role cannot see', 'synchronous-standby', {...good, sees: false}, 'GRANT pg_read_all_stats'],
   ['no fsync', 'synchronous-standby', {...good, fsync: 'off'}, 'fsync is off'],
-  ['the primary alone', 'storage', alone, undefined],
+  ['the primary alone', 'storage', {...alone, sees: false}, undefined],
   ['the primary alone, later', 'storage', {...alone, commit: 'off'}, 'synchronous_commit is off'],
   ['the primary alone without fsync', 'storage', {...alone, fsync: 'off'}, 'fsync is off'],
   ['no promise', 'accepted-loss', {...alone, commit: 'off', fsync: 'off'}, undefined],
@@ -20,4 +21,15 @@ test.each<[string, Durability, Settings, string | undefined]>([
   const found = shortfall(durability, settings);
   if (problem === undefined) expect(found).toBeUndefined();
   else expect(found).toContain(problem);
+});
+
+test.each([
+  ['a', 1],
+  ['"2 (a)", b', 1],
+  ['2 (a, b, c)', 2],
+  ['ANY 2 (a, b, c)', 2],
+  [' first 12(*)', 12],
+])('%s: %i must confirm', (names, required) => {
+  expect(isConfirmed({names, confirmed: required - 1})).toBe(false);
+  expect(isConfirmed({names, confirmed: required})).toBe(true);
 });

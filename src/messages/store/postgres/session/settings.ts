@@ -21,8 +21,14 @@ export interface Settings {
   readonly names: string;
   readonly commit: string;
   readonly fsync: string;
-  /** When the session last loaded the configuration. */
-  readonly loaded: string;
+  /** Whether the role can see what the standbys have. */
+  readonly sees: boolean;
+}
+
+/** What is known once the wait of a WRITE has ended. */
+export interface Confirmed extends Settings {
+  /** How many of the standbys that COMMIT waits for have the WRITE on disk. */
+  readonly confirmed: number;
 }
 
 export const READ_SETTINGS = {
@@ -30,7 +36,25 @@ export const READ_SETTINGS = {
   text: `
     SELECT pg_is_in_recovery() AS standby, current_setting('synchronous_standby_names') AS names,
       current_setting('synchronous_commit') AS commit, current_setting('fsync') AS fsync,
-      pg_conf_load_time()::text AS loaded`,
+      pg_has_role('pg_read_all_stats', 'USAGE') AS sees`,
+};
+
+/**
+ * A transaction that writes to the WAL and to nothing else, so that it waits for this and for all that is before it.
+ * With a message that is not transactional, it would not wait. The session remembers its position.
+ */
+export const WRITE = {
+  name: 'write',
+  text: `SELECT set_config('nameplate.written', pg_logical_emit_message(true, 'nameplate', '')::text, false)`,
+};
+
+/** For a statement after WRITE. The function is what the view pg_stat_replication reads. */
+export const READ_CONFIRMATION = {
+  name: 'read-confirmation',
+  text: `${READ_SETTINGS.text}, (
+      SELECT count(*)::int FROM pg_stat_get_wal_senders()
+      WHERE sync_state IN ('sync', 'quorum') AND flush_lsn >= current_setting('nameplate.written')::pg_lsn
+    ) AS confirmed`,
 };
 
 /** The server's clock, in milliseconds since the epoch. */
@@ -50,14 +74,25 @@ export const READ_SETTINGS_AND_DO_NOT_WAIT = {
 const FLUSHED = ['on', 'remote_apply'];
 
 /** Why the settings do not give this durability; undefined if they do. */
-export function shortfall(durability: Durability, {standby, names, commit, fsync}: Settings): string | undefined {
+export function shortfall(durability: Durability, settings: Settings): string | undefined {
+  const {standby, names, commit, fsync, sees} = settings;
   if (standby) return 'the server is a standby: connect to the primary';
   if (durability === 'accepted-loss') return undefined;
   if (fsync !== 'on') return `fsync is ${fsync}: a power failure would lose acknowledged messages`;
   if (durability === 'storage') return commit === 'off' ? 'synchronous_commit is off' : undefined;
   if (names.trim() === '') return 'synchronous_standby_names is empty: no standby would have what is acknowledged';
   if (!FLUSHED.includes(commit)) return `synchronous_commit is ${commit}; needed: ${FLUSHED.join(' or ')}`;
+  if (!sees) return 'the role cannot see what standbys have: run GRANT pg_read_all_stats TO it, as superuser';
   return undefined;
+}
+
+/**
+ * Whether as many standbys have the WRITE on disk as synchronous_standby_names requires: `ANY 2 (a, b, c)`,
+ * `FIRST 2 (a, b, c)`, `2 (a, b, c)`, or `a, b, c`, which requires one.
+ * https://www.postgresql.org/docs/current/runtime-config-replication.html#GUC-SYNCHRONOUS-STANDBY-NAMES
+ */
+export function isConfirmed({names, confirmed}: Pick<Confirmed, 'names' | 'confirmed'>): boolean {
+  return confirmed >= Number(/^\s*(?:any|first)?\s*(\d+)\s*\(/i.exec(names)?.[1] ?? 1);
 }
 
 /**
@@ -68,7 +103,7 @@ const SESSION: Readonly<Record<string, string>> = {
   search_path: 'nameplate',
   client_encoding: 'UTF8',
   client_min_messages: 'warning',
-  lc_messages: 'C',
+  lc_messages: 'C', // For people. The sessions of an ordinary role keep its own: no code reads what a message says.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
   statement_timeout: '0',
