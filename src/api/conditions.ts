@@ -37,6 +37,11 @@ export function timestamp(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }
 
+/** The UTC day of a `timestamp`, such as "2026-11-27". */
+export function dayOf(time: string): string {
+  return time.slice(0, 10);
+}
+
 export function findCondition<T extends {type: string}>(
   conditions: readonly T[] | undefined,
   type: string,

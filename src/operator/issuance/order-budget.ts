@@ -7,31 +7,71 @@ import type {PlannedOrder, Shortage} from '../state/order-schedule.ts';
 import {type Budgets, hasRoom, Ledger, type MadeOrder, type WaitingOrder} from './order-ledger.ts';
 
 /** When each waiting order may be placed, by its key: simulates the future with the rule that decides now. */
-export function planOrders(
+export function planOrders(...given: Parameters<typeof planInSteps>): Map<string, PlannedOrder> {
+  return finish(planInSteps(...given));
+}
+
+function finish<T>(steps: Generator<void, T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** The same in short steps, between which other work may run. */
+export function* planInSteps(
   made: readonly MadeOrder[],
   waiting: readonly WaitingOrder[],
   budgets: Budgets,
   nowMs: number,
-): Map<string, PlannedOrder> {
-  const ledger = new Ledger(made, budgets, nowMs);
-  const queues = queuesOf(waiting, ledger);
-  const beyond = queues.flatMap(queue => shorten(queue, ledger, budgets));
-  const plan = new Map<string, PlannedOrder>();
-  const orderQueues = new OrderQueues(queues, ledger);
-  orderQueues.takeAll(({key}) => plan.set(key, {atMs: nowMs}));
-  const shortages = new Map<string, Shortage>();
-  const left = () => [...queues.flatMap(({orders}) => orders), ...beyond];
-  for (const order of left()) shortages.set(order.key, ledger.shortageOf(order) ?? 'orders');
-  const later = ({key}: WaitingOrder, atMs: number) => plan.set(key, {atMs, shortage: shortages.get(key) ?? 'orders'});
+): Generator<void, Map<string, PlannedOrder>> {
+  const ledger = new Ledger(budgets);
+  yield* ledger.addAll(made, nowMs, new Set(waiting.map(({domain}) => domain)));
+  const queues = yield* queuesOf(waiting, ledger);
+  for (const queue of queues) {
+    shorten(queue, ledger, budgets);
+    yield;
+  }
   const horizonMs = nowMs + budgets.orderBudget.windowSeconds * 1000;
+  const plan = new Map<string, {atMs: number; shortage?: Shortage}>();
+  const orderQueues = new OrderQueues(queues, ledger);
+  for (const {key} of orderQueues.takeAll()) {
+    plan.set(key, {atMs: nowMs});
+    yield;
+  }
+  for (const queue of queues) {
+    eachShortage(queue, ledger, ({key}, shortage = 'orders') => plan.set(key, {atMs: horizonMs, shortage}));
+    yield;
+  }
+  const setTime = ({key}: WaitingOrder, atMs: number) => {
+    const planned = plan.get(key);
+    if (planned) planned.atMs = atMs;
+  };
   while (orderQueues.size > 0) {
     const nextMs = ledger.nextChangeMs();
     if (nextMs >= horizonMs) break;
     ledger.goTo(nextMs, key => orderQueues.noteExit(key));
-    orderQueues.takeAll(later);
+    for (const order of orderQueues.takeAll()) setTime(order, ledger.nowMs);
+    yield;
   }
-  for (const order of left()) later(order, Math.max(horizonMs, ledger.notBeforeMs(order)));
+  for (const queue of queues) {
+    eachShortage(queue, ledger, (order, shortage) => {
+      const atMs = ledger.endMs(order, shortage);
+      if (atMs !== undefined && atMs > horizonMs) setTime(order, atMs);
+    });
+    yield;
+  }
   return plan;
+}
+
+/** Why each of the orders that are left in the queue may not be placed now; undefined if others go first. */
+function eachShortage(
+  {orders, beyond}: Queue,
+  ledger: Ledger,
+  use: (order: WaitingOrder, shortage: Shortage | undefined) => void,
+): void {
+  const [first = beyond[0]] = orders;
+  const isRoom = first && ledger.hasAccountRoom(first);
+  for (const left of [orders, beyond]) for (const order of left) use(order, ledger.shortageOf(order, isRoom));
 }
 
 /** How many more orders are possible now; those for new hosts exclude what is reserved for renewals. */
@@ -40,7 +80,8 @@ export function ordersLeft(
   budgets: Budgets,
   nowMs: number,
 ): {readonly renewal: number; readonly new: number} {
-  const ledger = new Ledger(made, budgets, nowMs);
+  const ledger = new Ledger(budgets);
+  finish(ledger.addAll(made, nowMs, new Set()));
   return {renewal: Math.max(0, ledger.free(true)), new: Math.max(0, ledger.free(false))};
 }
 
@@ -54,39 +95,52 @@ interface Queue {
   /** Breaks ties between queues. */
   readonly index: number;
   orders: WaitingOrder[];
+  /** Those that cannot be placed within the horizon. */
+  beyond: WaitingOrder[];
 }
 
 /**
  * One queue per account for renewals and one for new hosts, the longest-waiting first; within a queue, the domains take
  * turns, and the longest-waiting order goes first.
  */
-function queuesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Queue[] {
-  const queues = new Map<string, Map<WaitingOrder, number>>();
-  const places = new Map<string, number>();
-  for (const order of waiting.toSorted((a, b) => a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1))) {
-    const key = `${order.renewal} ${order.account}`;
-    const queue = queues.get(key) ?? new Map();
-    queues.set(key, queue);
-    const place = places.get(`${key} ${order.domain}`) ?? ledger.hadOf(`domain ${order.domain}`);
-    places.set(`${key} ${order.domain}`, place + 1);
-    queue.set(order, place);
-  }
-  return [...queues.values()].flatMap((queue, index) => {
-    const orders = [...queue].sort(([, a], [, b]) => a - b).map(([order]) => order);
-    const [oldest] = queue.keys();
-    if (!oldest) return [];
-    const {renewal, account, sinceMs} = oldest;
-    return [{renewal, account: `account ${account}`, sinceMs, index, orders}];
+function* queuesOf(waiting: readonly WaitingOrder[], ledger: Ledger): Generator<void, Queue[]> {
+  const byAccount = [true, false].flatMap(renewal => {
+    const orders = waiting.filter(order => order.renewal === renewal);
+    return [...Map.groupBy(orders, ({account}) => account).values()];
   });
+  const ofAccounts: {readonly oldest: WaitingOrder; readonly orders: WaitingOrder[]}[] = [];
+  for (const orders of byAccount) {
+    const [oldest] = orders.sort(byAge);
+    if (oldest) ofAccounts.push({oldest, orders: inDomainTurns(orders, ledger)});
+    yield;
+  }
+  return ofAccounts
+    .sort((a, b) => byAge(a.oldest, b.oldest))
+    .map(({oldest: {renewal, account, sinceMs}, orders}, index) => {
+      return {renewal, account: `account ${account}`, sinceMs, index, orders, beyond: []};
+    });
+}
+
+function byAge(a: WaitingOrder, b: WaitingOrder): number {
+  return a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1);
+}
+
+function inDomainTurns(orders: readonly WaitingOrder[], ledger: Ledger): WaitingOrder[] {
+  const next = new Map<string, number>();
+  const places = orders.map(order => {
+    const place = next.get(order.domain) ?? ledger.hadOfDomain(order.domain);
+    next.set(order.domain, place + 1);
+    return {order, place};
+  });
+  return places.sort((a, b) => a.place - b.place).map(({order}) => order);
 }
 
 /**
- * Removes from a queue the orders that cannot be placed within the horizon. Keeps, in the order of the queue, as many
- * new hosts of each domain as its limit allows in that time, and as many orders of each host as it may have attempts.
- * Otherwise, a tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a
- * window.
+ * Sets aside the orders that cannot be placed within the horizon. Keeps, in the order of the queue, as many new hosts
+ * of each domain as its limit allows in that time, and as many orders of each host as it may have attempts. Otherwise,
+ * a tenant with 10,000 hosts under one domain would make us read all of them whenever an order leaves a window.
  */
-function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Budgets): WaitingOrder[] {
+function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Budgets): void {
   const {windowSeconds, newHostsPerDomain, domainWindowSeconds} = orderBudget;
   const mostOfDomain = newHostsPerDomain * Math.ceil(windowSeconds / domainWindowSeconds);
   const mostOfHost = failureBudget.failures * Math.ceil(windowSeconds / failureBudget.windowSeconds);
@@ -103,9 +157,10 @@ function shorten(queue: Queue, ledger: Ledger, {orderBudget, failureBudget}: Bud
     if (hosts.size < mostOfDomain) hosts.add(host);
     return hosts.has(host);
   };
-  const {true: kept = [], false: beyond = []} = Object.groupBy(queue.orders, order => `${mayGo(order)}`);
+  const [kept, beyond]: [WaitingOrder[], WaitingOrder[]] = [[], []];
+  for (const order of queue.orders) (mayGo(order) ? kept : beyond).push(order);
   queue.orders = kept;
-  return beyond;
+  queue.beyond = beyond;
 }
 
 /** The state of a queue when it was added to the heap. */
@@ -146,7 +201,8 @@ class OrderQueues {
     }
   }
 
-  takeAll(take: (order: WaitingOrder, atMs: number) => void): void {
+  /** Those that may be placed at the ledger's time. They are added to the ledger. */
+  *takeAll(): Generator<WaitingOrder, void> {
     for (let next = this.#next(); next; next = this.#next()) {
       const {queue, order} = next;
       queue.orders.splice(queue.orders.indexOf(order), 1);
@@ -154,7 +210,7 @@ class OrderQueues {
       this.#ledger.add({...order, atMs: this.#ledger.nowMs});
       for (const other of this.#ofAccount.get(queue.account) ?? []) if (this.#positions.has(other)) this.#add(other);
       this.#return(`domain ${order.domain}`); // another order for this host is not for a new one
-      take(order, this.#ledger.nowMs);
+      yield order;
     }
   }
 

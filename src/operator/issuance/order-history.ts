@@ -3,7 +3,7 @@
  * tenant that removes and re-adds its hosts and Projects. They are on the claims, and on HeldHosts for default hosts;
  * only the operator writes either.
  */
-import {timestamp} from '../../api/conditions.ts';
+import {dayOf, timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {namespaceOf} from '../model/ca-account.ts';
@@ -18,33 +18,49 @@ type Order = NonNullable<DomainClaim['spec']['orders']>[number];
 
 /** The limit in the CRDs. */
 const MAX_ORDERS = 20;
+const DAY_MS = 86_400_000;
 
 export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   const {stores, config, clock} = operator;
   const namespace = namespaceOf(caAccount);
-  const isOfAccount = (other: string) => namespace === undefined || namespace === other;
+  const isOfAccount = (other: string | undefined) => namespace === undefined || namespace === other;
   const nowMs = clock.now();
-  const sinceMs = nowMs - rememberMs(config);
-  const made: MadeOrder[] = [];
+  const days = countingDays(config, nowMs);
+  const made: MadeOrder[][] = [];
   const recorded = new Set<string | undefined>();
-  const add = (host: string, account: string, orders: DeepReadonly<Order[]> = []) => {
-    if (orders.length === 0) return; // most claims
-    const domain = registrableDomain(host) ?? host;
-    for (const {at, request, renewal = false} of orders) {
-      recorded.add(request);
-      const atMs = Math.min(Date.parse(at), nowMs); // it may be of another clock
-      if (atMs > sinceMs) made.push({host, account, domain, renewal, atMs});
+  for (const {metadata, spec} of new Set(days.flatMap(day => stores.claims.byIndex(INDEX.orderDay, day)))) {
+    if (spec.orders && isOfAccount(spec.namespace)) made.push(ordersOf(metadata.name, spec.account, spec.orders));
+  }
+  for (const {metadata, spec} of new Set(days.flatMap(day => stores.heldHosts.byIndex(INDEX.orderDay, day)))) {
+    if (!isOfAccount(metadata.namespace)) continue;
+    const account = accountIn(stores, metadata.namespace) ?? '';
+    for (const [host, orders] of Object.entries(spec.orders ?? {})) {
+      made.push(ordersOf(host, account, orders));
+      for (const {request} of orders) recorded.add(request);
     }
-  };
-  for (const {metadata, spec} of stores.claims.list()) {
-    if (isOfAccount(spec.namespace)) add(metadata.name, spec.account, spec.orders);
   }
-  for (const {metadata, spec} of stores.heldHosts.list()) {
-    const {namespace: holder = ''} = metadata;
-    if (!spec.orders || !isOfAccount(holder)) continue;
-    for (const [host, orders] of Object.entries(spec.orders)) add(host, accountIn(stores, holder) ?? '', orders);
-  }
-  return [...made, ...unrecordedOrders(operator, caAccount, recorded)];
+  made.push(unrecordedOrders(operator, caAccount, recorded));
+  const sinceMs = nowMs - rememberMs(config);
+  const counting = made.flat().filter(({atMs}) => atMs > sinceMs);
+  return counting.map(order => (order.atMs > nowMs ? {...order, atMs: nowMs} : order)); // it may be of another clock
+}
+
+/** By their record: cached objects never change. */
+const known = new WeakMap<DeepReadonly<Order[]>, MadeOrder[]>();
+
+function ordersOf(host: string, account: string, orders: DeepReadonly<Order[]>): MadeOrder[] {
+  const before = known.get(orders);
+  if (before && (before[0]?.account ?? account) === account) return before;
+  const domain = registrableDomain(host) ?? host;
+  const made = orders.map(({at, renewal = false}) => ({host, account, domain, renewal, atMs: Date.parse(at)}));
+  known.set(orders, made);
+  return made;
+}
+
+/** As `INDEX.orderDay` names them. Tomorrow, too: an order may be of another clock. */
+function countingDays(config: OperatorConfig, nowMs: number): string[] {
+  const count = Math.ceil(rememberMs(config) / DAY_MS) + 2;
+  return Array.from({length: count}, (_, n) => dayOf(timestamp(nowMs + (1 - n) * DAY_MS)));
 }
 
 /** Orders of exempt namespaces, and of default hosts before 0.2, are known while their requests exist. */
@@ -55,6 +71,7 @@ function unrecordedOrders(
 ): MadeOrder[] {
   const {stores, config} = operator;
   const {baseDomain} = config.platform;
+  const domain = registrableDomain(baseDomain) ?? baseDomain;
   const approved = stores.certificateRequests?.byIndex(INDEX.approvedWithoutClaim, caAccount) ?? [];
   const unrecorded = approved.filter(({metadata}) => !recorded.has(metadata.uid));
   return unrecorded.map(request => {
@@ -62,7 +79,7 @@ function unrecordedOrders(
     return {
       host: `${namespace}/${name}`,
       account: accountIn(stores, namespace) ?? '',
-      domain: registrableDomain(baseDomain) ?? baseDomain,
+      domain,
       renewal: false,
       atMs: approvedAtMs(request),
     };

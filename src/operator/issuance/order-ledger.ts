@@ -36,30 +36,56 @@ export class Ledger {
   readonly #budget: Budgets['orderBudget'];
   readonly #ordersOfHost: number;
   readonly #orders: SlidingWindow;
+  /** The same by registrable domain. */
+  readonly #ofDomain: SlidingWindow;
   /** By host. */
   readonly #tries: SlidingWindow;
   /** One entry for each new host, no matter how often it tried. */
   readonly #newHosts: SlidingWindow;
   /** The same, keyed only by host: no key must be joined, and looking up 20,000 hosts takes half the time. */
   readonly #knownHosts: SlidingWindow;
+  /** How long an order counts, except as a new host. */
+  readonly #countingMs: number;
 
-  constructor(made: readonly MadeOrder[], {orderBudget, failureBudget}: Budgets, nowMs: number) {
+  constructor({orderBudget, failureBudget}: Budgets) {
     this.#budget = orderBudget;
     this.#ordersOfHost = failureBudget.failures;
     this.#orders = new SlidingWindow(orderBudget.windowSeconds * 1000);
+    this.#ofDomain = new SlidingWindow(orderBudget.windowSeconds * 1000);
     this.#tries = new SlidingWindow(failureBudget.windowSeconds * 1000);
     this.#newHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
     this.#knownHosts = new SlidingWindow(orderBudget.domainWindowSeconds * 1000);
-    for (const order of made.toSorted((a, b) => a.atMs - b.atMs)) {
-      this.goTo(order.atMs);
-      this.add(order);
+    this.#countingMs = 1000 * Math.max(orderBudget.windowSeconds, failureBudget.windowSeconds);
+  }
+
+  /**
+   * Adds the orders before `nowMs`, in short steps. An older one counts only for its registrable domain, so it matters
+   * only if one of those in `domains` is the same: of a week's orders, few.
+   */
+  *addAll(made: readonly MadeOrder[], nowMs: number, domains: ReadonlySet<string>): Generator<void, void> {
+    const countsSinceMs = nowMs - this.#countingMs;
+    const matters = made.filter(({atMs, domain}) => atMs > countsSinceMs || domains.has(domain));
+    for (const order of matters.sort((a, b) => a.atMs - b.atMs)) {
+      this.#knownHosts.advance(order.atMs);
+      if (order.atMs > countsSinceMs) this.#count(order);
+      this.#addHost(order);
+      yield;
     }
     this.goTo(nowMs);
   }
 
-  add({host, account, domain, renewal, atMs}: MadeOrder): void {
-    this.#orders.add(atMs, ['all', `account ${account}`, `domain ${domain}`, ...(renewal ? ['renewals'] : [])]);
+  add(order: MadeOrder): void {
+    this.#count(order);
+    this.#addHost(order);
+  }
+
+  #count({host, account, domain, renewal, atMs}: MadeOrder): void {
+    this.#orders.add(atMs, ['all', `account ${account}`, ...(renewal ? ['renewals'] : [])]);
+    this.#ofDomain.add(atMs, [domain]);
     this.#tries.add(atMs, [host]);
+  }
+
+  #addHost({host, account, domain, renewal, atMs}: MadeOrder): void {
     if (renewal || this.#knownHosts.count(host) > 0) return;
     this.#knownHosts.add(atMs, [host]);
     this.#newHosts.add(atMs, [`domain ${domain}`, `domain ${domain} account ${account}`]);
@@ -69,9 +95,14 @@ export class Ledger {
     return this.#orders.count(key);
   }
 
+  hadOfDomain(domain: string): number {
+    return this.#ofDomain.count(domain);
+  }
+
   goTo(ms: number, onExit?: (key: string) => void): void {
     this.nowMs = ms;
     for (const window of [this.#orders, this.#newHosts]) window.advance(ms, onExit);
+    this.#ofDomain.advance(ms, domain => onExit?.(`domain ${domain}`));
     for (const window of [this.#tries, this.#knownHosts]) window.advance(ms, host => onExit?.(`host ${host}`));
   }
 
@@ -103,28 +134,23 @@ export class Ledger {
     return this.#tries.count(host) >= this.#ordersOfHost;
   }
 
-  shortageOf(order: WaitingOrder): Shortage | undefined {
+  /** `isRoom`: the same for all renewals of an account, and for all its new hosts. */
+  shortageOf(order: WaitingOrder, isRoom = this.hasAccountRoom(order)): Shortage | undefined {
     const {account, domain} = order;
     if (this.hasTriedEnough(order)) return 'host';
-    if (!this.#hasAccountRoom(order)) return 'orders';
+    if (!isRoom) return 'orders';
     if (!this.isNewHost(order)) return undefined;
     const free = this.#budget.newHostsPerDomain - this.#newHosts.count(`domain ${domain}`);
     return hasRoom(this.#newHosts.count(`domain ${domain} account ${account}`), free) ? undefined : 'domain';
   }
 
-  /** Beyond the horizon: the earliest possible time, as far as it is known without simulating further. */
-  notBeforeMs(order: WaitingOrder): number {
-    switch (this.shortageOf(order)) {
-      case 'host':
-        return this.#tries.nextExitMs(order.host);
-      case 'domain':
-        return this.#newHosts.nextExitMs(`domain ${order.domain}`);
-      default:
-        return this.nowMs;
-    }
+  /** When the shortage of a host or a domain may end, as far as it is known without simulating further. */
+  endMs({host, domain}: WaitingOrder, shortage: Shortage | undefined): number | undefined {
+    if (shortage === 'host') return this.#tries.nextExitMs(host);
+    return shortage === 'domain' ? this.#newHosts.nextExitMs(`domain ${domain}`) : undefined;
   }
 
-  #hasAccountRoom({account, renewal}: WaitingOrder): boolean {
+  hasAccountRoom({account, renewal}: WaitingOrder): boolean {
     return hasRoom(this.#orders.count(`account ${account}`), this.free(renewal));
   }
 

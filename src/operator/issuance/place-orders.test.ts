@@ -1,8 +1,10 @@
-/** How long a pass lasts and rests. Only the client's requests advance the clock. */
+/** How long a pass lasts and rests, and what it does. Only what a test names advances the clock. */
+import {setImmediate as turn} from 'node:timers/promises';
 import {pino} from 'pino';
 import {beforeEach, expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {dayOf} from '../../api/conditions.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -23,9 +25,12 @@ const DELETED = {deletionTimestamp: '2026-11-21T11:59:30Z'};
 const csr = await signingRequest({names: ['DNS:a.test']});
 
 let clock: ManualClock;
-/** How far one request to the API server advances the clock, and one lookup of a namespace. */
+/** How far these advance the clock: a request to the API server, looking up a namespace, parsing a request. */
 let writeMs: number;
 let lookMs: number;
+let parseMs: number;
+/** How often these were read: what is parsed, what a verdict depends on, and claims that do not matter. */
+let reads: {request: number; usages: number; otherClaims: number};
 /** Whether the API server refuses the decision on a request. */
 let refuses: (name: string) => boolean;
 /** The host's claim on the API server. */
@@ -35,7 +40,9 @@ let claimVersion: string | undefined;
 let claims: Store<DomainClaim>;
 let requests: Store<CertificateRequest>;
 let projects: Store<KubeObject>;
-let reconcile: (config?: object) => ReturnType<ReturnType<typeof reconcileOrders>>;
+/** A new process. Each call is one pass. */
+let start: (config?: object) => () => ReturnType<ReturnType<typeof reconcileOrders>>;
+let reconcile: ReturnType<typeof start>;
 
 /** Time passes, and nobody sleeps. */
 const pass = (ms: number): void => void clock.advance(ms);
@@ -44,6 +51,8 @@ beforeEach(() => {
   clock = new ManualClock(NOW);
   writeMs = 0;
   lookMs = 0;
+  parseMs = 0;
+  reads = {request: 0, usages: 0, otherClaims: 0};
   refuses = () => false;
   requests = newStore();
   requests.addIndex(INDEX.undecided, () => [ACCOUNT]);
@@ -51,8 +60,10 @@ beforeEach(() => {
   requests.addIndex(INDEX.inProgress, () => []);
   projects = newStore();
   projects.addIndex(INDEX.pausedHost, () => []);
+  projects.addIndex(INDEX.paused, () => []);
   projects.addIndex(INDEX.defaultHost, () => ['a/a.test']);
   claims = newStore();
+  claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
   claimVersion = undefined;
   readClaim = () => claims.get('a.test') as DomainClaim;
   claims.replace(new Map([['a.test', claim()]]), '1');
@@ -63,15 +74,18 @@ beforeEach(() => {
     pass(lookMs);
     return namespaces.get(key);
   };
+  const [domains, heldHosts] = [newStore(), newStore()];
+  domains.addIndex(INDEX.paused, () => []);
+  heldHosts.addIndex(INDEX.orderDay, () => []);
   const stores = {
     claims,
     certificateRequests: requests,
     certificates: newStore(),
     challenges: newStore(),
-    heldHosts: newStore(),
+    heldHosts,
     projects,
-    domains: newStore(),
-    namespaces: {state: 'synced', get: look},
+    domains,
+    namespaces: {state: 'synced', get: look, byIndex: () => []},
   };
   // The caches follow immediately.
   const client = {
@@ -94,13 +108,13 @@ beforeEach(() => {
   const orderSchedule = new OrderSchedule();
   const reservations = new SlotReservations();
   const [names, places] = [{defaultHost: () => 'a.test'}, {has: () => true}];
-  const operator = {stores, clock, config: CONFIG, names, places, orderSchedule, reservations, logger};
+  const operator = {stores, clock, names, places, orderSchedule, reservations, logger};
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
-  const run = reconcileOrders(operator as unknown as Operator);
-  reconcile = config => {
-    const reconcileWith = config ? reconcileOrders({...operator, config} as unknown as Operator) : run;
-    return reconcileWith(ACCOUNT, context as Parameters<typeof run>[1]);
+  start = (config = CONFIG) => {
+    const run = reconcileOrders({...operator, config} as unknown as Operator);
+    return () => run(ACCOUNT, context as Parameters<typeof run>[1]);
   };
+  reconcile = start();
 });
 
 const CONFIG = {
@@ -139,7 +153,18 @@ function waitFor(count: number): void {
       apiVersion: 'cert-manager.io/v1',
       kind: 'CertificateRequest',
       metadata,
-      spec: {request: csr, issuerRef: ISSUER},
+      spec: {
+        issuerRef: ISSUER,
+        get request() {
+          reads.request++;
+          pass(parseMs);
+          return csr;
+        },
+        get usages() {
+          reads.usages++;
+          return [];
+        },
+      },
     };
   });
   requests.replace(new Map(all.map(request => [keyOf(request), request])), '1');
@@ -159,7 +184,7 @@ test('however many changes trigger it, it spends at most a tenth of the time on 
   waitFor(10);
   lookMs = 5;
   expect(await reconcile()).toEqual(done());
-  const looked = 3 * 10 * lookMs;
+  const looked = 2 * 10 * lookMs;
   waitFor(1);
   const rest = 10 * looked;
   expect(await reconcile()).toEqual(after(rest));
@@ -212,7 +237,7 @@ test.each([
     return undefined;
   };
   const config = {...CONFIG, platform: {baseDomain: 'test'}, defaultHost: {tls: 'certificate'}};
-  expect(await reconcile(config)).toEqual(after(SECOND));
+  expect(await start(config)()).toEqual(after(SECOND));
   expect(claimsRead).toBe(reads);
   expect(requests.size).toBe(1);
 });
@@ -233,4 +258,52 @@ test('a request is not approved if the claim of its host changes before its orde
   claimVersion = '2';
   expect(await reconcile(), 'no error: one request must not delay the others').toEqual(after(SECOND));
   expect(requests.size).toBe(1);
+});
+
+const {orderBudget} = CONFIG.certificates;
+const isFull = {...CONFIG, certificates: {...CONFIG.certificates, orderBudget: {...orderBudget, orders: 0}}};
+const COUNT = 100;
+
+test('waiting requests are parsed once, judged again only if something changes, and compared with no other claims', async () => {
+  for (let n = 0; n < COUNT; n++) {
+    const spec = {...claim().spec, orders: [{at: '2026-10-01T00:00:00Z'}]};
+    const other = {...claim(), metadata: {name: `other-${n}.test`}, spec};
+    claims.upsert(other);
+    Object.defineProperty(other, 'spec', {get: () => ++reads.otherClaims && spec});
+  }
+  waitFor(COUNT);
+  const run = start(isFull);
+  expect(await run()).toEqual(after(10 * SECOND));
+  expect(reads).toMatchObject({request: COUNT, otherClaims: 0});
+  const before = {...reads};
+  expect(await run()).toEqual(after(10 * SECOND));
+  expect(reads).toEqual(before);
+  claims.upsert({...claim(), metadata: {name: 'a.test', resourceVersion: '2'}});
+  expect(await run()).toEqual(after(10 * SECOND));
+  expect(reads).toMatchObject({request: COUNT, otherClaims: 0});
+  expect(reads.usages).toBeGreaterThan(before.usages);
+});
+
+test('many new requests are parsed in several turns of the event loop, so the lease is renewed meanwhile', async () => {
+  waitFor(COUNT);
+  parseMs = 1;
+  let turns = 0;
+  let outcome: unknown;
+  const ended = reconcile().then(result => {
+    outcome = result;
+  });
+  for (; outcome === undefined; turns++) await turn();
+  await ended;
+  expect(outcome).toEqual(done());
+  expect(turns).toBeGreaterThanOrEqual(COUNT / 10);
+  expect(requests.size).toBe(0);
+});
+
+test('a pass parses as many new requests as it has time for, and places the orders of these', async () => {
+  waitFor(COUNT);
+  parseMs = SECOND;
+  expect(await reconcile()).toEqual(after(SECOND));
+  expect(requests.size).toBe(COUNT - 15);
+  for (let outcome = await reconcile(); outcome.kind !== 'done'; ) outcome = await reconcile();
+  expect(requests.size).toBe(0);
 });

@@ -5,27 +5,28 @@
 
 import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
-import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {inTurns} from '../../runtime/controller/turns.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
-import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {decide} from '../approval/decide.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {decideFreshly} from '../approval/decide-freshly.ts';
 import {PAUSED_MS, writeDecision} from '../approval/reconcile.ts';
 import {Slots} from '../approval/slots.ts';
-import {routeKeyOf} from '../model/derived-names.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {PlannedOrder} from '../state/order-schedule.ts';
-import {isPausedHost} from '../state/paused.ts';
-import {accountIn, INDEX} from '../state/stores.ts';
+import {hasPauses, isPausedHost} from '../state/paused.ts';
+import {INDEX} from '../state/stores.ts';
 import {runInLanes} from './lanes.ts';
-import {planOrders} from './order-budget.ts';
+import {planInSteps} from './order-budget.ts';
 import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
-import type {WaitingOrder} from './order-ledger.ts';
+import {type Waiting, WaitingOrders} from './waiting-orders.ts';
 
-/** A pass ends after this time, well before its deadline: thousands may wait, and each requires two writes. */
+/**
+ * A pass reads new requests for at most this long, and then places orders for as long, well before its deadline:
+ * thousands may wait, and each requires two writes.
+ */
 const PASS_MS = 15_000;
 /**
  * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times
@@ -41,72 +42,91 @@ const FULL_MS = 5_000;
  */
 const DOUBT_MS = 1_000;
 
-interface Waiting {
-  readonly request: DeepReadonly<CertificateRequest>;
-  readonly order: WaitingOrder;
-  /** Its order is already recorded and counts. */
-  readonly recorded: boolean;
-}
-
 /** Keys are CA accounts, as `caAccountOf` names them. */
 export function reconcileOrders(operator: Operator): Reconcile {
   const {stores, clock} = operator;
   const restsUntil = new Map<string, number>();
   const refused = new Refused(clock);
+  const orders = new WaitingOrders(operator);
   return async (caAccount, {client, signal}) => {
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
-    const startsAt = clock.monotonic();
-    const restMs = (restsUntil.get(caAccount) ?? 0) - startsAt;
+    const restMs = (restsUntil.get(caAccount) ?? 0) - clock.monotonic();
     if (restMs > 0) return after(restMs);
-    const pass = planPass(operator, caAccount);
-    restsUntil.set(caAccount, clock.monotonic() + REST * (clock.monotonic() - startsAt));
+    await inTurns(readUndecided(operator, orders, caAccount), clock, signal);
+    const {result: pass, ms} = await inTurns(planPass(operator, orders, caAccount), clock, signal);
+    restsUntil.set(caAccount, clock.monotonic() + REST * ms);
     return await placeDue({...operator, client, signal}, pass, refused);
   };
+}
+
+/** After a takeover, none of them has been read. The next pass continues where there was no time for all. */
+function* readUndecided(operator: Operator, orders: WaitingOrders, caAccount: string): Generator<void, void> {
+  const endsAt = operator.clock.monotonic() + PASS_MS;
+  for (const request of undecidedRequests(operator, caAccount)) {
+    if (orders.hasRead(request)) continue;
+    if (operator.clock.monotonic() >= endsAt) return;
+    orders.read(request);
+    yield;
+  }
 }
 
 /** What waits at one CA account, and when each order may be placed. */
 interface Pass {
   readonly caAccount: string;
   readonly nowMs: number;
-  readonly waiting: readonly Waiting[];
+  /** May be placed now. */
+  readonly due: readonly Waiting[];
+  /** By "namespace/host". A host may have several requests; the earliest order is shown. */
+  readonly later: ReadonlyMap<string, PlannedOrder>;
   /** Other requests are undecided, too, but no order may be placed for them. */
   readonly hasOthers: boolean;
   /** A pause holds others back. */
   readonly isPartlyPaused: boolean;
-  readonly plan: ReadonlyMap<string, PlannedOrder>;
-  readonly startMs: (waiting: Waiting) => number;
 }
 
-function planPass(operator: Operator, caAccount: string): Pass {
+/** The caches may change wherever this yields. Whatever is due is therefore decided again before it is placed. */
+function* planPass(operator: Operator, orders: WaitingOrders, caAccount: string): Generator<void, Pass> {
   const nowMs = operator.clock.now();
-  const undecided = undecidedRequests(operator, caAccount);
-  const allowed = undecided.flatMap(request => waitingOf(operator, request, nowMs));
-  const waiting = allowed.filter(it => !isPausedHost(operator, `${it.request.metadata.namespace}/${it.order.host}`));
+  const mayBePaused = hasPauses(operator);
+  const waiting: Waiting[] = [];
+  let [hasOthers, isPartlyPaused] = [false, false];
+  for (const request of undecidedRequests(operator, caAccount)) {
+    const order = orders.judge(request, nowMs);
+    if (!order) hasOthers = true;
+    else if (mayBePaused && isPausedHost(operator, order.hostKey)) isPartlyPaused = true;
+    else waiting.push(order);
+    yield;
+  }
   const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
-  const queue = waiting.flatMap(({order, recorded}) => (recorded ? [] : [order]));
-  const plan = planOrders(made, queue, operator.config.certificates, nowMs);
-  const startMs = ({order, recorded}: Waiting) =>
-    recorded ? nowMs : (plan.get(order.key)?.atMs ?? Number.POSITIVE_INFINITY);
-  const hasOthers = allowed.length < undecided.length;
-  return {caAccount, nowMs, waiting, hasOthers, isPartlyPaused: waiting.length < allowed.length, plan, startMs};
+  yield;
+  const queue = waiting.filter(({recorded}) => !recorded).map(({order}) => order);
+  const plan = yield* planInSteps(made, queue, operator.config.certificates, nowMs);
+  const due: Waiting[] = [];
+  const later = new Map<string, PlannedOrder>();
+  for (const it of waiting) {
+    const planned = plan.get(it.order.key);
+    const other = later.get(it.hostKey);
+    if (it.recorded || (planned && planned.atMs <= nowMs)) due.push(it);
+    else if (planned && (!other || planned.atMs < other.atMs)) later.set(it.hostKey, planned);
+  }
+  return {caAccount, nowMs, due, later, hasOthers, isPartlyPaused};
 }
 
 /** Places what is due and has a slot, publishes when the rest can be placed, and returns when to continue. */
 async function placeDue(context: Context, pass: Pass, refused: Refused): Promise<Outcome> {
   const {stores, orderSchedule, reservations} = context;
-  const {caAccount, nowMs, waiting, hasOthers, isPartlyPaused, plan, startMs} = pass;
+  const {caAccount, nowMs, later, hasOthers, isPartlyPaused} = pass;
   refused.keep(key => stores.certificateRequests?.get(key) !== undefined);
-  const ready = waiting.filter(it => startMs(it) <= nowMs && refused.leftMs(it.order.key) === 0);
+  const ready = pass.due.filter(({order}) => refused.leftMs(order.key) === 0);
   const due = withSlots(context, ready);
   const {left, errors, hasRaced} = await placeAll(context, due, refused);
   for (const {request} of left) reservations.release(request);
-  const later = waiting.filter(it => startMs(it) > nowMs);
-  orderSchedule.publish(caAccount, planByHost(later, plan));
+  orderSchedule.publish(caAccount, later);
   if (errors.length > 0) return retry(errors[0]);
   if (left.length > 0) return after(0);
-  const pauses = waiting.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
+  const pauses = pass.due.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
   const nextMs = soonest([
-    ...later.map(startMs),
+    ...later.values().map(({atMs}) => atMs),
     ...pauses.map(ms => nowMs + ms),
     due.length < ready.length ? nowMs + FULL_MS : Number.POSITIVE_INFINITY,
     isPartlyPaused ? nowMs + PAUSED_MS : Number.POSITIVE_INFINITY,
@@ -176,7 +196,8 @@ class Refused {
   }
 
   leftMs(key: string): number {
-    return Math.max(0, (this.#byKey.get(key)?.untilMs ?? 0) - this.#clock.monotonic());
+    const {untilMs} = this.#byKey.get(key) ?? {};
+    return untilMs === undefined ? 0 : Math.max(0, untilMs - this.#clock.monotonic()); // few are refused
   }
 
   /** Forgets those that no longer exist. */
@@ -210,33 +231,6 @@ function undecidedRequests({stores}: Operator, caAccount: string): DeepReadonly<
   return undecided.filter(({metadata}) => !metadata.deletionTimestamp);
 }
 
-/** Nothing if no order may be placed for the request. */
-function waitingOf(operator: Operator, request: DeepReadonly<CertificateRequest>, nowMs: number): Waiting[] {
-  const {host} = decide(operator, request);
-  if (host === undefined) return [];
-  const orders = operator.stores.claims.get(host)?.spec.orders ?? defaultHostOrders(operator, request, host);
-  const recorded = isRecorded(orders, request);
-  return [{request, order: orderOf(operator, request, host, nowMs), recorded}];
-}
-
-function orderOf(
-  {stores}: Operator,
-  request: DeepReadonly<CertificateRequest>,
-  host: string,
-  nowMs: number,
-): WaitingOrder {
-  const {namespace = '', creationTimestamp = ''} = request.metadata;
-  const {renewalTime} = stores.certificates.get(routeKeyOf(`${namespace}/${host}`))?.status ?? {};
-  return {
-    key: keyOf(request),
-    host,
-    account: accountIn(stores, namespace) ?? '',
-    domain: registrableDomain(host) ?? host,
-    renewal: renewalTime !== undefined && Date.parse(renewalTime) <= nowMs,
-    sinceMs: Date.parse(creationTimestamp),
-  };
-}
-
 /**
  * Decides again, because the orders before it took time. Writes the claim at the version that the decision depends on.
  * Returns false if the namespace may not have the host after all, or has no record for orders of default hosts yet.
@@ -255,16 +249,4 @@ function recordAndDecide(context: Context, {request, order}: Waiting): Promise<b
     await writeDecision(context, request, decision);
     return true;
   });
-}
-
-/** A host may have several requests; the earliest order is shown. */
-function planByHost(waiting: readonly Waiting[], plan: ReadonlyMap<string, PlannedOrder>): Map<string, PlannedOrder> {
-  const byHost = new Map<string, PlannedOrder>();
-  for (const {request, order} of waiting) {
-    const key = `${request.metadata.namespace}/${order.host}`;
-    const planned = plan.get(order.key);
-    const other = byHost.get(key);
-    if (planned && (!other || planned.atMs < other.atMs)) byHost.set(key, planned);
-  }
-  return byHost;
 }

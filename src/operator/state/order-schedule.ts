@@ -28,12 +28,16 @@ export class OrderSchedule {
   publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
     const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();
     this.#plans.set(caAccount, plan);
-    const changed = [...before.keys(), ...plan.keys()].filter(key => before.has(key) !== plan.has(key));
-    for (const key of changed) for (const handler of this.#handlers) handler(key);
+    for (const key of before.keys()) if (!plan.has(key)) this.#report(key);
+    for (const key of plan.keys()) if (!before.has(key)) this.#report(key);
   }
 
   /** Calls `handler` with each "namespace/host" that starts or stops waiting. */
   subscribe(handler: (key: string) => void): void {
     this.#handlers.add(handler);
+  }
+
+  #report(key: string): void {
+    for (const handler of this.#handlers) handler(key);
   }
 }

@@ -1,5 +1,5 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
-import type {Condition} from '../../api/conditions.ts';
+import {type Condition, dayOf} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {API_KEY, type APIKey, hashesOf} from '../../keys/apikey.ts';
 import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
@@ -130,6 +130,8 @@ export const INDEX = {
   /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
   undecided: 'undecided',
   approvedWithoutClaim: 'approvedWithoutClaim',
+  /** Claims and held hosts by the UTC day of each of their orders, such as "2026-11-27". */
+  orderDay: 'orderDay',
 } as const;
 
 export const ANY_NAMESPACE = '*';
@@ -238,6 +240,12 @@ function addIndexes(stores: Stores): void {
   addKeyIndexes(stores);
   claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
   claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
+  claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
+  heldHosts.addIndex(INDEX.orderDay, ({spec}) =>
+    Object.values(spec.orders ?? {})
+      .flat()
+      .map(({at}) => dayOf(at)),
+  );
   heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
   challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
