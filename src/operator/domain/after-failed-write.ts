@@ -2,9 +2,9 @@
  * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say
  * what is true without the write. They rethrow everything except refusals, outages, and pauses.
  */
-import {assessCertificate, certifiedBy} from '../issuance/certificate.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
-import type {CertificateResult} from './certificate-waits.ts';
+import {type CertificateResult, hasUsableCertificate} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {DomainView} from './view.ts';
@@ -27,7 +27,16 @@ export function failedCertificate(view: DomainView) {
 
 export function failedRoute(view: DomainView) {
   return (failure: unknown): StepResult => {
-    return {condition: conditionOf(view, failure, Routed, view.published !== undefined), failure};
+    const messages = failure === view.removalFailure ? {...Routed, refused: Routed.removalRefused} : Routed;
+    return {condition: conditionOf(view, failure, messages, view.published !== undefined), failure};
+  };
+}
+
+/** A Domain must report the loss of its host even if the API server rejects the removal of its route. */
+export function failedRemoval(view: DomainView) {
+  return (failure: unknown): DomainView => {
+    if (classifyFailure(failure) !== 'refusal') throw failure;
+    return {...view, isKept: true, removalFailure: failure};
   };
 }
 
@@ -52,10 +61,4 @@ function conditionOf(
     retrying,
     paused: () => paused(isTrue),
   });
-}
-
-function hasUsableCertificate({certificate, secret, host}: DomainView): boolean {
-  if (!certificate) return false;
-  const {kind} = assessCertificate(certificate, certifiedBy(secret, host));
-  return kind === 'issued' || kind === 'renewal-failing';
 }

@@ -5,7 +5,7 @@
 import {timestamp} from '../../api/conditions.ts';
 import {recordHasRoom} from '../../api/held-hosts-size.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {budgetBlockedUntilMs, pausedUntilMs} from '../issuance/certificate.ts';
+import {assessCertificate, budgetBlockedUntilMs, certifiedBy, pausedUntilMs} from '../issuance/certificate.ts';
 import {explainShortage} from '../issuance/explain-shortage.ts';
 import {caAccountOf} from '../model/ca-account.ts';
 import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
@@ -18,6 +18,14 @@ export interface CertificateResult extends StepResult {
   /** The Secret holds a certificate: the host may be routed. */
   readonly usable: boolean;
   readonly nextAttemptAtMs?: number;
+}
+
+/** The edge still presents what the Secret holds, even if the Certificate is gone. */
+export function hasUsableCertificate({certificate, secret, host, published}: DomainView): boolean {
+  const certified = certifiedBy(secret, host);
+  if (!certificate) return published !== undefined && certified.kind === 'host';
+  const {kind} = assessCertificate(certificate, certified);
+  return kind === 'issued' || kind === 'renewal-failing';
 }
 
 /** After this time, nothing left by the former holder can delay the new holder. */

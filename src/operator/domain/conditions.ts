@@ -195,7 +195,7 @@ export const CertificateReady = {
     names: string,
     isKept: boolean,
   ) => {
-    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so Nameplate would remove the route of this host, but is holding back the removal' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
+    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so the route of this host must go (see the condition Routed)' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
     return certificateReady('False', 'WrongNames', message);
   },
   issuerNotFound: (kind: string, name: string) => {
@@ -246,6 +246,10 @@ export const Routed = {
   },
   refused: (message: string, kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Refused', `${explainRefusal('the route', message)}${kept ? KEPT : ''}`),
+  removalRefused: (message: string, kept: boolean) => {
+    const what = 'the removal of the route or its certificate';
+    return routed('False', 'Refused', `${explainRefusal(what, message)}${kept ? KEPT : ''}`);
+  },
   retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),
   paused: (kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Paused', `${explainPause('the route')}${kept ? KEPT : ''}`),

@@ -12,7 +12,7 @@ import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
 import {accept} from './accept.ts';
-import {failedCertificate, failedClaim, failedRoute} from './after-failed-write.ts';
+import {failedCertificate, failedClaim, failedRemoval, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';
 import {claimHost, isLost} from './claim.ts';
 import type {StepResult} from './conditions.ts';
@@ -39,8 +39,9 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const current = viewOf(operator, domain, keepsFailing);
     if (!current) return done();
     if (isAboutToChange(operator, current)) {
-      await dropForeignRoute(context, current, {lost: isLost(current)});
-      return done();
+      const lost = isLost(current);
+      const {removalFailure} = await dropForeignRoute(context, current, {lost}).catch(failedRemoval(current));
+      if (removalFailure === undefined) return done(); // otherwise, the Domain must say so
     }
     let view = current;
     const building = heldBack(context, view.isPaused);
@@ -48,7 +49,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const accepted = accept(context, view);
     const proof = verifyDns(context, view, accepted);
     const claim = await claimHost(building, view, proof).catch(failedClaim(view));
-    view = await dropForeignRoute(context, view, claim);
+    view = await dropForeignRoute(context, view, claim).catch(failedRemoval(view));
     const caa = checkCaa(view);
     const certificate = await certify(building, view, {proof, claim, caa}).catch(failedCertificate(view));
     const routed = await route(building, view, {accepted, claim, certificate}).catch(failedRoute(view));

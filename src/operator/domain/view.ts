@@ -29,8 +29,10 @@ export interface DomainView {
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
-  /** The route would be removed, but is kept until a person allows the removal. */
+  /** The route must go, but stays: its removal waits for a person, or failed. */
   readonly isKept?: boolean;
+  /** Why the API server rejected the removal of the route or its certificate. The reconcile is retried. */
+  readonly removalFailure?: unknown;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
   /** A pause holds back what builds or changes the host. */

@@ -9,14 +9,13 @@ import {API_KEY} from '../../../src/keys/apikey.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {keyOf} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
-import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
+import {newDomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {answer, isReport, needsWrite, newest, STALE} from './overload.ts';
 import {refusedOnceSuite} from './refused-once.suite.ts';
-import {beDown, denyWith} from './refusing-webhook.ts';
 
 const PATIENCE = {timeoutMs: 60_000};
 /** A name that no other test uses for the entry point of port 80. */
@@ -143,75 +142,11 @@ export function overloadSuite(world: () => OperatorWorld): void {
       [],
     );
   });
-
-  test('a webhook that denies with 503 is a refusal: the first route waits, and an existing one stays Ready', async () => {
-    const tenant = await newDomainTenant(world(), 'denied');
-    const [served, fresh] = [tenant.host('served'), tenant.host('fresh')];
-    await tenant.deployedProject({primary: served, aliases: [fresh]});
-    await tenant.live(served);
-    const refused = {namespace: tenant.namespace, apiGroup: 'networking.k8s.io', resource: 'ingresses'};
-    const allow = await denyWith(503, world(), refused);
-    try {
-      await refusesWrite(tenant, kinds.INGRESS, served, 'Routed');
-      const said = ['denied the request: closed on Sundays', 'Until then, the current route stays in place.'];
-      await staysReady(tenant, served, 'Routed', said);
-      await tenant.createRecords(fresh);
-      const want = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Refused', Ready: 'Refused'} as const;
-      const {status} = await tenant.becomes(fresh, want, ['denied the request: closed on Sundays']);
-      expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
-    } finally {
-      await allow();
-    }
-    await Promise.all([served, fresh].map(host => tenant.becomesLive(host)));
-  });
-
-  test('a webhook that is down refuses a Certificate: the host stays Ready with the one that it has', async () => {
-    const tenant = await newDomainTenant(world(), 'down');
-    const served = tenant.host('served');
-    await tenant.deployedProject({primary: served});
-    await tenant.live(served);
-    const refused = {namespace: tenant.namespace, apiGroup: 'cert-manager.io', resource: 'certificates'};
-    const restore = await beDown(world(), refused);
-    try {
-      await refusesWrite(tenant, kinds.CERTIFICATE, served, 'CertificateReady');
-      const said = ['failed calling webhook', 'Until then, the current certificate stays in use.'];
-      await staysReady(tenant, served, 'CertificateReady', said);
-    } finally {
-      await restore();
-    }
-    await tenant.becomesLive(served);
-  });
 }
 
 interface Named {
   readonly namespace: string;
   readonly name: string;
-}
-
-/** It takes the API server a moment to enforce a webhook. Until then, repairs succeed. */
-async function refusesWrite(
-  tenant: DomainTenant,
-  resource: ResourceType,
-  host: string,
-  condition: 'Routed' | 'CertificateReady',
-): Promise<void> {
-  const isRefused = async () => {
-    await needsWrite(tenant, resource, host);
-    return findCondition(tenant.domain(host)?.status?.conditions, condition)?.reason === 'Refused';
-  };
-  await until(`${condition} of ${host} is refused`, isRefused, {...PATIENCE, intervalMs: 500});
-}
-
-async function staysReady(
-  tenant: DomainTenant,
-  host: string,
-  condition: 'Routed' | 'CertificateReady',
-  says: readonly string[],
-): Promise<void> {
-  const want = {state: 'Degraded', [condition]: 'Refused', Ready: 'Refused'} as const;
-  const {status} = await tenant.becomes(host, want, says);
-  expect(findCondition(status?.conditions, condition)?.status).toBe('True');
-  expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
 }
 
 function isReady({status}: kinds.Domain): boolean {

@@ -3,6 +3,7 @@ import {createServer, type Server} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {json} from 'node:stream/consumers';
 import {freePorts} from '../../cluster/free-ports.ts';
+import {until} from '../../cluster/wait.ts';
 import {OPERATOR_USER} from '../../support/install.ts';
 import {selfSigned} from '../../support/self-signed.ts';
 import type {OperatorWorld} from './operator-world.ts';
@@ -11,11 +12,16 @@ export interface Refused {
   readonly namespace: string;
   readonly apiGroup: string;
   readonly resource: string;
+  /** Default: CREATE and UPDATE. */
+  readonly operations?: readonly string[];
 }
+
+/** What a webhook of `denyWith` says. */
+export const DENIAL = 'denied the request: closed on Sundays';
 
 /** Denies with the code. Returns a function that ends this. */
 export async function denyWith(code: number, world: OperatorWorld, refused: Refused): Promise<() => Promise<void>> {
-  const {cert, key} = await selfSigned(world.folder, 'denying', 'IP:127.0.0.1');
+  const {cert, key} = await selfSigned(world.folder, `denying-${refused.namespace}`, 'IP:127.0.0.1');
   const server = createServer({cert, key}, async (request, response) => {
     const review = (await json(request)) as {request: {uid: string}};
     const verdict = {uid: review.request.uid, allowed: false, status: {code, message: 'closed on Sundays'}};
@@ -37,9 +43,10 @@ export async function beDown(world: OperatorWorld, refused: Refused): Promise<()
   return install(world, refused, port);
 }
 
+/** Returns once the API server enforces it, which takes it a moment: it also refuses the ConfigMaps of this function. */
 async function install(
   {api}: OperatorWorld,
-  {namespace, apiGroup, resource}: Refused,
+  {namespace, apiGroup, resource, operations = ['CREATE', 'UPDATE']}: Refused,
   port: number,
   caBundle?: string,
 ): Promise<() => Promise<void>> {
@@ -47,9 +54,17 @@ async function install(
   const webhook = {
     name,
     clientConfig: {url: `https://127.0.0.1:${port}/`, ...(caBundle && {caBundle})},
-    rules: [{apiGroups: [apiGroup], apiVersions: ['*'], resources: [resource], operations: ['CREATE', 'UPDATE']}],
+    rules: [
+      {apiGroups: [apiGroup], apiVersions: ['*'], resources: [resource], operations},
+      {apiGroups: [''], apiVersions: ['*'], resources: ['configmaps'], operations: ['CREATE']},
+    ],
     namespaceSelector: {matchLabels: {'kubernetes.io/metadata.name': namespace}},
-    matchConditions: [{name: 'operator', expression: `request.userInfo.username == '${OPERATOR_USER}'`}],
+    matchConditions: [
+      {
+        name: 'operator',
+        expression: `request.userInfo.username == '${OPERATOR_USER}' || request.resource.resource == 'configmaps'`,
+      },
+    ],
     failurePolicy: 'Fail',
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
@@ -59,6 +74,13 @@ async function install(
   await api.apply(
     JSON.stringify({apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: {name}, webhooks: [webhook]}),
   );
+  const probe = () => api.kubectl('create', 'configmap', 'probe', '-n', namespace, '--dry-run=server');
+  const isEnforced = () =>
+    probe().then(
+      () => false,
+      (error: Error) => error.message.includes(name),
+    );
+  await until(`${name} is enforced`, isEnforced, {timeoutMs: 20_000, intervalMs: 200});
   return async () => {
     await api.kubectl('delete', kind, name);
   };
