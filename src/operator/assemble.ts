@@ -8,6 +8,7 @@ import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
 import {StringPool} from '../runtime/cache/string-pool.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
+import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
 import {addControllers} from './controllers.ts';
@@ -89,6 +90,8 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     orderSchedule: new OrderSchedule(),
     reservations: new SlotReservations(),
     removals,
+    domainRefusals: new Refusals(),
+    recordRefusals: new Refusals(),
     corrections: new Corrections(clock),
     edge,
     formerEdge: formerEdgeOf(config, lookUp, clock),

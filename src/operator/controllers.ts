@@ -62,7 +62,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
-  const {stores, places, removals} = operator;
+  const {stores, places, removals, domainRefusals} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
   const controller = manager
@@ -87,13 +87,16 @@ function addProjectController(manager: Manager, operator: Operator): void {
     if (removed !== 'default-route') return;
     for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
   });
+  domainRefusals.subscribe(key => {
+    for (const project of places.listing(key)) controller.enqueue(keyOf(project));
+  });
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
-  const {stores, removals, config} = operator;
+  const {stores, removals, domainRefusals, config} = operator;
   const {workers} = config.controller;
   const controller = manager
-    .controller({name: 'managed-domain', reconcile: reconcileManagedDomain(operator), workers})
+    .controller({name: 'managed-domain', reconcile: domainRefusals.of(reconcileManagedDomain(operator)), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
     .watch(stores.namespaces, ({object, old}) =>
       old && hasPause(old) && !hasPause(object)
@@ -112,7 +115,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, prober, orderSchedule, removals, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, removals, recordRefusals, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains);
   const controller = manager
@@ -146,6 +149,9 @@ function addDomainController(manager: Manager, operator: Operator): void {
   prober.subscribe(key => controller.enqueue(key));
   removals.subscribe((removed, key) => removed !== 'default-route' && controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
+  recordRefusals.subscribe(namespace => {
+    for (const domain of stores.domains.byIndex(INDEX.namespace, namespace)) controller.enqueue(keyOf(domain));
+  });
 }
 
 /** What the certificate of a Domain depends on. */
@@ -220,10 +226,10 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
 }
 
 function addHeldHostsControllers(manager: Manager, operator: Operator, registry: Registry): void {
-  const {stores, config} = operator;
+  const {stores, recordRefusals, config} = operator;
   const {workers} = config.controller;
   manager
-    .controller({name: 'held-hosts', reconcile: reconcileHeldHosts(operator), workers})
+    .controller({name: 'held-hosts', reconcile: recordRefusals.of(reconcileHeldHosts(operator)), workers})
     .watch(stores.claims, ({object, old}) => [object, ...(old ? [old] : [])].map(({spec}) => spec.namespace))
     .watch(stores.namespaces, ({object}) => [object.metadata.name])
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : [delta.object.metadata.namespace ?? '']))

@@ -1,5 +1,6 @@
 import {beforeEach, expect, test} from 'vitest';
 import {hostBytes, MAX_RECORD_BYTES} from '../../api/held-hosts-size.ts';
+import {Refusals} from '../../runtime/controller/refusals.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderSchedule} from '../state/order-schedule.ts';
 import {awaitOrder, awaitWithdrawal} from './certificate-waits.ts';
@@ -61,7 +62,8 @@ test.each([
 function wait(recorded: number) {
   const names = Array.from({length: recorded}, (_, index) => `${index}`.padStart(6, '0'));
   const record = {spec: {hosts: Object.fromEntries(names.map(name => [name, 'uid']))}};
-  const operator = {stores: {heldHosts: {state: 'synced', get: () => record}}} as unknown as Operator;
+  const stores = {heldHosts: {state: 'synced', get: () => record}};
+  const operator = {stores, recordRefusals: new Refusals()} as unknown as Operator;
   return awaitWithdrawal(operator, {host: 'a.test', namespace: 'a', nowMs: NOW} as unknown as DomainView);
 }
 

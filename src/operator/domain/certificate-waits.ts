@@ -39,7 +39,7 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   const {host, namespace, claim, nowMs} = view;
   if (stores.heldHosts.state === 'synced') {
     const record = stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
-    if (record?.spec.hosts[host] === undefined) return awaitRecord(view, record?.spec.hosts ?? {});
+    if (record?.spec.hosts[host] === undefined) return awaitRecord(operator, view, record?.spec.hosts ?? {});
   }
   const left = ofOthers(operator, view);
   if (left.length === 0) return undefined;
@@ -50,9 +50,17 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
 }
 
 function awaitRecord(
-  {host, namespace, nowMs}: DomainView,
+  {recordRefusals}: Operator,
+  view: DomainView,
   recorded: Readonly<Record<string, string>>,
 ): CertificateResult {
+  const {host, namespace, nowMs} = view;
+  const refusal = recordRefusals.get(namespace);
+  if (refusal !== undefined) {
+    const usable = hasUsableCertificate(view);
+    const what = `HeldHosts ${HELD_HOSTS_NAME}, the record of the hosts that this namespace holds`;
+    return {condition: CertificateReady.refused(refusal, usable, what), usable};
+  }
   if (!recordHasRoom(recorded, host)) {
     const condition = CertificateReady.namespaceFull(namespace, Object.keys(recorded).length);
     return {condition, usable: false};

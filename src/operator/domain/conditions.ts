@@ -206,9 +206,9 @@ export const CertificateReady = {
     const message = `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`;
     return certificateReady('False', 'IssuerNotAllowed', message);
   },
-  refused: (message: string, usable: boolean) => {
+  refused: (message: string, usable: boolean, what = 'the Certificate') => {
     const note = usable ? ' Until then, the current certificate stays in use.' : '';
-    return certificateReady(usable ? 'True' : 'False', 'Refused', explainRefusal('the Certificate', message) + note);
+    return certificateReady(usable ? 'True' : 'False', 'Refused', explainRefusal(what, message) + note);
   },
   retrying: (message: string) => certificateReady('False', 'Retrying', explainRetrying('the Certificate', message)),
   paused: (usable: boolean) => certificateReady(usable ? 'True' : 'False', 'Paused', explainPause('the Certificate')),

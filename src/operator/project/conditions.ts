@@ -22,7 +22,7 @@ export const PROJECT_REASONS = {
     'Retrying',
     'Paused',
   ],
-  Deployed: ['Deployed', 'NoReadyEndpoint', 'PlanLimitReached'],
+  Deployed: ['Deployed', 'NoReadyEndpoint', 'PlanLimitReached', 'Refused'],
   DomainsReady: [
     'AllLive',
     'NoDomains',
@@ -30,6 +30,7 @@ export const PROJECT_REASONS = {
     'WaitingForDomains',
     'HostInOtherProject',
     'HostInOtherDomain',
+    'Refused',
   ],
 } as const;
 
@@ -90,6 +91,8 @@ export const Deployed = {
     const message = 'Not checked, because the Project exceeds the limit of the plan. See the condition Ready.';
     return deployed('Unknown', 'PlanLimitReached', message);
   },
+  refused: (message: string) =>
+    deployed('Unknown', 'Refused', explainRefusal('a request about the first deployment', message)),
 } as const;
 
 export const DomainsReady = {
@@ -112,6 +115,8 @@ export const DomainsReady = {
     const message = `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${host}), or remove the host from this Project.`;
     return domainsReady('False', 'HostInOtherDomain', message);
   },
+  refused: (host: string, message: string, allLive: boolean) =>
+    domainsReady(allLive ? 'True' : 'False', 'Refused', explainRefusal(`Domain ${host}`, message)),
 } as const;
 
 /**

@@ -4,8 +4,10 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
 import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../model/kinds.ts';
+import {PausedError} from '../model/write-conditions.ts';
 import type {Context} from '../state/context.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */
@@ -20,6 +22,15 @@ export interface FirstDeploy {
   readonly deployedAt?: string | undefined;
   /** When to check again. */
   readonly againMs?: number;
+  /** Why the API server rejected the check or its record. The reconcile is retried. */
+  readonly failure?: unknown;
+}
+
+/** The Project is published nevertheless. */
+export function failedDeploy(failure: unknown): FirstDeploy {
+  if (failure instanceof PausedError) return {};
+  if (classifyFailure(failure) !== 'refusal') throw failure;
+  return {failure};
 }
 
 export class FirstDeploys {

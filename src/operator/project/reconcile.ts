@@ -14,7 +14,7 @@ import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
 import {type DefaultHost, failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
-import {type FirstDeploy, FirstDeploys} from './first-deploy.ts';
+import {FirstDeploys, failedDeploy} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
@@ -36,26 +36,24 @@ export function reconcileProject(operator: Operator): Reconcile {
     if (!namespace) return done();
     const building = heldBack(context, isPausedProject(operator, project));
 
-    const deploy = await firstDeploys.find(building, project).catch(unlessPaused);
+    const deploy = await firstDeploys.find(building, project).catch(failedDeploy);
     const published = await publishDefaultHost(context, building, project, namespace).catch(
       failedPublication(operator, project, keepsFailing),
     );
     const status = projectStatus(project, {
       defaultHost: project.defaultHost,
       ready: published.ready,
-      deployedAt: deploy.deployedAt,
+      deploy,
       domainOf: host => domains.get(`${namespace.metadata.name}/${host}`),
+      refusalOf: host => operator.domainRefusals.get(`${namespace.metadata.name}/${host}`),
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
     const wakeAtMs = earliest(published.wakeAtMs, deploy.againMs);
-    return outcomeOf({...published, ...(wakeAtMs !== undefined && {wakeAtMs})}, restMs, operator.clock.now());
+    const failure = published.failure ?? deploy.failure;
+    const outcome = {...published, failure, ...(wakeAtMs !== undefined && {wakeAtMs})};
+    return outcomeOf(outcome, restMs, operator.clock.now());
   });
-}
-
-function unlessPaused(error: unknown): FirstDeploy {
-  if (!(error instanceof PausedError)) throw error;
-  return {};
 }
 
 /** Each Domain of a Project changes the summary, so the status is written at most this often. */

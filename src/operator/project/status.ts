@@ -5,25 +5,26 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../model/kinds.ts';
 import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
 import {Deployed, DomainsReady, progressOfProject} from './conditions.ts';
+import type {FirstDeploy} from './first-deploy.ts';
 
 interface ProjectFacts {
   readonly defaultHost: string;
   readonly ready: DecidedCondition;
-  /** When the Service first had a ready endpoint; undefined: never. */
-  readonly deployedAt: string | undefined;
+  readonly deploy: FirstDeploy;
   readonly domainOf: (host: string) => DeepReadonly<Domain> | undefined;
+  /** Why the API server rejected the host's Domain. */
+  readonly refusalOf: (host: string) => string | undefined;
   readonly nowMs: number;
 }
 
 export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFacts): ProjectStatus {
-  const {defaultHost, ready, deployedAt, domainOf, nowMs} = facts;
+  const {defaultHost, ready, deploy, domainOf, nowMs} = facts;
   const hosts = listedHosts(project);
   const isBeyondPlan = ready.reason === 'PlanLimitReached';
-  const notDeployed = isBeyondPlan ? Deployed.planLimitReached() : Deployed.no(project.spec.service.name);
   const conditions = [
     ready,
-    deployedAt ? Deployed.yes(deployedAt) : notDeployed,
-    isBeyondPlan && hosts.length > 0 ? DomainsReady.planLimitReached() : summarizeDomains(project, hosts, domainOf),
+    deployedOf(project, deploy, isBeyondPlan),
+    isBeyondPlan && hosts.length > 0 ? DomainsReady.planLimitReached() : summarizeDomains(project, hosts, facts),
     ...progressOfProject(ready),
   ];
   const main = project.spec.domains?.primary;
@@ -42,10 +43,20 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
   };
 }
 
+function deployedOf(
+  {spec}: DeepReadonly<Project>,
+  {deployedAt, failure}: FirstDeploy,
+  isBeyondPlan: boolean,
+): DecidedCondition {
+  if (deployedAt) return Deployed.yes(deployedAt);
+  if (isBeyondPlan) return Deployed.planLimitReached();
+  return failure instanceof Error ? Deployed.refused(failure.message) : Deployed.no(spec.service.name);
+}
+
 function summarizeDomains(
   project: DeepReadonly<Project>,
   hosts: readonly ListedHost[],
-  domainOf: ProjectFacts['domainOf'],
+  {domainOf, refusalOf}: ProjectFacts,
 ): DecidedCondition {
   if (hosts.length === 0) return DomainsReady.none();
   for (const {host} of hosts) {
@@ -56,6 +67,10 @@ function summarizeDomains(
       : DomainsReady.inOtherDomain(host);
   }
   const waiting = hosts.filter(({host}) => !isReady(domainOf(host))).map(({host}) => host);
+  for (const {host} of hosts) {
+    const refusal = refusalOf(host);
+    if (refusal !== undefined) return DomainsReady.refused(host, refusal, waiting.length === 0);
+  }
   return waiting.length === 0 ? DomainsReady.all(hosts.length) : DomainsReady.waiting(waiting, hosts.length);
 }
 

@@ -4,6 +4,7 @@ import type {DnsScheduler} from '../../dns/dns.ts';
 import type {Prober} from '../../probe/prober.ts';
 import type {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
+import type {Refusals} from '../../runtime/controller/refusals.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
@@ -27,6 +28,10 @@ export interface Operator {
   readonly orderSchedule: OrderSchedule;
   readonly reservations: SlotReservations;
   readonly removals: Removals;
+  /** Of managed Domains, by "namespace/host": one that does not exist has no conditions. */
+  readonly domainRefusals: Refusals;
+  /** Of HeldHosts, by namespace. */
+  readonly recordRefusals: Refusals;
   readonly corrections: Corrections;
   readonly edge: EdgeProvider;
   readonly formerEdge: FormerEdge;

@@ -223,6 +223,11 @@ function projectStates(): Row[] {
       shows: ['Deployed False NoReadyEndpoint'],
       ...done,
     },
+    {
+      ...of('Deployed Refused', published, Deployed('Unknown', 'Refused', 'Refused.'), waiting),
+      shows: ['Deployed Unknown Refused'],
+      ...done,
+    },
     {...beyond, shows: ['Deployed Unknown PlanLimitReached'], ...stuck},
     ...bySummary,
   ];
@@ -290,6 +295,8 @@ export const CONSTRUCTED: readonly string[] = [
   'Domain Probed False WrongRedirect',
   'Project Ready True Refused',
   'Project Ready False Refused',
+  'Project Deployed Refused',
+  'Project DomainsReady Refused',
 ];
 
 function conditionsOf({status}: Dumped): string[] {

@@ -74,6 +74,54 @@ export function refusalSuite(world: () => OperatorWorld): void {
     await former.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount', Routed: 'Waiting'});
     await next.becomesLive(host);
   });
+
+  test('a managed Domain that is refused: its Project says so, and not that a Domain that does not exist explains it', async () => {
+    const tenant = await newDomainTenant(world(), 'unmanaged');
+    const {namespace} = tenant;
+    const allow = await denyWith(CODE, world(), {namespace, apiGroup: 'nameplate.dev', resource: 'domains'});
+    try {
+      await tenant.deployedProject({primary: tenant.host('shop')});
+      const {status} = await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'Refused'});
+      const {status: isReady, message} = findCondition(status?.conditions, 'DomainsReady') ?? {};
+      expect(isReady).toBe('False');
+      expect(message).toContain(`The API server rejected Domain ${tenant.host('shop')}: `);
+      expect(message).toContain(DENIAL);
+      expect(message).not.toContain('kubectl describe domain');
+    } finally {
+      await allow();
+    }
+    await tenant.projectBecomes('shop', {DomainsReady: 'WaitingForDomains'});
+  });
+
+  test('a record of held hosts that is refused: the Domain that waits for it says so', async () => {
+    const tenant = await newDomainTenant(world(), 'unrecorded');
+    const {namespace} = tenant;
+    const host = tenant.host('shop');
+    const allow = await denyWith(CODE, world(), {namespace, apiGroup: 'nameplate.dev', resource: 'heldhosts'});
+    try {
+      await tenant.deployedProject({primary: host});
+      await tenant.createRecords(host);
+      const want = {state: 'Verified', Claimed: 'Claimed', CertificateReady: 'Refused', Ready: 'Refused'} as const;
+      await tenant.becomes(host, want, ['The API server rejected HeldHosts nameplate', DENIAL]);
+    } finally {
+      await allow();
+    }
+    await tenant.becomesLive(host);
+  });
+
+  test('the record of a first deploy that is refused: the Project is published, and says so', async () => {
+    const tenant = await newDomainTenant(world(), 'undeployed');
+    const {namespace} = tenant;
+    const allow = await denyWith(CODE, world(), {namespace, apiGroup: 'nameplate.dev', resource: 'projects'});
+    try {
+      await tenant.deployedProject();
+      const {status} = await tenant.projectBecomes('shop', {Ready: 'Published', Deployed: 'Refused'});
+      expect(findCondition(status?.conditions, 'Deployed')?.message).toContain(DENIAL);
+    } finally {
+      await allow();
+    }
+    await tenant.projectBecomes('shop', {Ready: 'Published', Deployed: 'Deployed'});
+  });
 }
 
 async function staysReady(
