@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 /** `told`: the time of the order in the status; absent: the status has none. */
-function turn(told?: number) {
+function turn(told?: number, isIssuing = true) {
   const certificates = {
     issuerRef: ISSUER,
     orderBudget: {orders: 300, windowSeconds: 10_800},
@@ -30,7 +30,7 @@ function turn(told?: number) {
     certificate: {nextAttemptAt: new Date(told).toISOString()},
   };
   const view = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
-  return awaitOrder(operator, view as unknown as DomainView, ISSUER);
+  return awaitOrder(operator, view as unknown as DomainView, ISSUER, isIssuing);
 }
 
 test('after a restart, the reported time stays until the orders are planned again', () => {
@@ -57,6 +57,17 @@ test.each([
   const result = turn(told === undefined ? undefined : minutes(told));
   expect(result).toMatchObject({condition: {reason: 'OrderBudget'}, nextAttemptAtMs: minutes(want)});
 });
+
+test.each([{isIssuing: true}, {isIssuing: false}])(
+  'a decision that the API server rejects is reported, even on a renewal: $isIssuing',
+  ({isIssuing}) => {
+    orderSchedule.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(1), refusal: 'PATCH: 403: no'}]]));
+    const {condition, ...rest} = turn(undefined, isIssuing) ?? {};
+    expect(condition).toMatchObject({status: 'False', reason: 'Refused'});
+    expect(condition?.message).toContain('rejected the decision on the certificate request: PATCH: 403: no.');
+    expect(rest).toEqual({usable: false});
+  },
+);
 
 /** What a host waits for whose namespace has recorded `recorded` others, with names as long as its own. */
 function wait(recorded: number) {

@@ -105,16 +105,23 @@ export function isRequested({verifyRequest, check}: DomainView): boolean {
 /** The time by which the orders are sure to be planned. */
 const PLAN_MS = 5_000;
 
-/** A certificate that is requested, and whose order waits for the CA's budget. */
+/** A certificate that is requested, and whose order waits for the CA's budget, or whose request cannot be approved. */
 export function awaitOrder(
   {orderSchedule, config, stores}: Operator,
   view: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
+  isIssuing: boolean,
 ): CertificateResult | undefined {
   const {key, host, namespace, domain, nowMs} = view;
   const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
   const planned = caAccount === undefined ? undefined : orderSchedule.get(caAccount, key);
   if (planned === undefined) return undefined;
+  if (planned !== 'unknown' && planned.refusal !== undefined) {
+    const usable = hasUsableCertificate(view);
+    const what = 'the decision on the certificate request';
+    return {condition: CertificateReady.refused(planned.refusal, usable, what), usable};
+  }
+  if (!isIssuing) return undefined;
   const last = before(view, 'CertificateReady');
   const shownMs =
     last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;

@@ -79,7 +79,7 @@ async function followUp(
   const {certificate} = view;
   const certified = certifiedBy(view.secret, view.host);
   const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
-  const waiting = state.kind === 'issuing' ? awaitOrder(context, view, issuerRef) : undefined;
+  const waiting = awaitOrder(context, view, issuerRef, state.kind === 'issuing');
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(context, view, state)) {
     await startFreshAttempt(context, certificate, state);

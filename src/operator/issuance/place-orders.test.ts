@@ -43,6 +43,7 @@ let projects: Store<KubeObject>;
 /** A new process. Each call is one pass. */
 let start: (config?: object) => () => ReturnType<ReturnType<typeof reconcileOrders>>;
 let reconcile: ReturnType<typeof start>;
+let orderSchedule: OrderSchedule;
 
 /** Time passes, and nobody sleeps. */
 const pass = (ms: number): void => void clock.advance(ms);
@@ -105,7 +106,7 @@ beforeEach(() => {
     },
   };
   const logger = pino({level: 'silent'});
-  const orderSchedule = new OrderSchedule();
+  orderSchedule = new OrderSchedule();
   const reservations = new SlotReservations();
   const [names, places] = [{defaultHost: () => 'a.test'}, {has: () => true}];
   const operator = {stores, clock, names, places, orderSchedule, reservations, logger};
@@ -196,7 +197,13 @@ test('however many changes trigger it, it spends at most a tenth of the time on 
   expect(requests.size).toBe(0);
 });
 
-test('a request whose decision is refused waits longer each time, and delays no other', async () => {
+test('a request whose decision is refused waits longer each time, delays no other, and its host knows why', async () => {
+  const told: string[] = [];
+  orderSchedule.subscribe(key => told.push(`${key}: ${refusal() ?? ''}`));
+  const refusal = () => {
+    const planned = orderSchedule.get(ACCOUNT, 'a/a.test');
+    return planned === 'unknown' ? planned : planned?.refusal;
+  };
   refuses = name => name === 'r0';
   waitFor(3);
   expect(await reconcile()).toEqual(after(SECOND));
@@ -206,10 +213,12 @@ test('a request whose decision is refused waits longer each time, and delays no 
   requests.upsert({...(requests.get('a/r0') as CertificateRequest), metadata: {name: 'r1', namespace: 'a'}});
   expect(await reconcile(), 'one that comes meanwhile does not wait').toEqual(after(2 * SECOND));
   expect(requests.get('a/r1')).toBeUndefined();
+  expect(refusal()).toBe('PATCH: 403: no');
   refuses = () => false;
   pass(2 * SECOND);
   expect(await reconcile()).toEqual(done());
   expect(requests.size).toBe(0);
+  expect(told).toEqual(['a/a.test: PATCH: 403: no', 'a/a.test: ']);
 });
 
 test('a request that may not have its host is looked at again until it is denied, and approved if that changes', async () => {

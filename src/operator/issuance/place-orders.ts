@@ -121,7 +121,8 @@ async function placeDue(context: Context, pass: Pass, refused: Refused): Promise
   const due = withSlots(context, ready);
   const {left, errors, hasRaced} = await placeAll(context, due, refused);
   for (const {request} of left) reservations.release(request);
-  orderSchedule.publish(caAccount, later);
+  const refusals = refused.byHost(pass.due, nowMs);
+  orderSchedule.publish(caAccount, refusals.length > 0 ? new Map([...later, ...refusals]) : later);
   if (errors.length > 0) return retry(errors[0]);
   if (left.length > 0) return after(0);
   const pauses = pass.due.map(({order}) => refused.leftMs(order.key)).filter(ms => ms > 0);
@@ -158,14 +159,15 @@ async function placeAll(context: Context, due: readonly Waiting[], refused: Refu
   const left = await runInLanes(due, lanes, async next => {
     const {key} = next.order;
     try {
-      if (!(await recordAndDecide(context, next))) refused.add(key);
+      if (await recordAndDecide(context, next)) refused.forget(key);
+      else refused.add(key);
     } catch (error) {
       // A refusal or a race concerns one request, and must not delay the others.
       const kind = classifyFailure(error);
       if (kind === 'race') hasRaced = true;
       else if (kind !== 'refusal') errors.push(error);
       else {
-        const ms = refused.add(key);
+        const ms = refused.add(key, error instanceof Error ? error.message : String(error));
         logger.warn({request: key, err: error, ms}, 'The API server rejected the decision on a certificate request.');
       }
     }
@@ -175,29 +177,48 @@ async function placeAll(context: Context, due: readonly Waiting[], refused: Refu
 
 const REFUSED_BACKOFF: BackoffPolicy = {initialMs: 1000, maxMs: 300_000, factor: 2, jitter: 0};
 
+interface Refusal {
+  readonly failures: number;
+  readonly untilMs: number;
+  readonly message: string | undefined;
+}
+
 /**
  * Requests whose decision the API server refused, or for which it does not confirm what the caches say, each with its
  * own backoff: otherwise, they would take slots from others in each pass.
  */
 class Refused {
   readonly #clock: Clock;
-  readonly #byKey = new Map<string, {readonly failures: number; readonly untilMs: number}>();
+  readonly #byKey = new Map<string, Refusal>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Returns how long the request must wait now. */
-  add(key: string): number {
+  /** Returns how long the request must wait now. `message`: why the API server rejected the decision. */
+  add(key: string, message?: string): number {
     const failures = (this.#byKey.get(key)?.failures ?? 0) + 1;
     const ms = backoffMs(REFUSED_BACKOFF, failures, () => 0);
-    this.#byKey.set(key, {failures, untilMs: this.#clock.monotonic() + ms});
+    this.#byKey.set(key, {failures, untilMs: this.#clock.monotonic() + ms, message});
     return ms;
   }
 
   leftMs(key: string): number {
     const {untilMs} = this.#byKey.get(key) ?? {};
     return untilMs === undefined ? 0 : Math.max(0, untilMs - this.#clock.monotonic()); // few are refused
+  }
+
+  /** For the Domains of those that the API server refused, by "namespace/host". */
+  byHost(due: readonly Waiting[], nowMs: number): [string, PlannedOrder][] {
+    if (this.#byKey.size === 0) return [];
+    return due.flatMap(({hostKey, order: {key}}): [string, PlannedOrder][] => {
+      const refusal = this.#byKey.get(key)?.message;
+      return refusal === undefined ? [] : [[hostKey, {atMs: nowMs + this.leftMs(key), refusal}]];
+    });
+  }
+
+  forget(key: string): void {
+    this.#byKey.delete(key);
   }
 
   /** Forgets those that no longer exist. */

@@ -6,6 +6,8 @@ export interface PlannedOrder {
   readonly atMs: number;
   /** Why it is not now. */
   readonly shortage?: Shortage;
+  /** Why the API server rejected the decision on the request. */
+  readonly refusal?: string;
 }
 
 /** When waiting orders may be placed, as last planned. Domains read it like a cache. */
@@ -22,17 +24,20 @@ export class OrderSchedule {
 
   /** How many hosts wait for an order; 0 on a standby. */
   waiting(caAccount: string): number {
-    return this.#plans.get(caAccount)?.size ?? 0;
+    const plan = this.#plans.get(caAccount)?.values() ?? [];
+    return [...plan].filter(({refusal}) => refusal === undefined).length;
   }
 
   publish(caAccount: string, plan: ReadonlyMap<string, PlannedOrder>): void {
     const before = this.#plans.get(caAccount) ?? new Map<string, PlannedOrder>();
     this.#plans.set(caAccount, plan);
     for (const key of before.keys()) if (!plan.has(key)) this.#report(key);
-    for (const key of plan.keys()) if (!before.has(key)) this.#report(key);
+    for (const [key, {refusal}] of plan) {
+      if (!before.has(key) || before.get(key)?.refusal !== refusal) this.#report(key);
+    }
   }
 
-  /** Calls `handler` with each "namespace/host" that starts or stops waiting. */
+  /** Calls `handler` with each "namespace/host" that starts or stops waiting, or is rejected for another reason. */
   subscribe(handler: (key: string) => void): void {
     this.#handlers.add(handler);
   }
