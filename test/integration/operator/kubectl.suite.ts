@@ -138,7 +138,7 @@ async function asPersonIn({api}: OperatorWorld, {namespace}: DomainTenant): Prom
 
 function run(...args: readonly string[]): Promise<Ended> {
   return new Promise(resolve => {
-    execFile(process.execPath, [PROGRAM, ...args], {timeout: 60_000}, (error, stdout, stderr) => {
+    execFile(process.execPath, [PROGRAM, ...args], {timeout: 60_000, maxBuffer: 2 ** 26}, (error, stdout, stderr) => {
       resolve({code: error ? Number(error.code) : 0, stdout, stderr});
     });
   });
