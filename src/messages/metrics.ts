@@ -1,7 +1,7 @@
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import type {RequestMetrics} from './http/app.ts';
-import type {StoreHealth, StoreObservation} from './store/store.ts';
+import {type StoreHealth, type StoreObservation, UNKNOWN_BACKLOG} from './store/store.ts';
 
 interface StoreMetrics {
   observe(observation: StoreObservation): void;
@@ -56,19 +56,18 @@ export function storeMetrics(
   const registers = [registry];
   const depth = new Gauge({
     name: 'nameplate_messages_backlog',
-    help: 'Messages of all accounts that are neither done nor dead, by status.',
+    help: 'Messages of all accounts that are neither done nor dead, by status. With PostgreSQL, at most 500,000 of each are counted.',
     labelNames: ['status'],
     registers,
   });
-  let oldestAt: number | undefined;
-  let isKnown = false;
+  let {oldestAt} = UNKNOWN_BACKLOG;
   new Gauge({
     name: 'nameplate_messages_oldest_age_seconds',
     help: 'Age of the oldest message that is neither done nor dead; 0 if there is none.',
     registers,
     collect() {
-      if (isKnown) this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000);
-      else this.remove();
+      if (oldestAt === 'unknown') this.remove();
+      else this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000);
     },
   });
   const rows = new Gauge({
@@ -122,13 +121,12 @@ export function storeMetrics(
       if (observation.kind === 'sweep') {
         lapsed.inc(observation.lapsed);
         deleted.inc(observation.deleted);
-        if (observation.backlog === 'unknown') {
-          isKnown = false;
-          depth.reset();
-        } else if (observation.backlog) {
-          isKnown = true;
-          depth.set({status: 'queued'}, observation.backlog.queued);
-          depth.set({status: 'leased'}, observation.backlog.leased);
+        if (observation.backlog) {
+          const {queued, leased} = observation.backlog;
+          for (const [status, count] of Object.entries({queued, leased})) {
+            if (count === undefined) depth.remove({status});
+            else depth.set({status}, count);
+          }
           ({oldestAt} = observation.backlog);
         }
         if (observation.rows === 'unknown') rows.reset();

@@ -148,7 +148,7 @@ export type StoreObservation =
       readonly kind: 'sweep';
       readonly lapsed: number;
       readonly deleted: number;
-      readonly backlog?: Backlog | 'unknown';
+      readonly backlog?: Backlog;
       readonly rows?: StoredRows | 'unknown';
     };
 
@@ -159,13 +159,17 @@ export interface StoredRows {
   readonly dead: number;
 }
 
-/** The messages of all accounts that are neither done nor dead. */
+/** The messages of all accounts that are neither done nor dead, as far as this pod knows them. */
 export interface Backlog {
-  readonly queued: number;
-  readonly leased: number;
+  /** These two are absent if they are unknown. PostgreSQL stops counting at a large number. */
+  readonly queued?: number;
+  readonly leased?: number;
   /** When the oldest was submitted; absent if there is none. */
-  readonly oldestAt?: number;
+  readonly oldestAt?: number | 'unknown';
 }
+
+/** Another pod knows it, or nobody does. */
+export const UNKNOWN_BACKLOG: Backlog = {oldestAt: 'unknown'};
 
 /**
  * - ok

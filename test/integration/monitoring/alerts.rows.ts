@@ -145,6 +145,13 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 39],
   },
   {
+    alert: 'NameplateMessagesQueueUnknown',
+    metric: 'nameplate_messages_oldest_age_seconds',
+    values: '1x30 stale _x20',
+    fires: [42, 50],
+    rests: [30, 39],
+  },
+  {
     alert: 'NameplateMessagesDeadRows',
     metric: 'nameplate_messages_store_rows',
     labels: {state: 'dead'},

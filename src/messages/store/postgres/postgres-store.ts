@@ -5,7 +5,14 @@ import type {Clock} from '../../../base/clock.ts';
 import {MessageIds} from '../message-id.ts';
 import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';
-import {type MessageStore, StoreError, type StoreHealth, type StoreObservation, type StoreRules} from '../store.ts';
+import {
+  type MessageStore,
+  StoreError,
+  type StoreHealth,
+  type StoreObservation,
+  type StoreRules,
+  UNKNOWN_BACKLOG,
+} from '../store.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
 import {get, list, readBacklog, readStoredRows} from './read.ts';
@@ -27,7 +34,7 @@ const READERS = 2;
 /** The readers, the one that sweeps, and the one that shares limits. */
 export const CONNECTIONS_BESIDE_WRITERS = READERS + 2;
 const SWEEP_INTERVAL_MS = 1000;
-/** Counting the backlog reads all of it. Pause at least this long, and this many times as long as it took. */
+/** Counting the backlog takes long. Pause at least this long, and this many times as long as it took. */
 const BACKLOG_INTERVAL_MS = 5000;
 const BACKLOG_REST = 20;
 /** If a commit takes longer, the server or its standby counts as unresponsive. */
@@ -128,13 +135,13 @@ export class PostgresStore implements MessageStore {
   async #sweep(session: Session): Promise<SweepOutcome> {
     const {rules, clock} = this.#options;
     const swept = await sweep(session, rules);
-    if (swept.backlog === 'unknown') return swept;
+    if (swept.backlog === UNKNOWN_BACKLOG) return swept;
     const startMs = clock.monotonic();
     if (startMs < this.#countsBacklogAtMs) return swept;
     const [rows, backlog] = await Promise.all([readStoredRows(session), readBacklog(session, clock.now())]);
     const tookMs = clock.monotonic() - startMs;
     this.#countsBacklogAtMs = startMs + Math.max(BACKLOG_INTERVAL_MS, BACKLOG_REST * tookMs);
-    return {...swept, backlog: backlog ?? 'unknown', rows};
+    return {...swept, backlog, rows};
   }
 
   async #sweepUntilClosed(): Promise<void> {
@@ -148,7 +155,7 @@ export class PostgresStore implements MessageStore {
         more = isMore;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error; // Otherwise already in the state.
-        observe({kind: 'sweep', lapsed: 0, deleted: 0, backlog: 'unknown', rows: 'unknown'});
+        observe({kind: 'sweep', lapsed: 0, deleted: 0, backlog: UNKNOWN_BACKLOG, rows: 'unknown'});
       }
       if (!more) await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => undefined);
     }

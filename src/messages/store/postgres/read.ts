@@ -11,6 +11,7 @@ import {
 import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session/session.ts';
 import {NOW} from './session/settings.ts';
+import type {Statement} from './session/statement-group.ts';
 
 const SHOWN = 'id, status, created_at, attempts, reason, bytes';
 const LITERAL = '(SELECT literal FROM bodies b WHERE b.account = $1 AND b.id = m.id) AS literal';
@@ -54,22 +55,33 @@ export const QUEUED = page(
 const openOf = (status: string) => `
   FROM messages m WHERE m.account = a.account AND (status || id::text) > '${status}' AND (status || id::text) < '${status}g'`;
 const oldestOf = (status: string) => `(SELECT created_at ${openOf(status)} ORDER BY (status || id::text) LIMIT 1)`;
-// One index range for each account, and indexes that contain only open messages.
-export const BACKLOG = {
-  name: 'backlog',
+// Three messages of each account, so that no backlog is too long for it.
+export const OLDEST = {
+  name: 'oldest',
   text: `
-    SELECT (SELECT count(*) FROM accounts a CROSS JOIN LATERAL (SELECT ${openOf('waiting')}) AS w) AS waiting,
-      (SELECT count(*) FROM messages WHERE available_at IS NOT NULL) AS hidden,
-      (SELECT count(*) FROM messages WHERE lease_until IS NOT NULL) AS leased,
-      ${NOW} - (SELECT min(o.created_at) FROM accounts a CROSS JOIN LATERAL (
-        ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o) AS oldest_ms`,
+    SELECT ${NOW} - min(o.created_at) AS age_ms FROM accounts a CROSS JOIN LATERAL (
+      ${oldestOf('waiting')} UNION ALL ${oldestOf('delayed')} UNION ALL ${oldestOf('leased')}) AS o`,
 };
+/** Up to $1 of each. */
+export const COUNT = {
+  name: 'count',
+  text: `
+    SELECT
+      (SELECT count(*) FROM (
+        SELECT 1 FROM accounts a
+        CROSS JOIN LATERAL (SELECT 1 ${openOf('waiting')} UNION ALL SELECT 1 ${openOf('delayed')}) AS o
+        LIMIT $1) AS counted) AS queued,
+      (SELECT count(*) FROM (SELECT 1 FROM messages WHERE lease_until IS NOT NULL LIMIT $1) AS counted) AS leased`,
+};
+/** One account can store millions of messages. Counting all of them would take too long. */
+const COUNTED = 500_000;
 export const ROWS = {
   name: 'rows',
   text: `
     SELECT pg_stat_get_live_tuples('messages'::regclass) AS live, pg_stat_get_dead_tuples('messages'::regclass) AS dead`,
 };
-const BACKLOG_LIMIT = 'SET statement_timeout = 3000';
+/** Of each statement about the backlog. A server that is silent for 5 s counts as unresponsive. */
+const TIME_LIMIT = 'SET statement_timeout = 1500';
 // As settings.ts has it.
 const NO_LIMIT = 'SET statement_timeout = 0';
 
@@ -87,21 +99,23 @@ export async function list(session: Session, {account, limit, after, status}: Li
   return {messages: rows.map(toMessage), more: Number(rows[0]?.found ?? 0) > rows.length};
 }
 
-/**
- * Undefined if the server does not answer in time: the connection stays usable. `now` as this pod has it: the age of the
- * oldest message is by the server's clock, whatever the pod's says.
- */
-export async function readBacklog(session: Session, now: number): Promise<Backlog | undefined> {
-  const [, counted] = await Promise.allSettled([
-    session.query(BACKLOG_LIMIT),
-    session.query(BACKLOG, []),
+/** `now` as this pod has it: the age of the oldest message is by the server's clock, whatever the pod's says. */
+export async function readBacklog(session: Session, now: number): Promise<Backlog> {
+  const [oldest, counted] = await Promise.all([readInTime(session, OLDEST), readInTime(session, COUNT, [COUNTED])]);
+  return {
+    ...(counted && {queued: Number(counted.queued), leased: Number(counted.leased)}),
+    ...(oldest?.age_ms !== null && {oldestAt: oldest ? now - Number(oldest.age_ms) : 'unknown'}),
+  };
+}
+
+/** One row; undefined if the server does not answer in time: the connection stays usable. */
+async function readInTime(session: Session, statement: Statement, values: unknown[] = []): Promise<Row | undefined> {
+  const [, read] = await Promise.allSettled([
+    session.query(TIME_LIMIT),
+    session.query(statement, values),
     session.query(NO_LIMIT),
   ]);
-  const [row] = counted.status === 'fulfilled' ? counted.value : [];
-  if (row === undefined) return undefined;
-  const [waiting, hidden, leased] = [Number(row.waiting), Number(row.hidden), Number(row.leased)];
-  const oldest = row.oldest_ms !== null && {oldestAt: now - Number(row.oldest_ms)};
-  return {queued: waiting + hidden - leased, leased, ...oldest};
+  return read.status === 'fulfilled' ? read.value[0] : undefined;
 }
 
 export async function readStoredRows(session: Session): Promise<StoredRows> {

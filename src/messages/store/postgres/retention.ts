@@ -1,6 +1,6 @@
 import {keyCost, messageCost} from '../cost.ts';
 import type {SweepOutcome} from '../queue/operations.ts';
-import type {RetentionOptions, StoreRules} from '../store.ts';
+import {type RetentionOptions, type StoreRules, UNKNOWN_BACKLOG} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {LAPSE_ROWS, lapse} from './claim.ts';
 import {FORGET_USAGE} from './rate-usage.ts';
@@ -52,7 +52,7 @@ const DELETE_KEYS = {
 };
 
 const NOTHING: SweepOutcome = {lapsed: 0, deleted: 0, more: false};
-const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: 'unknown', rows: 'unknown'};
+const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: UNKNOWN_BACKLOG, rows: 'unknown'};
 
 /**
  * One bounded step: ends leases, and deletes what is past its retention time. Does nothing if another pod does it.

@@ -55,9 +55,9 @@ export interface SweepOutcome {
   readonly lapsed: number;
   /** Messages beyond their retention time that were deleted. */
   readonly deleted: number;
-  /** Absent if it was not counted this time; unknown if another pod counts it, or nobody can. */
-  readonly backlog?: Backlog | 'unknown';
-  /** Like `backlog`, but absent with SQLite. */
+  /** Absent if it was not read this time. */
+  readonly backlog?: Backlog;
+  /** Absent if they were not read this time, and with SQLite; unknown if another pod reads them, or nobody can. */
   readonly rows?: StoredRows | 'unknown';
   /** There is more to do: sweep again soon. */
   readonly more: boolean;
