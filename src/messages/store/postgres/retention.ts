@@ -59,16 +59,17 @@ const ELSEWHERE: SweepOutcome = {...NOTHING, backlog: UNKNOWN_BACKLOG, rows: 'un
  * Two transactions, because leases lock messages before accounts.
  */
 export async function sweep(session: Session, rules: StoreRules): Promise<SweepOutcome> {
-  const lapsed = await session.commit(
+  const begun = await session.commit(
     () => mine(session),
     async now => {
       if (now === undefined) return {value: undefined, promises: false};
-      const [count] = await Promise.all([lapse(session, rules, now), session.query(FORGET_USAGE)]);
-      return {value: count, promises: count > 0};
+      const [lapsed] = await Promise.all([lapse(session, rules, now), session.query(FORGET_USAGE)]);
+      return {value: {now, lapsed}, promises: lapsed > 0};
     },
   );
-  if (lapsed === undefined) return ELSEWHERE;
-  const expired = await withAccounts(session, () => expire(session, rules.retention));
+  if (begun === undefined) return ELSEWHERE;
+  const {now, lapsed} = begun;
+  const expired = await withAccounts(session, () => expire(session, rules.retention, now));
   return {lapsed, deleted: expired.deleted, more: expired.more || lapsed === LAPSE_ROWS};
 }
 
@@ -82,24 +83,21 @@ interface Old {
   readonly messages: readonly Row[];
   readonly keys: readonly Row[];
   readonly accounts: Accounts;
-  readonly now: number;
   readonly more: boolean;
 }
 
-function expire(session: Session, retention: RetentionOptions): Promise<SweepOutcome> {
+function expire(session: Session, retention: RetentionOptions, now: number): Promise<SweepOutcome> {
   return session.commit(
-    () => findOld(session, retention),
+    () => findOld(session, retention, now),
     async old => {
-      if (old === undefined || old.messages.length + old.keys.length === 0) return {value: NOTHING, promises: false};
-      const deleted = await deleteOld(session, old, retention);
+      if (old.messages.length + old.keys.length === 0) return {value: NOTHING, promises: false};
+      const deleted = await deleteOld(session, old, retention, now);
       return {value: {lapsed: 0, deleted, more: old.more}, promises: true};
     },
   );
 }
 
-async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: RetentionOptions): Promise<Old | undefined> {
-  const now = await mine(session);
-  if (now === undefined) return undefined;
+async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: RetentionOptions, now: number): Promise<Old> {
   const [done, dead, keys] = await Promise.all([
     session.query(FINISHED, ['done', now - doneMs]),
     session.query(FINISHED, ['dead', now - deadMs]),
@@ -109,11 +107,11 @@ async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: Retent
   const messages = upTo(found);
   const accounts = await Accounts.lock(session, new Set([...messages, ...keys].map(({account}) => String(account))));
   const more = messages.length < found.length || [done, dead, keys].some(({length}) => length === SWEEP_ROWS);
-  return {messages, keys, accounts, now, more};
+  return {messages, keys, accounts, more};
 }
 
-async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionOptions): Promise<number> {
-  const {accounts, now} = old;
+async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionOptions, now: number): Promise<number> {
+  const {accounts} = old;
   const [messages, keys] = await Promise.all([
     session.query(DELETE_MESSAGES, [old.messages.map(({account}) => account), old.messages.map(({id}) => id)]),
     session.query(DELETE_KEYS, [
