@@ -57,11 +57,13 @@ test('two that share allow together what one would, apart from what they did not
   const [one, two] = [new AccountLimiter(limits, {isShared: true}), new AccountLimiter(limits, {isShared: true})];
   expect(passing(one, 'a', 100, 10, 0)).toBe(20);
   expect(passing(two, 'a', 8, 10, 0)).toBe(8);
+  expect(two.takeBytes('a', 20, 0)).toEqual({ok: true});
+  two.answered('a', 30, 0);
   expect([...one.unshared(), ...two.unshared()]).toEqual([
     ['a', {requests: 2000, bytes: 200, answers: 0}],
-    ['a', {requests: 800, bytes: 80, answers: 0}],
+    ['a', {requests: 800, bytes: 100, answers: 300}],
   ]);
-  for (const limiter of [one, two]) limiter.share('a', {requests: 2800, bytes: 280, answers: 0}, 0);
+  for (const limiter of [one, two]) limiter.share('a', {requests: 2800, bytes: 300, answers: 300}, 0);
   expect(passing(two, 'a', 100, 0, 800)).toBe(0);
   expect(passing(two, 'a', 100, 0, 900)).toBe(1);
   two.share('a', {requests: -1, bytes: -1, answers: -1}, 10_000);

@@ -102,6 +102,14 @@ export class AccountLimiter {
     return used;
   }
 
+  /** Takes back what could not be shared. No more than a burst: what was used before that has drained meanwhile. */
+  keep(used: Usages): void {
+    const most = 1000 * this.#limits.burstSeconds;
+    for (const [account, usage] of used) {
+      for (const kind of KINDS) this.#note(account, kind, Math.min(usage[kind], most));
+    }
+  }
+
   /** Adopts what all processes have allowed, as the milliseconds until each bucket is full again. */
   share(account: string, untilFull: Usage, now: number): void {
     const buckets = this.#bucketsOf(account, now);

@@ -18,13 +18,17 @@ interface ShareOptions {
  */
 const INTERVAL_MS = 100;
 
-/** Runs until the signal is aborted. While the exchange fails, each pod applies the limits to its own requests. */
+/**
+ * Runs until the signal is aborted. While the exchange fails, each pod applies the limits to its own requests, and
+ * tells the others later: twice, if only the answer was lost.
+ */
 export async function shareLimits({limiter, exchange, clock}: ShareOptions, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const used = limiter.unshared();
-    const untilFull = used.size === 0 ? undefined : await exchange(used);
+    const untilFull = used.size === 0 ? used : await exchange(used);
     const now = clock.monotonic();
-    for (const [account, each] of untilFull ?? []) limiter.share(account, each, now);
+    if (untilFull === undefined) limiter.keep(used);
+    else for (const [account, each] of untilFull) limiter.share(account, each, now);
     await clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
   }
 }
