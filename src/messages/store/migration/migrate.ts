@@ -4,7 +4,7 @@ import type {Clock} from '../../../base/clock.ts';
 import {APPLICATION_NAME} from '../postgres/session/connection.ts';
 import {Session, type SessionOptions} from '../postgres/session/session.ts';
 import {StoreError} from '../store.ts';
-import {isServed, openSource, type Source} from './source.ts';
+import {isServed, type KeyRow, type MessageRow, openSource, type Source} from './source.ts';
 import {accountsOf, copyAccount, keysOf, messagesOf} from './target.ts';
 
 /** How long the last COMMIT may wait for a standby. */
@@ -214,7 +214,7 @@ class Digest {
   readonly #hash = createHash('sha256');
   rows = 0;
 
-  add(row: readonly (string | null)[]): void {
+  add(row: MessageRow | KeyRow): void {
     this.rows += 1;
     this.#hash.update(`${JSON.stringify(row)}\n`);
   }

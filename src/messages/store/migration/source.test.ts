@@ -23,7 +23,7 @@ test('what is read for an account walks no other messages, and sorts none', asyn
   const source = openSource(path);
   if (source === undefined) throw new Error('another process has the database open');
   expect(source.lastId).toBe('4');
-  expect([...source.messages('a')].map(([, id]) => id)).toEqual(['2', '3']);
+  expect([...source.messages('a')].map(({id}) => id)).toEqual(['2', '3']);
   expect([...source.keys('a')]).toHaveLength(1);
   const statements = prepare.mock.calls.map(([text]) => text).filter(text => /messages|idempotency/.test(text));
   prepare.mockRestore();

@@ -5,10 +5,30 @@ import {lastId} from '../sqlite/append.ts';
 import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
 import {StoreError} from '../store.ts';
 
-/** As the columns of messages, and the body. */
-export type MessageRow = readonly (string | null)[];
-/** As the columns of idempotency. */
-export type KeyRow = readonly string[];
+/** The columns of messages in PostgreSQL, and the body. */
+export interface MessageRow {
+  readonly account: string;
+  readonly id: string;
+  readonly lease: string | null;
+  readonly created_at: string;
+  readonly available_at: string | null;
+  readonly lease_until: string | null;
+  readonly finished_at: string | null;
+  readonly bytes: string;
+  readonly attempts: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly literal: string;
+}
+
+/** The columns of idempotency in PostgreSQL. */
+export interface KeyRow {
+  readonly account: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly created_at: string;
+}
 
 export interface Source extends Disposable {
   readonly accounts: readonly string[];
@@ -88,7 +108,13 @@ class OpenSource implements Source {
   *keys(account: string): Iterable<KeyRow> {
     for (const row of this.#db.prepare('SELECT * FROM idempotency WHERE account = ? ORDER BY key').iterate(account)) {
       const {key, fingerprint, id, created_at} = row;
-      yield [account, key, fingerprint, uuidOf(String(id)), created_at].map(String);
+      yield {
+        account,
+        key: String(key),
+        fingerprint: String(fingerprint),
+        id: uuidOf(String(id)),
+        created_at: String(created_at),
+      };
     }
   }
 
@@ -128,16 +154,29 @@ class OpenSource implements Source {
 }
 
 function toRow(row: Readonly<Record<string, SQLOutputValue>>): MessageRow {
-  const {account, id, lease, created_at, available_at, lease_until, finished_at, bytes, attempts, reason} = row;
+  const {available_at, lease_until, reason} = row;
   const isDelayed = row.status === 'queued' && Number(available_at) > 0;
   const status = row.status === 'queued' ? (isDelayed ? 'delayed' : 'waiting') : row.status;
   const leaseUntil = row.status === 'leased' ? Number(lease_until) : null;
   const availableAt = leaseUntil === null ? (isDelayed ? available_at : null) : leaseUntil + CLOCK_SKEW_MS;
-  const literal = reason === null ? null : JSON.stringify(reason);
-  const columns = [account, uuidOf(String(id)), lease, created_at, availableAt, leaseUntil, finished_at];
-  return [...columns, bytes, attempts, status, literal, row.message].map(value =>
-    value === null || value === undefined ? null : String(value),
-  );
+  return {
+    account: String(row.account),
+    id: uuidOf(String(row.id)),
+    lease: textOf(row.lease),
+    created_at: String(row.created_at),
+    available_at: textOf(availableAt),
+    lease_until: textOf(leaseUntil),
+    finished_at: textOf(row.finished_at),
+    bytes: String(row.bytes),
+    attempts: String(row.attempts),
+    status: String(status),
+    reason: reason === null ? null : JSON.stringify(reason),
+    literal: String(row.message),
+  };
+}
+
+function textOf(value: SQLOutputValue | undefined): string | null {
+  return value === null || value === undefined ? null : String(value);
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,4 +1,5 @@
 /** What the migration writes to PostgreSQL, and reads back. */
+import {keyCost, messageCost} from '../cost.ts';
 import type {Session} from '../postgres/session/session.ts';
 import type {KeyRow, MessageRow, Source} from './source.ts';
 
@@ -24,18 +25,7 @@ const INSERT_KEYS = {
   name: 'migrate-keys',
   text: `INSERT INTO idempotency SELECT * FROM unnest(${arrays(['text', 'text', 'text', 'uuid', 'bigint'])})`,
 };
-// As cost.ts: PostgreSQL stores a reason as JSON, so its charge differs from that of SQLite.
-const INSERT_ACCOUNT = {
-  name: 'migrate-account',
-  text: `
-    INSERT INTO accounts (account, bytes, last_id)
-    SELECT $1,
-      (SELECT coalesce(sum(512 + 4 * octet_length(account) + bytes + coalesce(octet_length(reason), 0)), 0)
-        FROM messages WHERE account = $1) +
-      (SELECT coalesce(sum(256 + 2 * (octet_length(account) + octet_length(key))), 0)
-        FROM idempotency WHERE account = $1),
-      $2`,
-};
+const INSERT_ACCOUNT = {name: 'migrate-account', text: 'INSERT INTO accounts (account, bytes, last_id) VALUES ($1, $2, $3)'};
 // At least one, however long.
 const READ_MESSAGES = {
   name: 'migrated-messages',
@@ -58,9 +48,21 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 /** Copies an account in batches. Its row comes last. */
 export async function copyAccount(session: Session, source: Source, account: string): Promise<void> {
-  for (const batch of batches(source.messages(account))) await session.query(INSERT_MESSAGES, columnsOf(batch));
-  for (const batch of batches(source.keys(account))) await session.query(INSERT_KEYS, columnsOf(batch));
-  await session.query(INSERT_ACCOUNT, [account, source.lastId ?? null]);
+  let bytes = 0;
+  for (const batch of batches(source.messages(account))) {
+    for (const row of batch) bytes += costOf(row);
+    await session.query(INSERT_MESSAGES, columnsOf(batch));
+  }
+  for (const batch of batches(source.keys(account))) {
+    for (const {key} of batch) bytes += keyCost(account, key);
+    await session.query(INSERT_KEYS, columnsOf(batch));
+  }
+  await session.query(INSERT_ACCOUNT, [account, bytes, source.lastId ?? null]);
+}
+
+/** PostgreSQL stores a reason as JSON, so its charge differs from that of SQLite. */
+function costOf({account, bytes, reason}: MessageRow): number {
+  return messageCost({account, bytes: Number(bytes), reasonBytes: Buffer.byteLength(reason ?? '')});
 }
 
 export async function accountsOf(session: Session): Promise<readonly string[]> {
@@ -71,7 +73,7 @@ export async function* messagesOf(session: Session, account: string): AsyncItera
   for (let after = BEFORE_ALL; ; ) {
     const rows = await session.query(READ_MESSAGES, [account, after]);
     if (rows.length === 0) return;
-    for (const row of rows) yield Object.values(row) as MessageRow;
+    for (const row of rows) yield row as unknown as MessageRow;
     after = String(rows.at(-1)?.id);
   }
 }
@@ -79,20 +81,18 @@ export async function* messagesOf(session: Session, account: string): AsyncItera
 export async function* keysOf(session: Session, account: string): AsyncIterable<KeyRow> {
   for (let after = ''; ; ) {
     const rows = await session.query(READ_KEYS, [account, after]);
-    for (const row of rows) yield Object.values(row) as KeyRow;
+    for (const row of rows) yield row as unknown as KeyRow;
     if (rows.length < BATCH_ROWS) return;
     after = String(rows.at(-1)?.key);
   }
 }
 
-type AnyRow = readonly (string | null)[];
-
-function* batches(rows: Iterable<AnyRow>): Iterable<readonly AnyRow[]> {
-  let batch: AnyRow[] = [];
+function* batches<R extends MessageRow | KeyRow>(rows: Iterable<R>): Iterable<readonly R[]> {
+  let batch: R[] = [];
   let bytes = 0;
   for (const row of rows) {
     batch.push(row);
-    bytes += Buffer.byteLength(row.at(-1) ?? '');
+    bytes += 'literal' in row ? Buffer.byteLength(row.literal) : 0;
     if (batch.length < BATCH_ROWS && bytes < BATCH_BYTES) continue;
     yield batch;
     [batch, bytes] = [[], 0];
@@ -100,6 +100,7 @@ function* batches(rows: Iterable<AnyRow>): Iterable<readonly AnyRow[]> {
   if (batch.length > 0) yield batch;
 }
 
-function columnsOf(rows: readonly AnyRow[]): unknown[] {
-  return (rows[0] ?? []).map((_, column) => rows.map(row => row[column]));
+/** The values of each column, in the order of the first row's. */
+function columnsOf<R extends MessageRow | KeyRow>(rows: readonly R[]): unknown[] {
+  return Object.keys(rows[0] ?? {}).map(column => rows.map(row => row[column as keyof R]));
 }

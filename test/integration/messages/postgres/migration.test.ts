@@ -135,6 +135,39 @@ test('an account with longer messages than fit into memory together is moved, an
   await expect(move('--undo')).resolves.toMatchObject({code: 0, out: expect.stringContaining('Undone.')});
 });
 
+/** Makes statements fail that read more than 600 rows. */
+const BOUNDED = `
+  CREATE FUNCTION nameplate.is_bounded() RETURNS boolean LANGUAGE plpgsql AS $$
+    DECLARE
+      statement text := statement_timestamp()::text;
+      is_next boolean := coalesce(current_setting('test.statement', true), '') = statement;
+      seen int := CASE WHEN is_next THEN current_setting('test.seen')::int + 1 ELSE 1 END;
+    BEGIN
+      IF seen > 600 THEN RAISE 'a statement reads more than 600 rows'; END IF;
+      PERFORM set_config('test.statement', statement, true), set_config('test.seen', seen::text, true);
+      RETURN true;
+    END $$;
+  ALTER TABLE nameplate.messages ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+  CREATE POLICY bounded ON nameplate.messages USING (nameplate.is_bounded()) WITH CHECK (true);
+  ALTER TABLE nameplate.idempotency ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+  CREATE POLICY bounded ON nameplate.idempotency USING (nameplate.is_bounded()) WITH CHECK (true)`;
+
+test('no statement reads more than a batch, so an account of any size can be moved, and moved back', async () => {
+  const folder = await temporaryFolder();
+  const service = await startService({folder});
+  const client = await createClient(service.url);
+  const numbers = Array.from({length: 700}, (_, n) => n);
+  await Promise.all(numbers.map(n => client.submit(mine.key, 'x', {'idempotency-key': `${n}`})));
+  client.close();
+  await service.stop();
+  const database = await server.createDatabase();
+  await expect(run(folder, database, '--check'), 'creates the tables').resolves.toMatchObject({code: 0});
+  await server.query(BOUNDED, database);
+  const moved = {code: 0, out: expect.stringContaining('Migrated 700 messages')};
+  await expect(run(folder, database)).resolves.toMatchObject(moved);
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
+});
+
 test('of two at once, as while an upgrade replaces the Job, one moves everything, and then both succeed', async () => {
   const {folder} = await filledFolder();
   const database = await server.createDatabase();
