@@ -19,7 +19,9 @@ const FIND_KEYS = {
   name: 'find-keys',
   text: `
     SELECT k.* FROM unnest($1::text[], $2::text[]) AS wanted(account, key)
-    CROSS JOIN LATERAL (SELECT * FROM idempotency k WHERE k.account = wanted.account AND k.key = wanted.key LIMIT 1) k`,
+    CROSS JOIN LATERAL (
+      SELECT account, key, fingerprint, id, created_at
+      FROM idempotency k WHERE k.account = wanted.account AND k.key = wanted.key LIMIT 1) k`,
 };
 const INSERT = {
   name: 'insert-messages',

@@ -7,7 +7,7 @@ import {Session} from '../../../../src/messages/store/postgres/session/session.t
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
 import {readJsonLines} from '../../../support/json-lines.ts';
-import {type Client, createClient} from '../client.ts';
+import {type Client, createClient, type MessagesAnswer} from '../client.ts';
 import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
 import {ensurePostgres} from './programs.ts';
 import {type Postgres, startPostgres, uriFile} from './server.ts';
@@ -38,11 +38,39 @@ afterAll(async () => {
   await removeFolders();
 });
 
+/** Each statement that the pods prepare for clients, at least once. */
+async function use(client: Client, run: string): Promise<void> {
+  const succeeded = async (answer: Promise<MessagesAnswer>) => {
+    const {status, body} = await answer;
+    expect(status, JSON.stringify(body)).toBeLessThan(300);
+    return body;
+  };
+  const submit = () => succeeded(client.submit(key, 'x', {'idempotency-key': run}));
+  const {id} = await submit();
+  await submit();
+  await succeeded(client.submit(key, 'y'));
+  for (const query of ['', '?status=queued', '?status=done', `/${id}`])
+    await succeeded(client.get(key, `/messages${query}`));
+  const {messages} = await succeeded(client.post(key, '/messages/claim', {limit: 2}));
+  const [first, second] = messages;
+  await succeeded(client.post(key, `/messages/${first.id}/ack`, {lease: first.lease}));
+  await succeeded(client.post(key, `/messages/${second.id}/nack`, {lease: second.lease}));
+}
+
+/** Adds a column to every table; fails if it runs twice. */
+const LATER = `
+  DO $$ DECLARE each text; BEGIN
+    FOR each IN SELECT tablename FROM pg_tables WHERE schemaname = 'nameplate' LOOP
+      EXECUTE format('ALTER TABLE %I ADD COLUMN later integer', each);
+    END LOOP;
+  END $$`;
+
 test('pods of a later version migrate the tables once, while a pod of this version serves', async () => {
   const database = await server.createDatabase();
   const pod = await startReadyPod(server, {database, postgres: {durability: 'accepted-loss'}});
   running.push(pod);
   const client = await createClient(pod.url);
+  await use(client, 'before');
   const connection = {
     uriFile: await uriFile(await temporaryFolder(), server.uri(database)),
     tls: 'disable',
@@ -52,12 +80,12 @@ test('pods of a later version migrate the tables once, while a pod of this versi
   const {signal} = new AbortController();
   const open = () => Session.open(connection, signal, () => {});
   const sessions = await Promise.all([open(), open(), open()]);
-  const later = [...MIGRATIONS, 'ALTER TABLE messages ADD COLUMN later integer']; // fails if it runs twice
+  const later = [...MIGRATIONS, LATER];
   await Promise.all(sessions.map(session => migrate(session, later)));
   for (const session of sessions) session[Symbol.dispose]();
   const [{version} = {}] = await server.query('SELECT version FROM nameplate.schema_version', database);
   expect(version).toBe(MIGRATIONS.length + 1);
-  await expect(client.submit(key, 'x')).resolves.toMatchObject({status: 202});
+  await use(client, 'after');
   await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
   const readyz = async () => (await pod.operations('/readyz')).body;
   await until('its new connections are refused', async () => (await readyz()).includes('upgrade it'));
