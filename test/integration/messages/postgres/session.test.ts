@@ -1,6 +1,7 @@
 /** What shares a transaction, and what a failed statement does to the others. */
 import pg from 'pg';
-import {expect, test} from 'vitest';
+import {expect, test, vi} from 'vitest';
+import {MIGRATIONS, migrate} from '../../../../src/messages/store/postgres/session/schema.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {until} from '../../../cluster/wait.ts';
 import {sharedServer} from './shared-server.ts';
@@ -103,4 +104,24 @@ test('a transaction that failed is known to have stored nothing, even if the ser
   await server().query(`SELECT pg_terminate_backend(${pid})`);
   await noted;
   await server().configure({synchronous_standby_names: `''`});
+});
+
+test('a script that migrates the tables may take longer than other statements', async () => {
+  const database = await server().createDatabase();
+  using session = await sessionTo(database);
+  const holder = new pg.Client({connectionString: server().uri(database)});
+  await holder.connect();
+  await holder.query('SELECT pg_advisory_lock(7)');
+  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+  try {
+    const migrating = migrate(session, [...MIGRATIONS, 'SET lock_timeout = 0; SELECT pg_advisory_lock(7)']);
+    const ended = expect(migrating).resolves.toBeUndefined();
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'advisory'`;
+    await until('the script waits', async () => (await server().query(waiting)).length === 1, {intervalMs: 10});
+    vi.advanceTimersByTime(60_000);
+    await holder.end();
+    await ended;
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -7,7 +7,8 @@ export const LOCKS = {migrate: 'SELECT pg_advisory_xact_lock(1313893745, 1)', sw
 
 /**
  * One script per version; never changed once released. While pods are replaced one by one, connections that older
- * programs already have must work on the newer schema. They do not open new ones, so a rollback needs an older database.
+ * programs already have must work on the newer schema, so no prepared statement returns columns that it does not name.
+ * They do not open new ones, so a rollback needs an older database.
  *
  * `status` is what the API shows, except that queued messages are `waiting`, or `delayed` until `available_at`. That
  * column is set for leased messages too, a second after the lease ends: after a failover, the clock may be another.
@@ -73,6 +74,9 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
+/** The time limit of a script, which may build an index of a large table, and of the wait until a standby has it. */
+const SCRIPT_MS = 86_400_000;
+
 /** Creates or migrates the tables, in one transaction; other pods wait. Rejects with a StoreError if it cannot. */
 export async function migrate(session: Session, scripts = MIGRATIONS): Promise<void> {
   const to = scripts.length;
@@ -82,10 +86,11 @@ export async function migrate(session: Session, scripts = MIGRATIONS): Promise<v
     async () => {
       const version = await versionOf(session, to);
       if (version === 0) await create(session);
-      for (const script of scripts.slice(version)) await session.query(script);
+      for (const script of scripts.slice(version)) await session.query(script, [], SCRIPT_MS);
       if (version < to) await session.query(`UPDATE schema_version SET version = ${to}`);
       return {value: undefined, promises: true};
     },
+    SCRIPT_MS,
   );
 }
 

@@ -137,8 +137,9 @@ export class Session implements Disposable {
     throw new StoreError('down', message, {cause}); // A read has no outcome that could be unknown.
   }
 
-  async query(statement: Statement | string, values: unknown[] = []): Promise<readonly Row[]> {
-    const {rows} = await (typeof statement === 'string' ? this.#runText(statement) : this.#run(statement, values));
+  async query(statement: Statement | string, values: unknown[] = [], answerMs?: number): Promise<readonly Row[]> {
+    const isText = typeof statement === 'string';
+    const {rows} = await (isText ? this.#runText(statement, answerMs) : this.#run(statement, values, answerMs));
     return rows;
   }
 
@@ -291,10 +292,10 @@ export class Session implements Disposable {
   }
 
   /** By the protocol for simple queries, which has no values. */
-  #runText(text: string): Promise<pg.QueryResult> {
+  #runText(text: string, answerMs: number = ANSWER_MS): Promise<pg.QueryResult> {
     this.#endGroup();
     this.#sendTogether();
-    return this.#answered(ANSWER_MS, () => this.#client.query(text));
+    return this.#answered(answerMs, () => this.#client.query(text));
   }
 
   /** Gives up a connection that does not answer in time. Never cancels: the server may still finish the query. */
