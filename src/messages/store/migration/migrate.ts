@@ -1,11 +1,12 @@
 /** Moves all messages from SQLite to PostgreSQL, or back. Can be killed at any time and repeated. */
-import {createHash, randomUUID} from 'node:crypto';
+import {randomUUID} from 'node:crypto';
 import type {Clock} from '../../../base/clock.ts';
 import {APPLICATION_NAME} from '../postgres/session/connection.ts';
 import {Session, type SessionOptions} from '../postgres/session/session.ts';
 import {StoreError} from '../store.ts';
-import {isServed, type KeyRow, type MessageRow, openSource, type Source} from './source.ts';
-import {accountsOf, copyAccount, keysOf, messagesOf} from './target.ts';
+import {compare, NO_CHANGE, sweptUntil} from './compare.ts';
+import {isServed, openSource, type Source} from './source.ts';
+import {accountsOf, copyAccount} from './target.ts';
 
 /** How long the last COMMIT may wait for a standby. */
 const ANSWER_MS = 600_000;
@@ -105,8 +106,9 @@ async function migrateToPostgres(source: Source, session: Session): Promise<Repo
       if (accounts.length > 0) throw new StoreError('down', IN_USE);
       const id = source.migrationId ?? randomUUID();
       if (source.migrationId === undefined) source.fence(id);
-      for (const account of source.accounts) await copyAccount(session, source, account);
-      const count = await compare(source, session);
+      let count = 0;
+      for (const account of source.accounts) count += await copyAccount(session, source, account);
+      await compare(source, session, NO_CHANGE);
       await session.query(NOTE_DONE, [id]);
       return {value: `Migrated ${count} messages of ${source.accounts.length} accounts.`, promises: true};
     },
@@ -116,7 +118,7 @@ async function migrateToPostgres(source: Source, session: Session): Promise<Repo
   return report;
 }
 
-/** Only while PostgreSQL has exactly what SQLite has. Then PostgreSQL is emptied, serves no more, and SQLite may. */
+/** Only while no client has changed what PostgreSQL has. Then PostgreSQL is emptied, serves no more, and SQLite may. */
 async function migrateBack(source: Source, session: Session): Promise<Report> {
   await session.commit(
     async () => {
@@ -124,10 +126,10 @@ async function migrateBack(source: Source, session: Session): Promise<Report> {
       await session.query(LOCK_TABLES);
       return migrationOf(session);
     },
-    async last => {
+    async (last, now) => {
       refuseOther(source, last);
       if (last?.state === 'done') {
-        await compare(source, session, CHANGED);
+        await compare(source, session, sweptUntil(now), CHANGED);
         // New sessions wait for this row; those that have read it before are ended.
         await session.query(`UPDATE migrated SET state = 'undone'`);
         await endSessions(session);
@@ -187,39 +189,4 @@ async function endSessions(session: Session): Promise<void> {
     throw new StoreError('down', `this role must not end the sessions of the pods. ${advice}`, {cause: error});
   }
   await session.query('RESET ROLE');
-}
-
-/** Compares a hash of each account's rows, in order; returns the number of messages. `why` they differ, if known. */
-async function compare(source: Source, session: Session, why = ''): Promise<number> {
-  const [wanted, found] = [source.accounts, await accountsOf(session)];
-  if (wanted.join('\n') !== found.join('\n')) throw different(`${found.length} and ${wanted.length} accounts`, why);
-  let count = 0;
-  for (const account of wanted) {
-    const [ours, theirs] = [new Digest(), new Digest()];
-    for (const row of source.messages(account)) ours.add(row);
-    count += ours.rows;
-    for (const row of source.keys(account)) ours.add(row);
-    for await (const row of messagesOf(session, account)) theirs.add(row);
-    for await (const row of keysOf(session, account)) theirs.add(row);
-    if (ours.hex() !== theirs.hex()) throw different(`${theirs.rows} and ${ours.rows} rows of ${account}`, why);
-  }
-  return count;
-}
-
-function different(counts: string, why: string): StoreError {
-  return new StoreError('down', `PostgreSQL differs from SQLite (${counts})${why}`);
-}
-
-class Digest {
-  readonly #hash = createHash('sha256');
-  rows = 0;
-
-  add(row: MessageRow | KeyRow): void {
-    this.rows += 1;
-    this.#hash.update(`${JSON.stringify(row)}\n`);
-  }
-
-  hex(): string {
-    return this.#hash.digest('hex');
-  }
 }

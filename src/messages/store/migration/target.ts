@@ -25,7 +25,10 @@ const INSERT_KEYS = {
   name: 'migrate-keys',
   text: `INSERT INTO idempotency SELECT * FROM unnest(${arrays(['text', 'text', 'text', 'uuid', 'bigint'])})`,
 };
-const INSERT_ACCOUNT = {name: 'migrate-account', text: 'INSERT INTO accounts (account, bytes, last_id) VALUES ($1, $2, $3)'};
+const INSERT_ACCOUNT = {
+  name: 'migrate-account',
+  text: 'INSERT INTO accounts (account, bytes, last_id) VALUES ($1, $2, $3)',
+};
 // At least one, however long.
 const READ_MESSAGES = {
   name: 'migrated-messages',
@@ -46,10 +49,12 @@ const READ_KEYS = {
 };
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
-/** Copies an account in batches. Its row comes last. */
-export async function copyAccount(session: Session, source: Source, account: string): Promise<void> {
+/** Copies an account in batches. Its row comes last. Returns the number of messages. */
+export async function copyAccount(session: Session, source: Source, account: string): Promise<number> {
+  let count = 0;
   let bytes = 0;
   for (const batch of batches(source.messages(account))) {
+    count += batch.length;
     for (const row of batch) bytes += costOf(row);
     await session.query(INSERT_MESSAGES, columnsOf(batch));
   }
@@ -58,6 +63,7 @@ export async function copyAccount(session: Session, source: Source, account: str
     await session.query(INSERT_KEYS, columnsOf(batch));
   }
   await session.query(INSERT_ACCOUNT, [account, bytes, source.lastId ?? null]);
+  return count;
 }
 
 /** PostgreSQL stores a reason as JSON, so its charge differs from that of SQLite. */

@@ -1,6 +1,8 @@
 /** From SQLite to PostgreSQL: nothing is lost, changed, or served by both. See migration-kills.test.ts, too. */
 import {cp, readFile} from 'node:fs/promises';
+import {DatabaseSync} from 'node:sqlite';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {databasePath} from '../../../../src/messages/service.ts';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
@@ -235,6 +237,43 @@ test('until the first write, it can be undone; the pods of PostgreSQL then serve
   });
   const refused = await run(folder, database, '--undo');
   expect(refused).toMatchObject({code: 1, out: expect.stringContaining('PostgreSQL differs from SQLite')});
+});
+
+test('leases that end, and messages and keys that are deleted when they are old, do not keep it from being undone', async () => {
+  const folder = await temporaryFolder();
+  const old = await startService({folder});
+  const client = await createClient(old.url);
+  for (const name of ['done', 'dead', 'back', 'waiting'])
+    await client.submit(mine.key, name, {'idempotency-key': name});
+  const {messages} = (await client.post(mine.key, '/messages/claim', {limit: 3, leaseSeconds: 3600})).body;
+  await client.post(mine.key, `/messages/${messages[0].id}/ack`, {lease: messages[0].lease});
+  client.close();
+  await old.stop();
+  const sqlite = new DatabaseSync(databasePath(folder));
+  sqlite.exec(`
+    UPDATE messages SET finished_at = 1 WHERE status = 'done';
+    UPDATE messages SET lease_until = 1 WHERE status = 'leased';
+    UPDATE messages SET attempts = 5 WHERE id = '${messages[1].id}';
+    UPDATE idempotency SET created_at = 1`);
+  const rows = () => [
+    ...sqlite.prepare('SELECT * FROM messages').all(),
+    ...sqlite.prepare('SELECT * FROM idempotency').all(),
+  ];
+  const before = rows();
+  sqlite.close();
+  const database = await server.createDatabase();
+  await expect(run(folder, database)).resolves.toMatchObject({code: 0});
+  const pod = await startReadyPod(server, {database, postgres: STORAGE});
+  const left = `
+    SELECT string_agg(status, ' ' ORDER BY id) AS messages, (SELECT count(*)::int FROM nameplate.idempotency) AS keys
+    FROM nameplate.messages`;
+  const swept = JSON.stringify([{messages: 'dead waiting waiting', keys: 0}]);
+  await until('all was swept', async () => JSON.stringify(await server.query(left, database)) === swept);
+  await pod.stop();
+  await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
+  sqlite.open();
+  expect(rows()).toEqual(before);
+  sqlite.close();
 });
 
 test('after a migration, another database neither gets the messages nor lets SQLite serve', async () => {
