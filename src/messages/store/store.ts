@@ -173,7 +173,8 @@ export const UNKNOWN_BACKLOG: Backlog = {oldestAt: 'unknown'};
 
 /**
  * - ok
- * - full: new messages are rejected; everything else works, so that workers can drain the queue.
+ * - full: new messages are rejected. With SQLite, everything else works, so that workers can drain the queue. With
+ *   PostgreSQL, only reading does for certain.
  * - down: nothing can be written; reading may work.
  */
 export interface StoreHealth {

@@ -3,7 +3,7 @@ import {randomBytes} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {run} from '../../../cluster/children.ts';
 import {until} from '../../../cluster/wait.ts';
-import {type Client, createClient} from '../client.ts';
+import {type Client, createClient, type MessagesAnswer} from '../client.ts';
 import {type Account, removeFolders, type Service, temporaryFolder} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
@@ -54,13 +54,47 @@ test.runIf(isRoot)(
     await expect(readyz(), 'full is not down').resolves.toMatchObject({status: 200});
     expect((await readyz()).body).toContain('[!]store ok, but store full: the disk of the server is full');
     await expectAllThere(stored);
+    const isRefused = await processAll(stored);
+    expect(isRefused, 'workers, too: new versions of rows need pages').toBe(true);
     const [pid] = await server.processes();
     await run(['nsenter', '--target', String(pid), '--mount', 'mount', '-o', 'remount,size=64m', volume]);
+    expect(await processAll(stored), 'with room').toBe(false);
     await until('it takes messages again', async () => (await submit('hello')).status === 202);
     expect((await readyz()).body).toContain('[+]store ok');
     await expectAllThere(stored);
+    expect(done.size).toBe(stored.size);
   },
 );
+
+const leases = new Map<string, string>();
+const done = new Set<string>();
+
+/** Claims each message and acknowledges it, until there are none or the store is full, and returns whether it is full. */
+async function processAll(stored: ReadonlyMap<string, string>): Promise<boolean> {
+  let isFull = false;
+  const answered = async (answering: Promise<MessagesAnswer>) => {
+    const answer = await answering;
+    if (answer.status === 200) return answer;
+    expect(answer).toMatchObject({status: 503, body: {code: 'store_full'}, headers: {'retry-after': '30'}});
+    isFull = true;
+    return undefined;
+  };
+  for (;;) {
+    const claimed = await answered(client.post(account.key, '/messages/claim', {leaseSeconds: 3600}));
+    const messages = claimed?.body.messages ?? [];
+    for (const {id, lease} of messages) {
+      expect(stored.has(id) && !leases.has(id), 'claimed once').toBe(true);
+      leases.set(id, lease);
+    }
+    for (const [id, lease] of leases) {
+      const acknowledged = await answered(client.post(account.key, `/messages/${id}/ack`, {lease}));
+      if (acknowledged === undefined) continue;
+      done.add(id);
+      leases.delete(id);
+    }
+    if (messages.length === 0) return isFull;
+  }
+}
 
 async function expectAllThere(stored: ReadonlyMap<string, string>): Promise<void> {
   for (const [id, message] of stored) {
