@@ -7,7 +7,7 @@ import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
 import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
-import {migrate, migrateInHeap} from './migration-command.ts';
+import {migrate} from './migration-command.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
 
@@ -85,19 +85,6 @@ async function withPod<T>(database: string, use: (client: Client) => Promise<T>)
   }
 }
 
-/** Of `count` messages of 256,000 bytes, each twice that in memory, and one that is longer than a batch of the migration. */
-async function folderOfLongMessages(count: number): Promise<string> {
-  const folder = await temporaryFolder();
-  const service = await startService({folder, config: {limits: {bodyBytes: 8 << 20}}});
-  const client = await createClient(service.url);
-  const long = (characters: number) => client.submit(mine.key, `\u20ac${'x'.repeat(characters)}`);
-  for (let n = 0; n < count; n += 10) await Promise.all(Array.from({length: 10}, () => long(256_000)));
-  await expect(long(6_000_000)).resolves.toMatchObject({status: 202});
-  client.close();
-  await service.stop();
-  return folder;
-}
-
 const CHARGES = `
   SELECT a.bytes - (SELECT sum(512 + 4 * octet_length(m.account) + m.bytes + coalesce(octet_length(m.reason), 0))
       FROM nameplate.messages m WHERE m.account = a.account)
@@ -125,49 +112,6 @@ test('ids, states, leases, keys, and charges are carried over, and new ids are a
     const {id} = (await client.submit(mine.key, 'new')).body;
     expect((await listAllMessages(client, mine.key)).at(-1)?.id).toBe(id);
   });
-});
-
-test('an account with longer messages than fit into memory together is moved, and moved back', async () => {
-  const folder = await folderOfLongMessages(200);
-  const database = await server.createDatabase();
-  const move = async (...args: readonly string[]) =>
-    (await migrateInHeap(96, server.uri(database), folder, ...args)).done;
-  const moved = {code: 0, out: expect.stringContaining('Migrated 201 messages of 1 accounts.')};
-  await expect(move()).resolves.toMatchObject(moved);
-  await expect(move('--undo')).resolves.toMatchObject({code: 0, out: expect.stringContaining('Undone.')});
-});
-
-/** Makes statements fail that read more than 600 rows. */
-const BOUNDED = `
-  CREATE FUNCTION nameplate.is_bounded() RETURNS boolean LANGUAGE plpgsql AS $$
-    DECLARE
-      statement text := statement_timestamp()::text;
-      is_next boolean := coalesce(current_setting('test.statement', true), '') = statement;
-      seen int := CASE WHEN is_next THEN current_setting('test.seen')::int + 1 ELSE 1 END;
-    BEGIN
-      IF seen > 600 THEN RAISE 'a statement reads more than 600 rows'; END IF;
-      PERFORM set_config('test.statement', statement, true), set_config('test.seen', seen::text, true);
-      RETURN true;
-    END $$;
-  ALTER TABLE nameplate.messages ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-  CREATE POLICY bounded ON nameplate.messages USING (nameplate.is_bounded()) WITH CHECK (true);
-  ALTER TABLE nameplate.idempotency ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-  CREATE POLICY bounded ON nameplate.idempotency USING (nameplate.is_bounded()) WITH CHECK (true)`;
-
-test('no statement reads more than a batch, so an account of any size can be moved, and moved back', async () => {
-  const folder = await temporaryFolder();
-  const service = await startService({folder});
-  const client = await createClient(service.url);
-  const numbers = Array.from({length: 700}, (_, n) => n);
-  await Promise.all(numbers.map(n => client.submit(mine.key, 'x', {'idempotency-key': `${n}`})));
-  client.close();
-  await service.stop();
-  const database = await server.createDatabase();
-  await expect(run(folder, database, '--check'), 'creates the tables').resolves.toMatchObject({code: 0});
-  await server.query(BOUNDED, database);
-  const moved = {code: 0, out: expect.stringContaining('Migrated 700 messages')};
-  await expect(run(folder, database)).resolves.toMatchObject(moved);
-  await expect(run(folder, database, '--undo')).resolves.toMatchObject({code: 0});
 });
 
 test('of two at once, as while an upgrade replaces the Job, one moves everything, and then both succeed', async () => {
