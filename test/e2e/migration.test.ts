@@ -3,6 +3,7 @@ import {afterAll, beforeAll, expect, it} from 'vitest';
 import {ADDRESSES} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
 import {type Postgres, startPostgres} from '../integration/messages/postgres/server.ts';
+import type {RequestOptions} from '../support/http.ts';
 import {installOperator, RELEASE} from '../support/install.ts';
 import {listAll} from '../support/kube.ts';
 import {killProcesses} from '../support/pods.ts';
@@ -13,6 +14,7 @@ import {admin, cluster} from './world.ts';
 
 const {namespace} = RELEASE;
 const SECRET = 'messages-db';
+const MESSAGES = 'app.kubernetes.io/component=messages';
 const MIGRATION = 'app.kubernetes.io/component=messages-migration';
 const WAIT = {timeoutMs: 60_000};
 
@@ -20,6 +22,8 @@ const WAIT = {timeoutMs: 60_000};
 class Writer {
   /** Ids by message. */
   readonly acknowledged = new Map<string, string>();
+  /** Every other answer, and every failure to get one. */
+  readonly refusals: string[] = [];
   #running: Promise<void> | undefined;
   #stopping = false;
 
@@ -42,9 +46,17 @@ class Writer {
   async #run(): Promise<void> {
     while (!this.#stopping) {
       const message = `message ${this.acknowledged.size}`;
-      const {body} = await key.until('', {status: 202}, jsonPost({message})); // always with the same idempotency key
-      this.acknowledged.set(message, JSON.parse(body).id);
+      const post = jsonPost({message}); // always with the same idempotency key
+      const id = await until(`${message} is acknowledged`, () => this.#send(post), WAIT);
+      this.acknowledged.set(message, id);
     }
+  }
+
+  async #send(post: RequestOptions): Promise<string | undefined> {
+    const answer = await key.request('', post).catch((error: Error) => ({status: 0, body: error.message}));
+    if (answer.status === 202) return JSON.parse(answer.body).id;
+    this.refusals.push(`${answer.status} ${answer.body}`);
+    return undefined;
   }
 }
 
@@ -93,8 +105,9 @@ async function upgrade(...values: readonly string[]): Promise<void> {
   ]);
 }
 
-const toPostgres = () =>
-  upgrade('messages.config.store.kind=postgres', 'messages.postgres.migrate=true', 'messages.backup.enabled=false');
+const stayInPostgres = (...values: readonly string[]) =>
+  upgrade('messages.config.store.kind=postgres', 'messages.backup.enabled=false', ...values);
+const toPostgres = () => stayInPostgres('messages.postgres.migrate=true');
 const undo = () => upgrade('messages.postgres.undoMigration=true');
 
 async function setUri(uri: string): Promise<void> {
@@ -148,11 +161,30 @@ it('a migration is undone by an upgrade, and SQLite serves what PostgreSQL serve
 it('a migration under load is killed, continues, and loses nothing', async () => {
   writer.start();
   await writer.more(5);
+  writer.refusals.length = 0;
   await Promise.all([toPostgres(), killMigration()]);
+  expect(writer.refusals, 'meanwhile, neither store served').not.toEqual([]);
   const restarts = 'jsonpath={.items[*].status.containerStatuses[0].restartCount}';
   expect(await cluster.kubectl('get', 'pods', '-n', namespace, '-l', MIGRATION, '-o', restarts)).toMatch(/^[1-9]/);
   await writer.more(5);
   await writer.stop();
+  await expectAll();
+});
+
+it('an upgrade replaces all pods under load and refuses no request', async () => {
+  const pods = () => listAll(admin, POD, {namespace, labelSelector: MESSAGES});
+  const former = (await pods()).map(({metadata}) => metadata.uid);
+  expect(former).toHaveLength(2);
+  await cluster.kubectl('wait', '-n', namespace, '--for=condition=Complete', 'job', '-l', MESSAGES, '--timeout=60s');
+  writer.start();
+  await writer.more(5);
+  writer.refusals.length = 0;
+  await stayInPostgres('podAnnotations.replaced=yes');
+  const areGone = async () => !(await pods()).some(({metadata}) => former.includes(metadata.uid));
+  await until('the former pods are gone', areGone, WAIT);
+  await writer.more(5);
+  await writer.stop();
+  expect(writer.refusals).toEqual([]);
   await expectAll();
 });
 

@@ -28,13 +28,13 @@ export async function newKey(tenantName: string) {
     data: {key: string};
   };
   const authorization = `Bearer ${Buffer.from(data.key, 'base64')}`;
+  const request = (path: string, options: RequestOptions = {}) =>
+    visitor.request(`${URL}${path}`, {...options, headers: {...options.headers, authorization}});
   return {
     name,
     authorization,
-    post: (path: string, body: object) => {
-      const options = jsonPost(body);
-      return visitor.request(`${URL}${path}`, {...options, headers: {...options.headers, authorization}});
-    },
+    request,
+    post: (path: string, body: object) => request(path, jsonPost(body)),
     /** Repeats the request while something on the way is not ready: the certificate, the pod, the watch of the keys. */
     until: (path: string, {status}: Pick<Answer, 'status'>, options: RequestOptions = {}) => {
       const headers = {...options.headers, authorization};
