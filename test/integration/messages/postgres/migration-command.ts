@@ -14,22 +14,32 @@ export interface Command {
 
 /** From a folder into a database, or back with `--undo`. */
 export function migrate(uri: string, folder: string, ...args: readonly string[]): Promise<Command> {
-  return start([], uri, folder, args);
+  return start({}, uri, folder, args);
 }
 
 /** The same with so much memory for JavaScript. */
 export function migrateInHeap(mebibytes: number, uri: string, folder: string, ...args: readonly string[]) {
-  return start([`--max-old-space-size=${mebibytes}`], uri, folder, args);
+  return start({nodeArgs: [`--max-old-space-size=${mebibytes}`]}, uri, folder, args);
+}
+
+/** The same into a database with a synchronous standby. */
+export function migrateDurably(uri: string, folder: string, ...args: readonly string[]) {
+  return start({durability: 'synchronous-standby'}, uri, folder, args);
+}
+
+interface StartOptions {
+  readonly nodeArgs?: readonly string[];
+  readonly durability?: string;
 }
 
 async function start(
-  nodeArgs: readonly string[],
+  {nodeArgs = [], durability = 'storage'}: StartOptions,
   uri: string,
   folder: string,
   args: readonly string[],
 ): Promise<Command> {
   const file = join(await temporaryFolder(), 'config.json');
-  const own = {uriFile: await uriFile(await temporaryFolder(), uri), tls: 'disable', durability: 'storage'};
+  const own = {uriFile: await uriFile(await temporaryFolder(), uri), tls: 'disable', durability};
   await writeFile(file, JSON.stringify({store: {kind: 'postgres', folder, postgres: own}}));
   const child = spawn(process.execPath, [...nodeArgs, PROGRAM, 'migrate', '--config', file, ...args]);
   let said = '';

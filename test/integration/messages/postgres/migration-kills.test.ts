@@ -4,19 +4,24 @@
  */
 import {cp} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {databasePath} from '../../../../src/messages/service.ts';
+import {openSource} from '../../../../src/messages/store/migration/source.ts';
+import {CONNECTIONS_BESIDE_WRITERS} from '../../../../src/messages/store/postgres/postgres-store.ts';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient} from '../client.ts';
 import {listAllMessages} from '../load.ts';
 import {accountOf, removeFolders, type Service, startService, temporaryFolder} from '../service.ts';
 import {Clients, Promises} from './clients.ts';
-import {migrate} from './migration-command.ts';
+import {type Command, migrate, migrateDurably} from './migration-command.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startPod, startReadyPod} from './service.ts';
-import {type Stop, stopAt} from './stopping-proxy.ts';
+import {type Stop, type StoppingProxy, stopAt} from './stopping-proxy.ts';
 
 const {key} = accountOf(0);
 const NUMBERS = {writers: 2, readers: 1, workers: 1};
 const STORAGE = {durability: 'storage'};
+/** Of a pod. */
+const CONNECTIONS = 1 + CONNECTIONS_BESIDE_WRITERS;
 const FENCED = 'were migrated to PostgreSQL';
 let server: Postgres;
 /** Stores after a migration, without later writes. */
@@ -26,6 +31,8 @@ const before = new Promises();
 interface Stores {
   readonly folder: string;
   readonly database: string;
+  /** Has a synchronous standby. By default, a server without one. */
+  readonly primary?: Postgres;
 }
 
 interface Pod {
@@ -58,18 +65,29 @@ async function ended({service, client}: Pod): Promise<void> {
   client.close();
 }
 
-async function run({folder, database}: Stores, ...args: readonly string[]) {
-  return (await migrate(server.uri(database), folder, ...args)).done;
+function uriOf({database, primary = server}: Stores): string {
+  return primary.uri(database);
 }
 
+/** Starts the command. */
+function begin(stores: Stores, args: readonly string[] = [], uri = uriOf(stores)): Promise<Command> {
+  return (stores.primary ? migrateDurably : migrate)(uri, stores.folder, ...args);
+}
+
+async function run(stores: Stores, ...args: readonly string[]) {
+  return (await begin(stores, args)).done;
+}
+
+type Tried = (proxy: StoppingProxy) => unknown;
+
 /** Kills the command once PostgreSQL has reached one of its statements and clients have tried to send meanwhile. */
-async function killedAt(stop: Stop, stores: Stores, tried: () => unknown, ...args: readonly string[]): Promise<void> {
-  const proxy = await stopAt(server.uri(stores.database), stop);
-  const command = await migrate(proxy.uri, stores.folder, ...args);
+async function killedAt(stop: Stop, stores: Stores, tried: Tried, ...args: readonly string[]): Promise<void> {
+  const proxy = await stopAt(uriOf(stores), stop);
+  const command = await begin(stores, args, proxy.uri);
   const ending = command.done.then(({out}) => Promise.reject(new Error(`it ended: ${out}`)));
-  await Promise.race([proxy.stopped, ending]);
   ending.catch(() => {});
-  await tried();
+  await Promise.race([proxy.stopped, ending]);
+  await Promise.race([tried(proxy), ending]);
   command.kill();
   await expect(command.done).resolves.toMatchObject({code: null});
   proxy.close();
@@ -108,7 +126,7 @@ test('to PostgreSQL, killed at each step and taken back: each store serves only 
   const pod = await started(startPod(server, {...stores, postgres: {...STORAGE, awaitMigration: true}}));
   let old = await started(startService(stores));
   const clients = new Clients({name: 'load', key, promises, pods: () => [old.client, pod.client]}, NUMBERS);
-  const waiting = await migrate(server.uri(stores.database), stores.folder);
+  const waiting = await begin(stores);
   await until('it waits for the old pod', () => waiting.said().includes('no other process'));
   waiting.kill();
   const tried = async () => {
@@ -194,3 +212,42 @@ test.concurrent.each(BACK)('back to SQLite, killed $when: one store serves, and 
   }
   await ended(pod);
 });
+
+test('to a primary without its standby, then killed: neither store serves until the standby has the migration', async () => {
+  const primary = await startPostgres();
+  const standby = await primary.standby('standby');
+  await primary.configure({synchronous_standby_names: 'standby'});
+  const stores = {folder: await temporaryFolder(), database: await primary.createDatabase(), primary};
+  const promises = new Promises();
+  const pod = await started(startPod(primary, {...stores, postgres: {awaitMigration: true}}));
+  const old = await started(startService(stores));
+  const clients = new Clients({name: 'load', key, promises, pods: () => [old.client, pod.client]}, NUMBERS);
+  await clients.more(20);
+  await ended(old);
+  let acknowledged: number | undefined;
+  await killedAt({statements: ['migrate-done']}, stores, async proxy => {
+    ({acknowledged} = clients.counts);
+    await standby.stop();
+    proxy.proceed();
+    const all = async () => (await primary.waiting()).length === CONNECTIONS + 1;
+    await until('the migration and all connections of the pod wait for the standby', all);
+    clients.refusals.clear();
+    await until('a client was refused', () => clients.refusals.has('unavailable'), {intervalMs: 10});
+  });
+  await expect(startService(stores)).rejects.toThrow(FENCED);
+  expect(isNoted(stores.folder), 'SQLite does not know yet').toBe(false);
+  expect(clients.counts.acknowledged, 'neither store served').toBe(acknowledged);
+  await standby.start();
+  await clients.more(20);
+  await expect(run(stores)).resolves.toMatchObject({code: 0, out: expect.stringContaining('Nothing to do')});
+  expect(isNoted(stores.folder)).toBe(true);
+  await clients.stop();
+  await expectAll(pod, promises);
+  await ended(pod);
+  await primary.remove();
+}, 120_000);
+
+function isNoted(folder: string): boolean | undefined {
+  using source = openSource(databasePath(folder));
+  return source?.isMigrated;
+}

@@ -16,6 +16,8 @@ export interface StoppingProxy {
   readonly uri: string;
   /** Resolves once a session has stopped. */
   readonly stopped: Promise<void>;
+  /** Lets the session continue as if it had never stopped. */
+  proceed(): void;
   close(): void;
 }
 
@@ -25,19 +27,25 @@ export async function stopAt(serverUri: string, {statements, isExecuted = false}
   const port = Number(uri.port);
   const {promise: stopped, resolve: stop} = Promise.withResolvers<void>();
   const sockets: Socket[] = [];
+  const held: (() => void)[] = [];
   let seen = 0;
   const isAtLast = () => seen === statements.length;
   const proxy = createServer(client => {
     const server = connect(port, uri.hostname);
+    const passOn = (to: Socket, chunk: Buffer | string, isHeld: boolean) => {
+      if (isHeld) held.push(() => to.write(chunk));
+      else to.write(chunk);
+    };
     client.on('data', chunk => {
-      if (isAtLast()) return;
-      if (chunk.includes(statements[seen] ?? '')) seen += 1;
-      if (!isAtLast() || isExecuted) server.write(chunk);
-      else stop();
+      const wasAtLast = isAtLast();
+      if (!wasAtLast && chunk.includes(statements[seen] ?? '')) seen += 1;
+      const isHeld = isAtLast() && (wasAtLast || !isExecuted);
+      passOn(server, chunk, isHeld);
+      if (isHeld && !isExecuted) stop();
     });
     server.on('data', chunk => {
+      passOn(client, chunk, isAtLast());
       if (isAtLast()) stop();
-      else client.write(chunk);
     });
     for (const [one, other] of [
       [client, server],
@@ -53,5 +61,9 @@ export async function stopAt(serverUri: string, {statements, isExecuted = false}
     for (const socket of sockets) socket.destroy();
     proxy.close();
   };
-  return {uri: uri.href, stopped, close};
+  const proceed = () => {
+    seen += 1; // beyond the last
+    for (const send of held.splice(0)) send();
+  };
+  return {uri: uri.href, stopped, proceed, close};
 }
