@@ -6,20 +6,19 @@ import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {keyOf} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {objectPath} from '../../../src/runtime/kube/paths.ts';
 import {until} from '../../cluster/wait.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from '../runtime/fault-proxy.ts';
 import {newDomainTenant} from './domain-tenant.ts';
+import {isReady, partsOfLive, watchLosses} from './losses.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {answer, isReport, needsWrite, newest, STALE} from './overload.ts';
 import {refusedOnceSuite} from './refused-once.suite.ts';
 
 const PATIENCE = {timeoutMs: 60_000};
-/** A name that no other test uses for the entry point of port 80. */
-const ENTRY_POINT = 'plain';
 
 const isChange = (seen: Seen) => seen.method !== 'GET' && !isReport(seen);
 
@@ -33,31 +32,40 @@ export function overloadSuite(world: () => OperatorWorld): void {
   });
   afterAll(() => proxy?.stop());
 
-  test('429 for a while, when a new version changes the route of every host: no condition and no event says so', async () => {
-    const {history, config} = world();
+  /**
+   * The overload lasts until each host has failed for longer than `reportFailuresAfterSeconds`, here 2 s. By default,
+   * that is five minutes, so an overload of a minute ends earlier and can cause no more than this one.
+   */
+  test('429 for a while, when a new version changes every object of every host: no condition and no event says so', async () => {
+    const {history, config, client} = world();
     await world().operator().stop();
     const since = newest(world());
-    const ready = history.list(kinds.DOMAIN).filter(isReady);
-    const routes = ready.map(({metadata: {name, namespace = ''}}) => ({namespace, name: routeName(namespace, name)}));
-    const refused = new Map<string, number>();
+    const losses = watchLosses(world());
+    const objects = [...partsOfLive(world())].flatMap(([kind, parts]) =>
+      parts.filter(isHashed).map(({metadata: {namespace = '', name}}) => ({kind, key: {namespace, name}})),
+    );
+    const stale = {metadata: {annotations: {[ANNOTATION.appliedHash]: STALE}}};
+    await Promise.all(objects.map(({kind, key}) => client.patch(kind, key, stale)));
+    const hosts = objects.filter(({kind}) => kind === kinds.CERTIFICATE).length;
+    expect(hosts).toBeGreaterThan(0);
+    const refused = new Set<string>();
+    let refusesAll = true;
     proxy.intercept = seen => {
-      if (!isChange(seen)) return undefined;
-      refused.set(seen.path, (refused.get(seen.path) ?? 0) + 1);
+      if (!isChange(seen) || (refused.has(seen.path) && !refusesAll)) return undefined;
+      refused.add(seen.path);
       return answer(429, 'TooManyRequests');
     };
-    const routing = {...(config.routing as object), traefik: {httpEntryPoint: ENTRY_POINT}};
     const controller = {...(config.controller as object), reportFailuresAfterSeconds: 2};
-    await world().startOperator('overloaded', {routing, controller}, proxy.kubeconfig);
-    const attempts = ({namespace, name}: Named) =>
-      refused.get(`/apis/networking.k8s.io/v1/namespaces/${namespace}/ingresses/${name}-http`) ?? 0;
-    await until('each was refused twice', () => routes.every(route => attempts(route) >= 2), PATIENCE);
-    proxy.intercept = () => undefined;
-    const routeOf = ({namespace, name}: Named) => history.get(kinds.INGRESS, `${namespace}/${name}-http`);
-    await until('each has changed', () => routes.every(route => isChanged(routeOf(route))), PATIENCE);
-    expect(routes.length).toBeGreaterThan(0);
-    const keys = new Set(ready.map(keyOf));
-    const later = history.versions(kinds.DOMAIN).filter(({at, key}) => at > since && keys.has(key));
-    expect(later.filter(({object}) => !isReady(object)).map(({key}) => key)).toEqual([]);
+    const operator = await world().startOperator('overloaded', {controller}, proxy.kubeconfig);
+    const failing = () => operator.metric('controller_failing_keys', {controller: 'domain', kind: 'outage'});
+    await until('each has failed for long', async () => (await failing()) >= hosts, PATIENCE);
+    // A host is refused its first objects only. From now on, each request is refused once.
+    refusesAll = false;
+    const isRewritten = ({kind, key: {namespace, name}}: (typeof objects)[number]) =>
+      history.get(kind, `${namespace}/${name}`)?.metadata.annotations?.[ANNOTATION.appliedHash] !== STALE;
+    await until('each object has changed', () => objects.every(isRewritten), PATIENCE);
+    expect(objects.map(({kind, key}) => objectPath(kind, key)).filter(path => !refused.has(path))).toEqual([]);
+    expect(losses()).toEqual([]);
     const events = history.versions(EVENT).filter(({at, object}) => at > since && isFailure(object.reason));
     expect(events.map(({object}) => `${object.reason} ${object.regarding?.name}: ${object.note}`)).toEqual([]);
   });
@@ -144,19 +152,11 @@ export function overloadSuite(world: () => OperatorWorld): void {
   });
 }
 
-interface Named {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-function isReady({status}: kinds.Domain): boolean {
-  return findCondition(status?.conditions, 'Ready')?.status === 'True';
-}
-
 function isFailure(reason: string | undefined): boolean {
   return reason === 'Refused' || reason === 'Retrying';
 }
 
-function isChanged(ingress: kinds.Ingress | undefined): boolean {
-  return ingress?.metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'] === ENTRY_POINT;
+/** Whether the operator writes it. cert-manager writes the Secrets. */
+function isHashed({metadata}: KubeObject): boolean {
+  return metadata.annotations?.[ANNOTATION.appliedHash] !== undefined;
 }
