@@ -1,4 +1,7 @@
-/** The same with a Gateway as the edge. Only `make soak` also kills the operator at each write in turn. */
+/**
+ * The same with a Gateway as the edge, and an approver that is not the operator. Only `make soak` also kills it at each
+ * write in turn.
+ */
 import {afterAll, beforeAll} from 'vitest';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {acceptAlways, GATEWAY_KEY, installGateway} from '../operator/gateway-controller.ts';

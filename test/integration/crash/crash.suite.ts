@@ -23,6 +23,8 @@ export interface CrashOptions {
   readonly routes?: readonly ResourceType[];
   /** Whether the operator also dies at each write in turn. Default: true. */
   readonly tables?: boolean;
+  /** Whether the operator also records orders and decides on requests, as with `operatorApproves`. Default: false. */
+  readonly approves?: boolean;
   /** What a new tenant needs in addition to its namespace and its zone. */
   readonly prepare?: (tenant: DomainTenant) => Promise<void>;
   /**
@@ -42,7 +44,7 @@ interface Life {
 }
 
 export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld, options: CrashOptions): void {
-  const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, patienceMs, timeoutMs} = options;
+  const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, approves = false, patienceMs, timeoutMs} = options;
   /** A life without a death. */
   let undisturbed: Life;
   let program: string;
@@ -110,6 +112,9 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     // route.
     expect(undisturbed.writes.length).toBeGreaterThan(25);
     expect(undisturbed.writes.length).toBeLessThan(80);
+    // The order of a host is recorded on its claim just before the decision.
+    const decisions = undisturbed.writes.filter(write => write === 'PATCH certificaterequests/status').length;
+    expect(decisions >= 2).toBe(approves);
     console.log(`A whole life makes ${undisturbed.writes.length} writes: ${undisturbed.writes.join(', ')}`);
   });
 
@@ -150,7 +155,7 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
         }
         expect((await failuresOf(plans)).failures).toEqual([]);
       },
-      4 * timeoutMs,
+      timeoutMs,
     );
   }
 }
