@@ -2,7 +2,8 @@
  * Runs the tests, tier by tier: `node test/run.ts [unit|integration|e2e|gateway|upgrade|adopt|release ...]`, the first
  * four by default. It brings up a cluster for e2e, gateway, upgrade, and adopt, and takes it down again (KEEP=1 leaves
  * it). It ends with the failures and one line with the counts. It fails if a test failed, if there was none, and with
- * CI=true, if one was skipped. ONLY=name runs only name.soak.ts, or else name.test.ts, in its tier.
+ * CI=true, if one was skipped. ONLY=name runs only name.soak.ts, or else name.test.ts, in its tier, and fails if that
+ * takes more than 90 minutes. ONLY=folder/name does so if several have the name.
  */
 import {type ChildProcess, spawn} from 'node:child_process';
 import {existsSync, globSync} from 'node:fs';
@@ -35,6 +36,8 @@ const RELEASE = join(import.meta.dirname, '../tools/release/release.ts');
 const VITEST = join(import.meta.dirname, '../node_modules/vitest/vitest.mjs');
 const DIAGNOSE = join(import.meta.dirname, 'e2e/diagnose.ts');
 const keep = Boolean(process.env.KEEP);
+/** For the tests of one name. Several hours without a word would be no help. */
+const DEADLINE_MINUTES = 90;
 const only = process.env.ONLY ? filesNamed(process.env.ONLY) : [];
 
 let running: ChildProcess | undefined;
@@ -70,7 +73,16 @@ function inside(...command: readonly string[]): Promise<number> {
 async function runTier(tier: Tier, folder: string, start: (...args: readonly string[]) => Promise<number>) {
   const report = join(folder, `${tier}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const late = failure(`${tier}: ${process.env.ONLY} takes more than ${DEADLINE_MINUTES} minutes`);
+  let isLate = false;
+  const end = () => {
+    isLate = true;
+    running?.kill('SIGTERM');
+  };
+  const deadline = only.length > 0 ? setTimeout(end, DEADLINE_MINUTES * 60_000) : undefined;
   const code = await start(VITEST, 'run', '--project', tier, ...only, ...reporters);
+  clearTimeout(deadline);
+  if (isLate) return late;
   const tally = existsSync(report) ? tallyOf(JSON.parse(await readFile(report, 'utf8'))) : NOTHING;
   return code !== 0 && tally.failures.length === 0 ? add(tally, failure(`${tier}: vitest exited with ${code}`)) : tally;
 }

@@ -45,7 +45,8 @@ afterAll(async () => {
   await rm(folder, {recursive: true, force: true});
 });
 
-crashSuite(() => world, {prepare, patienceMs: 10 * MINUTE_MS, timeoutMs: 60 * MINUTE_MS});
+// Four tests and a first life: 90 minutes at most.
+crashSuite(() => world, {prepare, approves: true, patienceMs: 10 * MINUTE_MS, timeoutMs: 20 * MINUTE_MS});
 
 /** How to reach the API server, and a kubeconfig for the chart's service account. */
 async function access(): Promise<Pick<MortalOperatorWorld, 'api' | 'kubeconfig'>> {
