@@ -20,6 +20,7 @@ import {RELEASE} from '../../support/install.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {THEIRS} from '../operator/theirs.ts';
 import {budgetSuite} from './budget.suite.ts';
 import {challengeSuite} from './challenge.suite.ts';
 import {signingRequest} from './signing-request.ts';
@@ -108,6 +109,18 @@ test('a host that its namespace has proved gets its certificate', async () => {
   await victim.live(host);
   const approval = await decided(victim, routeName(victim.namespace, host));
   expect(approval).toMatchObject({type: 'Approved', reason: 'HostHeld', message: `This namespace holds ${host}.`});
+});
+
+test('what others add to a request survives our decision', async () => {
+  const request = await signingRequest({names: [`DNS:${await liveHost('theirs')}`]});
+  const key = {namespace: mallory.namespace, name: 'theirs'};
+  const spec = {issuerRef, request, usages: ['server auth']};
+  const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {...THEIRS, ...key}, spec};
+  await world.client.create(CERTIFICATE_REQUEST, object as never);
+  expect(await decided(mallory, key.name)).toMatchObject({type: 'Approved', reason: 'HostHeld'});
+  const decidedRequest = world.history.get(CERTIFICATE_REQUEST, `${key.namespace}/${key.name}`);
+  expect(decidedRequest?.metadata).toMatchObject(THEIRS);
+  await world.client.patch(CERTIFICATE_REQUEST, key, {metadata: {finalizers: null}});
 });
 
 /** Requests to an issuer kind that does not exist, and to one for whose signers the operator has no right. */

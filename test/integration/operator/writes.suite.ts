@@ -13,6 +13,7 @@ import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {PORT} from '../../support/objects.ts';
@@ -179,6 +180,43 @@ export function writesSuite(world: () => OperatorWorld): void {
     expect(released?.metadata).toMatchObject(THEIRS);
     await client.patch(kinds.SECRET, {namespace, name}, {metadata: {finalizers: null}});
     await client.patch(KEY_CLAIM, record, {metadata: {finalizers: null}});
+  });
+
+  test('what others add to a Project, an APIKey, and the Lease survives our changes', async () => {
+    const {client, config} = world();
+    const tenant = await newDomainTenant(world(), 'writes-inputs');
+    const key = {namespace: tenant.namespace, name: 'shop'};
+    await tenant.project();
+    await tenant.projectBecomes('shop', {Ready: 'ServiceNotFound'});
+    await client.patch(kinds.PROJECT, key, {metadata: THEIRS});
+    const metadata = {...THEIRS, ...key};
+    await client.apply(API_KEY, {
+      apiVersion: API_VERSION,
+      kind: 'APIKey',
+      metadata,
+      spec: {scopes: ['messages:write']},
+    });
+    await tenant.deploy();
+    const project = await tenant.projectBecomes('shop', {Ready: 'Published'});
+    expect(project.metadata).toMatchObject(THEIRS);
+    expect(project.metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBeDefined();
+    const apiKey = await until('the key is issued', async () => {
+      const found = await client.get(API_KEY, key);
+      return found?.status?.sha256 === undefined ? undefined : found;
+    });
+    expect(apiKey?.metadata).toMatchObject(THEIRS);
+    await client.patch(kinds.PROJECT, key, {metadata: {finalizers: null}});
+    await client.patch(API_KEY, key, {metadata: {finalizers: null}});
+
+    const {leaseName: name, namespace} = (config.controller as {leaderElection: Record<string, string>}).leaderElection;
+    const leaseKey = {namespace: namespace ?? '', name: name ?? ''};
+    const before = await client.patch(LEASE, leaseKey, {metadata: THEIRS});
+    const renewed = await until('the Lease is renewed', async () => {
+      const found = await client.get(LEASE, leaseKey);
+      return found?.spec?.renewTime === before.spec?.renewTime ? undefined : found;
+    });
+    expect(renewed?.metadata).toMatchObject(THEIRS);
+    await client.patch(LEASE, leaseKey, {metadata: {finalizers: null}});
   });
 
   /** Changes an object each time Nameplate has corrected it, until `isTold`. */
