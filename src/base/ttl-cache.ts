@@ -25,4 +25,8 @@ export class TtlCache<T> {
     const oldest = this.#entries.keys().next();
     if (this.#entries.size > this.#limit && !oldest.done) this.#entries.delete(oldest.value);
   }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
 }

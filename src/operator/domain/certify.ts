@@ -57,8 +57,9 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   const waiting = certificate || view.secret ? undefined : awaitNextAttempt(context, view);
   if (waiting) return waiting;
   const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
-  if (!certificate) return {condition: CertificateReady.issuing(trouble), usable: false};
-  const result = await followUp(context, {...view, certificate}, {issuerRef, missing, trouble, blocker});
+  const result: CertificateResult = certificate
+    ? await followUp(context, {...view, certificate}, {issuerRef, missing, trouble, blocker})
+    : {condition: CertificateReady.issuing(trouble), usable: false};
   if (!contested) return result;
   const message = result.condition.message + contested.note;
   const wakeAtMs = Math.min(contested.wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY);
@@ -104,12 +105,12 @@ async function ensureCertificate(
   const {stores, client, signal, corrections} = context;
   const name = routeName(namespace, host);
   const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
-  const {object} = await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
+  await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
     hashAnnotation: ANNOTATION.appliedHash,
     corrections,
     signal,
   });
-  return contestedOf(context, [object]);
+  return contestedOf(context, [intent]);
 }
 
 interface IssuerVerdict {

@@ -222,8 +222,8 @@ export const CertificateReady = {
 const KEPT = ' Until then, the current route stays in place.';
 
 export const Routed = {
-  waiting: (on: string, kept = false) =>
-    routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${kept ? KEPT : ''}`),
+  waiting: (on: string, kept = false, note = '') =>
+    routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${note}${kept ? KEPT : ''}`),
   /** `note`: as of `Leaving`. */
   serving: (service: string, note: string) => routed('True', 'Serving', `Requests go to Service ${service}.${note}`),
   redirecting: (to: string, status: number, note: string) =>

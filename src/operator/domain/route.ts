@@ -63,7 +63,9 @@ export async function route(
     ? await publishRoute(context, routeKey, context.edge.build({...wanted, leavesFormer: former.leaves}))
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   if (publication.kind === 'waiting') {
-    return {condition: Routed.waiting(publication.on, kept), wakeAtMs: view.nowMs + OBSTACLE_PAUSE_MS};
+    const {on, contested} = publication;
+    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS;
+    return {condition: Routed.waiting(on, kept, contested?.note), wakeAtMs};
   }
   const {movesAtMs, contested} = publication;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);

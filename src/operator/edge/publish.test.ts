@@ -23,7 +23,7 @@ import {createStores} from '../state/stores.ts';
 import {reconcileUnusedService} from '../sweep/unused-service.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
-import {publishRoute} from './publish.ts';
+import {deleteRoutes, publishRoute} from './publish.ts';
 import {traefik} from './traefik.ts';
 
 const NAMESPACE = 'acme';
@@ -164,6 +164,30 @@ test('an object that another program keeps changing is corrected a few times, an
   await publish('a.example.com');
   expect(writes).toHaveLength(6);
   expect(backendOf('a.example.com')).toHaveLength(1);
+});
+
+test('while an object that another program keeps deleting is not created again, the route says why', async () => {
+  const name = routeName(NAMESPACE, 'a.example.com');
+  const remove = () => (ours(INGRESS) as Store<KubeObject>).remove(ingressOf('a.example.com') as KubeObject);
+  for (let deletions = 0; deletions < 6; deletions++) {
+    await publish('a.example.com');
+    remove();
+  }
+  writes.length = 0;
+  const contested = {note: expect.stringContaining(`deleting Ingress ${name}`), wakeAtMs: clock.now() + 1000};
+  expect(await publish('a.example.com')).toEqual({kind: 'waiting', on: `Ingress ${name}`, contested});
+  expect(writes).toEqual([]);
+  await clock.advance(1000);
+  expect(await publish('a.example.com')).toMatchObject({kind: 'accepted', contested: {note: contested.note}});
+  expect(writes).toEqual([`create Ingress ${name}`]);
+});
+
+test('an object that the operator has deleted itself is created again immediately', async () => {
+  const {signal} = new AbortController();
+  for (let deletions = 0; deletions < 10; deletions++) {
+    expect((await publish('a.example.com')).kind).toBe('accepted');
+    await deleteRoutes({...context, signal}, `${NAMESPACE}/${routeName(NAMESPACE, 'a.example.com')}`, async () => true);
+  }
 });
 
 test('a route moves to a new Service once the edge has had time to read its endpoints, and stays published', async () => {

@@ -21,9 +21,9 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
  */
 export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
-  | {readonly kind: 'waiting'; readonly on: string};
+  | {readonly kind: 'waiting'; readonly on: string; readonly contested?: Contested};
 
-/** Another program keeps changing one of our objects. `note`: a sentence that begins with a space. */
+/** Another program keeps changing or deleting one of our objects. `note`: a sentence that begins with a space. */
 export interface Contested {
   readonly note: string;
   readonly wakeAtMs: number;
@@ -49,6 +49,10 @@ export async function publishRoute(
       corrections: context.corrections,
       signal: context.signal,
     });
+    if (!object) {
+      const contested = contestedOf(context, [intent]);
+      return {kind: 'waiting', on: `${intent.kind} ${intent.metadata.name}`, ...(contested && {contested})};
+    }
     const leftMs = resource === SERVICE ? settlesInMs(context, routeKey, object) : 0;
     if (leftMs > 0) {
       const movesAtMs = context.clock.now() + leftMs;
@@ -83,12 +87,12 @@ async function deleteUnwantedExclusive(
 
 export function contestedOf(
   {corrections, clock}: Context,
-  applied: readonly DeepReadonly<KubeObject>[],
+  objects: readonly DeepReadonly<KubeObject>[],
 ): Contested | undefined {
-  for (const object of applied) {
+  for (const object of objects) {
     const found = corrections.contested(identify(object, object));
     if (!found) continue;
-    const note = ` Another program keeps changing ${object.kind} ${object.metadata.name}, so Nameplate corrects it only from time to time. Ask the platform team to stop that program.`;
+    const note = ` Another program keeps changing or deleting ${object.kind} ${object.metadata.name}, so Nameplate corrects it only from time to time. Ask the platform team to stop that program.`;
     return {note, wakeAtMs: clock.now() + found.againMs};
   }
   return undefined;

@@ -64,8 +64,8 @@ export const ProjectReady = {
     const message = `The certificate of ${host} names other hosts, so Nameplate would no longer publish the project. ${REMOVALS_HELD}`;
     return ready('False', 'RemovalHeld', message);
   },
-  routePending: (host: string, on: string) =>
-    ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published. No action needed.`),
+  routePending: (host: string, on: string, note = ' No action needed.') =>
+    ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published.${note}`),
   routeNotAccepted: (host: string, what: string, why: string) => {
     const message = `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`;
     return ready('False', 'RouteNotAccepted', message);

@@ -73,13 +73,13 @@ export async function certifyDefaultHost(
   if (stores.certificates.state === 'missing') return {missing: ProjectReady.certManagerMissing(host)};
   const existing = stores.certificates.get(`${namespace}/${name}`);
   const certificate = buildCertificate({...intent, issuerRef: keptIssuer(config, existing)});
-  const {object} = await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
+  await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
     hashAnnotation: ANNOTATION.appliedHash,
     corrections,
     signal,
   });
   if (isKept) return {missing: ProjectReady.removalHeld(host), wakeAtMs: context.clock.now() + HELD_MS};
-  return {missing: explain(intent, existing, certified), ...contestedOf(context, [object])};
+  return {missing: explain(intent, existing, certified), ...contestedOf(context, [certificate])};
 }
 
 function readSecret(context: Context, {namespace, name}: Host) {

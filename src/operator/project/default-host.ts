@@ -55,15 +55,19 @@ export async function publishDefaultHost(
   const {backend} = found;
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const certificate = judged ? await certifyDefaultHost(context, building, route, judged) : {};
-  const {missing, wakeAtMs: certificateMs} = certificate;
-  if (missing) return {ready: missing, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
+  const {missing, note = '', wakeAtMs: certificateMs} = certificate;
+  if (missing) {
+    const ready = {...missing, message: missing.message + note};
+    return {ready, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
+  }
   const routeKey = `${namespace}/${name}`;
   const former = leaving(context, {namespace, host, routeKey});
   const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
   const publication = await publishRoute(building, routeKey, objects);
-  const {movesAtMs, contested} = publication.kind === 'waiting' ? {} : publication;
+  const {contested} = publication;
+  const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);
-  const ready = readyOf(publication, host, `${contested?.note ?? ''}${certificate.note ?? ''}${former.note}`);
+  const ready = readyOf(publication, host, `${contested?.note ?? ''}${note}${former.note}`);
   return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
 }
 
@@ -78,7 +82,7 @@ function readyOf(publication: Publication, host: string, note: string): DecidedC
     case 'accepted':
       return ProjectReady.yes(host, `${note}${publication.note ?? ''}`);
     case 'waiting':
-      return ProjectReady.routePending(host, publication.on);
+      return ProjectReady.routePending(host, publication.on, publication.contested?.note);
     case 'pending':
       return ProjectReady.routePending(host, `the Gateway to accept ${publication.what}`);
     case 'rejected':

@@ -4,6 +4,7 @@
  * The act itself names the version that it concerns: a former leader's request may still be on its way, and a Lease
  * stops nothing that was already sent.
  */
+import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';
 import {isConflict} from '../../runtime/kube/errors.ts';
@@ -16,7 +17,7 @@ import {
   type ResourceType,
 } from '../../runtime/kube/object.ts';
 import {NAMESPACE} from '../model/kinds.ts';
-import type {ApiAccess} from './context.ts';
+import type {ApiAccess, Operator} from './context.ts';
 
 /** How long to wait for a cache that the API server contradicts. */
 export const BEHIND_MS = 1000;
@@ -57,12 +58,15 @@ export async function isGone(api: ApiAccess, resource: ResourceType, key: string
   return !holder || holder.metadata.deletionTimestamp !== undefined;
 }
 
+/** With the counts of corrections, if what is deleted may be created again. */
+type Deleting = ApiAccess & Partial<Pick<Operator, 'corrections'>>;
+
 /**
  * Deletes an object at the version that the cache has. If it was written since, and is still the same object, judges
  * again and deletes it at its current version: a withdrawal must not wait for the cache.
  */
 export async function deleteJudged(
-  api: ApiAccess,
+  api: Deleting,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
   isJustified: () => Promise<boolean>,
@@ -80,11 +84,12 @@ export async function deleteJudged(
 
 /** Throws Conflict if the object was written since. */
 export async function deleteAsRead(
-  {client, signal}: ApiAccess,
+  {client, signal, corrections}: Deleting,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
 ): Promise<void> {
   const {uid, resourceVersion} = object.metadata;
   const preconditions = {...(uid && {uid}), ...(resourceVersion && {resourceVersion})};
   await client.delete(resource, objectKey(object), {preconditions, signal});
+  corrections?.forget(identify(resource, object));
 }

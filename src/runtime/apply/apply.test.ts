@@ -1,5 +1,10 @@
 import {describe, expect, test} from 'vitest';
-import {includes, withHash} from './apply.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import type {ReadonlyStore} from '../cache/store.ts';
+import type {KubeClient} from '../kube/client.ts';
+import {type KubeObject, keyOf} from '../kube/object.ts';
+import {applyIfChanged, includes, withHash} from './apply.ts';
+import {Corrections, identify} from './corrections.ts';
 
 const THING = {group: 'n.dev', version: 'v1', plural: 'things', kind: 'Thing', namespaced: true};
 const ANNOTATION = 'n.dev/hash';
@@ -28,6 +33,40 @@ describe('includes', () => {
     expect(includes(actual, wanted)).toBe(want);
   });
 });
+
+test.each<{what: string; undo: (objects: Map<string, KubeObject>, object: KubeObject) => void}>([
+  {what: 'changing', undo: (objects, object) => objects.set(keyOf(object), {...object, spec: 'theirs'} as KubeObject)},
+  {what: 'deleting', undo: (objects, object) => objects.delete(keyOf(object))},
+])(
+  'an object that another program keeps $what is written again immediately five times, and then after longer and longer pauses',
+  async ({undo}) => {
+    const clock = new ManualClock();
+    const corrections = new Corrections(clock);
+    const objects = new Map<string, KubeObject>();
+    const store = objects as unknown as ReadonlyStore<KubeObject>;
+    const write = (object: KubeObject) => {
+      objects.set(keyOf(object), object);
+      return object;
+    };
+    const client = {
+      create: async (_: unknown, object: KubeObject) => write(object),
+      patch: async () => write(withHash(THING, intent, ANNOTATION)),
+    } as unknown as KubeClient;
+    const intent = {apiVersion: 'n.dev/v1', kind: 'Thing', metadata: {name: 'x', namespace: 'a'}, spec: 'ours'};
+    const seconds: number[] = [];
+    while (seconds.length < 9) {
+      const {changed, object} = await applyIfChanged(client, store, THING, intent, {
+        hashAnnotation: ANNOTATION,
+        corrections,
+      });
+      if (changed) seconds.push(clock.now() / 1000);
+      if (changed) undo(objects, object as KubeObject);
+      else expect(object).toBe(objects.get('a/x'));
+      if (!changed) await clock.advance(corrections.contested(identify(THING, intent))?.againMs ?? 0);
+    }
+    expect(seconds).toEqual([0, 0, 0, 0, 0, 0, 1, 3, 7]);
+  },
+);
 
 describe('withHash', () => {
   const hashOf = (intent: object) => {

@@ -2,7 +2,7 @@ import {createHash} from 'node:crypto';
 import {isDeepStrictEqual} from 'node:util';
 import type {ReadonlyStore} from '../cache/store.ts';
 import type {CallOptions, KubeClient} from '../kube/client.ts';
-import {isAlreadyExists} from '../kube/errors.ts';
+import {isAlreadyExists, isNotFound} from '../kube/errors.ts';
 import {findByName} from '../kube/find-by-name.ts';
 import {
   apiVersionOf,
@@ -21,8 +21,8 @@ interface ApplyOptions extends CallOptions {
   /** The annotation for the hash of what was last applied. */
   readonly hashAnnotation: string;
   /**
-   * If given, an object that others keep changing is corrected less and less often. The caller must retry when the
-   * pause ends.
+   * If given, an object that others keep changing or deleting is corrected less and less often. The caller must retry
+   * when the pause ends.
    */
   readonly corrections?: Corrections;
 }
@@ -31,6 +31,12 @@ export interface ApplyResult<T extends KubeObject> {
   /** Whether a write was sent. */
   readonly changed: boolean;
   readonly object: DeepReadonly<T>;
+}
+
+/** `corrections` pauses the creation of an object that others keep deleting. */
+interface Missing {
+  readonly changed: false;
+  readonly object?: undefined;
 }
 
 /**
@@ -50,13 +56,15 @@ export async function applyIfChanged<T extends KubeObject>(
   resource: ResourceType<T>,
   intent: Intent<T>,
   options: ApplyOptions,
-): Promise<ApplyResult<T>> {
+): Promise<ApplyResult<T> | Missing> {
   const wanted = withHash(resource, intent, options.hashAnnotation);
   const cached = store.get(keyOf(wanted));
   if (cached && includes(cached, wanted)) return {changed: false, object: cached};
   const {corrections, hashAnnotation} = options;
   const [id, hash] = [identify(resource, wanted), wanted.metadata.annotations?.[hashAnnotation] ?? ''];
-  if (cached && corrections && corrections.pauseMs(id, hash) > 0) return {changed: false, object: cached};
+  if (corrections && corrections.pauseMs(id, hash) > 0) {
+    return cached ? {changed: false, object: cached} : {changed: false};
+  }
   const written = cached
     ? {changed: true, object: await change(client, resource, cached, wanted, options)}
     : await createOrChange(client, resource, wanted, options);
@@ -105,7 +113,12 @@ async function change<T extends KubeObject>(
   if (!whole) return await create(client, resource, wanted, options);
   const patch = changeOf(whole, wanted, options);
   if (!keepsOwners) patch.metadata.ownerReferences = ownersOf(whole, owners);
-  return (await client.patch(resource, objectKey(wanted), patch, options)) as DeepReadonly<T>;
+  try {
+    return (await client.patch(resource, objectKey(wanted), patch, options)) as DeepReadonly<T>;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    return await create(client, resource, wanted, options); // somebody deleted it after it was read
+  }
 }
 
 function ownersOf({metadata}: DeepReadonly<KubeObject>, ours: readonly OwnerReference[]): OwnerReference[] {

@@ -1,5 +1,5 @@
 /**
- * Counts how often the operator has rewritten the same content. Without a limit, two programs that undo each other's
+ * Counts how often the operator has written the same content again. Without a limit, two programs that undo each other's
  * writes would never stop.
  */
 import type {Clock} from '../../base/clock.ts';
@@ -48,7 +48,12 @@ export class Corrections {
     this.#written.set(object, {hash, corrections, atMs: this.#clock.monotonic()}, CALM_MS);
   }
 
-  /** For an object that others keep changing: when to check it again, in milliseconds from now. */
+  /** We delete it ourselves, so creating it again corrects nobody. */
+  forget(object: string): void {
+    this.#written.delete(object);
+  }
+
+  /** For an object that others keep changing or deleting: when to check it again, in milliseconds from now. */
   contested(object: string): {readonly againMs: number} | undefined {
     const last = this.#written.get(object);
     if (last === undefined || last.corrections < FREE) return undefined;

@@ -248,7 +248,7 @@ export function writesSuite(world: () => OperatorWorld): void {
     const isTheirs = () => tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT] === 'theirs';
     const {name = ''} = tenant.ingress(host)?.metadata ?? {};
     const change = () => tenant.annotate(kinds.INGRESS, name, {[ENTRY_POINT]: 'theirs'});
-    await fight(tenant, isTheirs, change, () => isSaid(tenant, host, 'Routed', `changing Ingress ${name}`));
+    await fight(tenant, isTheirs, change, () => isSaid(tenant, host, 'Routed', `deleting Ingress ${name}`));
     await tenant.becomesLive(host);
   });
 
@@ -260,7 +260,7 @@ export function writesSuite(world: () => OperatorWorld): void {
     const isTheirs = () => tenant.certificate(host)?.metadata.labels?.[LABEL.host] === 'theirs';
     const change = () => world().client.patch(kinds.CERTIFICATE, key, {metadata: {labels: theirs}});
     await fight(tenant, isTheirs, change, () =>
-      isSaid(tenant, host, 'CertificateReady', `changing Certificate ${key.name}`),
+      isSaid(tenant, host, 'CertificateReady', `deleting Certificate ${key.name}`),
     );
     await tenant.becomesLive(host);
   });

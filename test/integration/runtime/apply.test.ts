@@ -22,8 +22,10 @@ async function apply(intent: Partial<ConfigMap>): Promise<ApplyResult<ConfigMap>
   proxy.seen.length = 0;
   const result = await applyIfChanged(client, store, CONFIG_MAP, whole as Intent<ConfigMap>, {hashAnnotation: HASH});
   const writes = proxy.seen.filter(seen => seen.method !== 'GET').length;
-  await cacheShows(result.object.metadata.resourceVersion ?? '');
-  return {...result, writes};
+  const {changed, object} = result;
+  if (!object) throw new Error('nothing pauses it');
+  await cacheShows(object.metadata.resourceVersion ?? '');
+  return {changed, object, writes};
 }
 
 async function cacheShows(resourceVersion: string): Promise<void> {
@@ -103,6 +105,16 @@ test('an object that the cache does not show yet is changed', async () => {
   const stale = {get: () => undefined} as unknown as Store<ConfigMap>;
   const {object} = await applyIfChanged(client, stale, CONFIG_MAP, whole, {hashAnnotation: HASH});
   expect(object).toMatchObject({metadata: {uid: theirs.metadata.uid}, data: {a: '1'}});
+});
+
+test('an object that was deleted since the cache showed it is created again', async () => {
+  const {object: deleted} = await apply({data: {a: '1'}});
+  const stale = {get: () => deleted} as unknown as Store<ConfigMap>;
+  await client.delete(CONFIG_MAP, {namespace, name: 'x'});
+  const whole = {apiVersion: 'v1', kind: 'ConfigMap', metadata: {namespace, name: 'x'}, data: {a: '2'}};
+  const {changed, object} = await applyIfChanged(client, stale, CONFIG_MAP, whole, {hashAnnotation: HASH});
+  expect({changed, data: object?.data}).toEqual({changed: true, data: {a: '2'}});
+  expect(object?.metadata.uid).not.toBe(deleted.metadata.uid);
 });
 
 test('what changed since it was read is a conflict', async () => {
