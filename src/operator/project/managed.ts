@@ -19,8 +19,8 @@ import {UnlistedHosts} from '../state/unlisted-hosts.ts';
 /** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
 const PLAN_MS = 30_000;
 
-const CONTESTED =
-  'Another program keeps changing this Domain, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.';
+const contested = (host: string) =>
+  `Another program keeps changing or deleting Domain ${host}, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.`;
 
 /**
  * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
@@ -48,19 +48,17 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
     }
     removals.forget('domain', key);
     if (isPausedHost(operator, key)) return done();
-    if (!existing) {
-      if (!isTerminating(stores, namespace)) await client.create(DOMAIN, newDomain(namespace, desired), {signal});
-      return done();
-    }
-    const wanted = withDesired(existing, desired);
-    if (isDeepStrictEqual(wanted, existing)) return done();
-    const [id, content] = [identify(DOMAIN, existing), JSON.stringify(desired.spec)];
+    if (!existing && isTerminating(stores, namespace)) return done();
+    const wanted = existing ? withDesired(existing, desired) : newDomain(namespace, desired);
+    if (existing && isDeepStrictEqual(wanted, existing)) return done();
+    const [id, content] = [identify(DOMAIN, wanted), JSON.stringify(desired.spec)];
     const pauseMs = corrections.pauseMs(id, content);
     if (pauseMs > 0) {
-      events.event(existing, 'Warning', 'Contested', 'Correct', CONTESTED);
+      events.event(existing ?? desired.winner, 'Warning', 'Contested', 'Correct', contested(host));
       return after(pauseMs);
     }
-    await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
+    if (existing) await client.patch(DOMAIN, objectKey(existing), change(wanted), {signal});
+    else await client.create(DOMAIN, wanted, {signal});
     corrections.wrote(id, content);
     return done();
   };
@@ -70,7 +68,7 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
  * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark,
  * so a deletion that a former leader sent before fails.
  */
-async function remove({client, signal, clock}: Context, domain: DeepReadonly<Domain>): Promise<void> {
+async function remove({client, signal, clock, corrections}: Context, domain: DeepReadonly<Domain>): Promise<void> {
   const {uid, resourceVersion, annotations} = domain.metadata;
   const key = objectKey(domain);
   const mark = {metadata: {resourceVersion, annotations: {[ANNOTATION.removingSince]: timestamp(clock.now())}}};
@@ -78,6 +76,7 @@ async function remove({client, signal, clock}: Context, domain: DeepReadonly<Dom
   const version = marked.metadata.resourceVersion;
   const preconditions = {...(uid && {uid}), ...(version && {resourceVersion: version})};
   await client.delete(DOMAIN, key, {preconditions, signal});
+  corrections.forget(identify(DOMAIN, domain));
 }
 
 /** Nobody requested it: a Project lists the host, but has lost its place in the plan. */
