@@ -33,7 +33,10 @@ export interface ReflectorOptions<T extends KubeObject> extends Selector {
   readonly strings?: StringPool;
   /** A watch lasts this long, or up to twice as long. Default: 5 minutes. */
   readonly watchTimeoutMs?: number;
-  /** A watch that receives nothing for this long is dead. Default: 150 s; bookmarks arrive every minute. */
+  /**
+   * A watch that receives nothing for this long is dead. Default: 150 s; bookmarks arrive every minute, or every other
+   * one while the kind does not change.
+   */
   readonly idleTimeoutMs?: number;
   /** Between attempts after failures. Default: 0.8 s, doubling up to 30 s. */
   readonly backoff?: BackoffPolicy;
@@ -81,6 +84,8 @@ export class Reflector<T extends KubeObject> {
   /** Whether the server may support WatchList. */
   #streaming = true;
   #lostSince: number | undefined;
+  /** When the server last said what the store shows, on the monotonic clock. */
+  #heardAt: number;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -88,14 +93,9 @@ export class Reflector<T extends KubeObject> {
     this.#logger = options.logger.child({resource: this.#name});
     this.#metrics = kubeMetrics(options.registry);
     this.#random = options.random ?? Math.random;
-    this.#lostSince = options.clock.monotonic();
-    this.#metrics.staleness.push({
-      resource: this.#name,
-      seconds: () => {
-        const isCurrent = this.#lostSince === undefined || this.store.state === 'missing';
-        return isCurrent ? 0 : (options.clock.monotonic() - (this.#lostSince ?? 0)) / 1000;
-      },
-    });
+    this.#heardAt = options.clock.monotonic();
+    this.#lostSince = this.#heardAt;
+    this.#metrics.staleness.push({resource: this.#name, seconds: () => this.silentMs() / 1000});
     this.store = new Store<T>({
       onHandlerError: (err, key) => this.#logger.error({err, key}, 'A subscriber of the cache threw an error.'),
       covers: object => surelySelects(options, object),
@@ -108,6 +108,14 @@ export class Reflector<T extends KubeObject> {
    */
   get lostSince(): number | undefined {
     return this.#lostSince;
+  }
+
+  /**
+   * For how many milliseconds the server has said nothing, so that the store may be behind it: no event and no
+   * bookmark, and it has opened no watch. For a kind that does not change, two minutes are normal.
+   */
+  silentMs(): number {
+    return this.store.state === 'missing' ? 0 : this.#options.clock.monotonic() - this.#heardAt;
   }
 
   /** Runs until the signal aborts; never rejects. */
@@ -180,6 +188,7 @@ export class Reflector<T extends KubeObject> {
     const timeoutMs = watchTimeoutMs * (1 + this.#random());
     const found = (): void => {
       this.#lostSince = undefined;
+      this.#heardAt = clock.monotonic();
     };
     const continued = from !== undefined && {resourceVersion: from, onOpen: found};
     const options = {...this.#selector(), timeoutMs, idleTimeoutMs, signal, ...continued};
@@ -216,6 +225,7 @@ export class Reflector<T extends KubeObject> {
   /** Applies one event to the store and returns the resourceVersion to continue from. */
   #take(event: WatchEvent<T>): string {
     const resourceVersion = eventVersion(event);
+    this.#heardAt = this.#options.clock.monotonic();
     if (event.type === 'BOOKMARK') this.store.advance(resourceVersion);
     else if (event.type === 'DELETED') this.store.remove(this.#prepare(event.object));
     else this.#hold(this.#prepare(event.object));

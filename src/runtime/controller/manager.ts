@@ -26,8 +26,8 @@ export interface ManagerOptions {
   /** How long running reconciles may take to end at shutdown, default 10 000 ms. */
   readonly shutdownGraceMs?: number;
   /**
-   * A leader that gets no response for this long, except about its lease, ends. A cache without a watch for this long
-   * is not ready. Default 120 000 ms.
+   * A leader that gets no response for this long, except about its lease, ends. A cache that has no watch, and has heard
+   * nothing for this long, is not ready. Default 120 000 ms.
    */
   readonly maxSilenceMs?: number;
   /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
@@ -60,7 +60,7 @@ interface ManagerCheck {
 }
 
 export interface Health {
-  /** All caches have settled, and none has lost its watch for long. A standby can be ready too. */
+  /** All caches have settled, and none may be far behind the server. A standby can be ready too. */
   readonly ready: boolean;
   /** No reconcile is stuck past its deadline, and if this process leads, it renews its lease. */
   readonly live: boolean;
@@ -170,12 +170,14 @@ class ProcessManager implements Manager {
   }
 
   health(): Health {
-    const {clock, maxSilenceMs = MAX_SILENCE_MS} = this.#options;
-    const now = clock.monotonic();
-    const caches = this.#caches.map(({resource, reflector: {store, lostSince = now}}): ManagerCheck => {
-      const isLost = store.state === 'synced' && now - lostSince >= maxSilenceMs;
-      const message = isLost ? 'its watch is lost, and it may be out of date' : store.state;
-      return {name: `cache ${resourceName(resource)}`, ok: store.state !== 'syncing' && !isLost, message};
+    const {maxSilenceMs = MAX_SILENCE_MS} = this.#options;
+    const caches = this.#caches.map(({resource, reflector}): ManagerCheck => {
+      const {state} = reflector.store;
+      const silentMs = reflector.silentMs(); // also before its watch was found dead
+      const isBehind = state === 'synced' && reflector.lostSince !== undefined && silentMs >= maxSilenceMs;
+      const seconds = Math.round(silentMs / 1000);
+      const message = isBehind ? `it has no watch, has heard nothing for ${seconds} s, and may be out of date` : state;
+      return {name: `cache ${resourceName(resource)}`, ok: state !== 'syncing' && !isBehind, message};
     });
     const loops = this.#controllers.map((controller): ManagerCheck => {
       const stuck = controller.stuck();

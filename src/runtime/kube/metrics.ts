@@ -27,7 +27,7 @@ function createKubeMetrics(registry: Registry): KubeMetrics {
   const staleness: KubeMetrics['staleness'] = [];
   new Gauge({
     name: 'reflector_cache_stale_seconds',
-    help: 'For how long a cache has had no watch and may be behind the server; 0 while it has one.',
+    help: 'For how long a cache has heard nothing and may be behind the server. Two minutes are normal.',
     labelNames: ['resource'],
     registers: [registry],
     collect() {
