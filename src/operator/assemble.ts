@@ -112,6 +112,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
     watchEdge(edge, stores, registry),
     () => removals.warning(),
+    () => manager.warning(),
     () => prober.problem(),
   ];
   return {manager, warning: () => warnings.flatMap(warn => warn() ?? []).join(' ') || undefined};

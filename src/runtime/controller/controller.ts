@@ -146,6 +146,13 @@ export class ReconcileLoop implements Controller {
     else this.#queue.add(key, {lowPriority});
   }
 
+  /** Its keys that have failed for long, for people; undefined if there are none. */
+  failing(): string | undefined {
+    const counts = [...this.#failing.reported].filter(([, count]) => count > 0);
+    if (counts.length === 0) return undefined;
+    return `${this.name} ${counts.map(([kind, count]) => `${count} (${kind})`).join(' and ')}`;
+  }
+
   /** A key whose reconcile has taken twice its deadline, so it will never end. */
   stuck(): string | undefined {
     const {reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = this.#options;

@@ -1,6 +1,6 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
-import type {FailureKind} from '../kube/errors.ts';
+import {FAILURE_KINDS, type FailureKind} from '../kube/errors.ts';
 
 interface FailingKeysOptions {
   readonly clock: Clock;
@@ -28,6 +28,12 @@ export class FailingKeys {
 
   constructor(options: FailingKeysOptions) {
     this.#options = options;
+    for (const kind of FAILURE_KINDS) this.#report(kind, 0); // an alert needs a series
+  }
+
+  /** How many keys have failed for long, by kind of failure. */
+  get reported(): ReadonlyMap<FailureKind, number> {
+    return this.#reported;
   }
 
   /** Returns how often the key has failed in a row. */
@@ -56,7 +62,7 @@ export class FailingKeys {
     if (kind && this.#report(kind, -1) === 0) this.#options.logger.info({kind}, 'Reconciles are no longer failing.');
   }
 
-  #report(kind: FailureKind, more: 1 | -1): number {
+  #report(kind: FailureKind, more: 1 | 0 | -1): number {
     const count = (this.#reported.get(kind) ?? 0) + more;
     this.#reported.set(kind, count);
     this.#options.gauge(kind, count);

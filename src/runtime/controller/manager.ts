@@ -89,6 +89,8 @@ export interface Manager {
   controller(options: ControllerOptions): Controller;
   run(runnable: Runnable): void;
   health(): Health;
+  /** Reconciles that have failed for long, for a warning that makes nothing unready; undefined if there are none. */
+  warning(): string | undefined;
   /** Call once. Resolves when everything has stopped. */
   start(signal: AbortSignal): Promise<ManagerEnd>;
 }
@@ -188,6 +190,12 @@ class ProcessManager implements Manager {
     const checks = [...caches, ...loops, {name: 'election', ok: renewed, message}];
     const ready = caches.every(check => check.ok);
     return {ready, live: renewed && loops.every(check => check.ok), leader: this.#leading && renewed, checks};
+  }
+
+  warning(): string | undefined {
+    const failing = this.#controllers.flatMap(controller => controller.failing() ?? []);
+    if (failing.length === 0) return undefined;
+    return `The reconciles of some keys have failed for minutes, and are retried: ${failing.join(', ')}. The log names an example of each.`;
   }
 
   async start(signal: AbortSignal): Promise<ManagerEnd> {

@@ -78,7 +78,8 @@ export class FencedError extends Error {
  * - `fenced`: the write was not sent.
  * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
  */
-export type FailureKind = 'refusal' | 'outage' | 'race' | 'fenced' | 'unknown';
+export type FailureKind = (typeof FAILURE_KINDS)[number];
+export const FAILURE_KINDS = ['refusal', 'outage', 'race', 'fenced', 'unknown'] as const;
 
 /** A denying webhook chooses its own code; one that is down causes a 500. */
 const WEBHOOK = /admission webhook "[^"]*" denied|failed calling webhook "/;

@@ -46,6 +46,22 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 45, 52],
   },
   {
+    alert: 'NameplateReconcilesFailing',
+    metric: 'controller_failing_keys',
+    labels: {controller: 'domain', kind: 'outage'},
+    values: '0x30 2x10 0x20',
+    fires: [31, 40],
+    rests: [30, 42],
+  },
+  {
+    alert: 'NameplateCacheStale',
+    metric: 'reflector_cache_stale_seconds',
+    labels: {resource: 'domains.nameplate.dev'},
+    values: '120x30 181+60x10 0x20',
+    fires: [36, 41],
+    rests: [30, 35, 43],
+  },
+  {
     alert: 'NameplateRenewalFailing',
     metric: 'nameplate_domain_conditions',
     labels: condition('CertificateReady', 'RenewalFailing'),

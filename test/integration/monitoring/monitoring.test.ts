@@ -329,7 +329,7 @@ describe('the alerts', () => {
 
   test.each(firing)('$program: $alert fires if $metric is $values', async ({program, ...row}) => {
     const rule = rules.find(({alert}) => alert === row.alert);
-    const metrics = [...new Set(rule?.expr.match(/\b(nameplate|leader)_\w+/g))];
+    const metrics = [...new Set(rule?.expr.match(/\b(nameplate|leader|controller|reflector)_\w+/g))];
     expect(metrics).toContain(row.metric);
     const series = await until(`there is each of ${metrics.join(', ')}`, async () => {
       const found = (await Promise.all(metrics.map(metric => prometheusOf(program).query(metric)))).flat();

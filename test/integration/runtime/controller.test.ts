@@ -156,7 +156,7 @@ describe('outcomes', () => {
     const body = JSON.stringify({kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: 'overloaded'});
     proxy.intercept = seen => (seen.method === 'PATCH' ? {kind: 'answer', status: 503, body} : undefined);
     const attempts: boolean[] = [];
-    const {controller} = run(
+    const {controller, manager} = run(
       async (key, context) => {
         if (key.endsWith('x')) attempts.push(context.keepsFailing);
         await context.client.apply(CONFIG_MAP, configMap(namespace, parseKey(key).name));
@@ -174,8 +174,10 @@ describe('outcomes', () => {
     const haveFailed = async () => (await failing()) === '3' && attempts.at(-1);
     await until('three keys have failed for long', haveFailed);
     expect(attempts[0]).toBe(false);
+    expect(manager.warning()).toContain('test 3 (outage)');
     proxy.intercept = () => undefined;
     await until('none fails', async () => (await failing()) === '0');
+    expect(manager.warning()).toBeUndefined();
     const told = lines.filter(({msg}) => /^reconciles /i.test(msg)).map(({level, msg}) => `${level} ${msg}`);
     expect(told).toEqual(['50 Reconciles keep failing; retrying.', '30 Reconciles are no longer failing.']);
   });
