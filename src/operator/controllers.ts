@@ -128,7 +128,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
       isOwnSummary(delta) ? [] : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(delta)]),
     )
     .watch(stores.namespaces, delta => [
-      ...stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf),
+      ...(isRelabeled(delta) ? stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
       ...queue.leftBy(delta),
     ])
     .watch(stores.claims, delta => [

@@ -1,0 +1,86 @@
+/** Which changes requeue what, with caches that a test fills. */
+import {Registry} from 'prom-client';
+import {expect, test} from 'vitest';
+import {ANNOTATION, API_VERSION, LABEL} from '../api/names.ts';
+import {parseConfig} from '../process/load-config.ts';
+import {type Delta, Store} from '../runtime/cache/store.ts';
+import type {ControllerOptions} from '../runtime/controller/controller.ts';
+import type {CacheOptions, Manager} from '../runtime/controller/manager.ts';
+import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {operatorConfigDefinition} from './config-schema.ts';
+import {addControllers} from './controllers.ts';
+import type {OperatorConfig} from './model/config.ts';
+import type {Operator} from './state/context.ts';
+import {createStores} from './state/stores.ts';
+
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
+certificates: {issuerRef: {name: letsencrypt}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+
+/** All controllers: `put` fills a cache, and `requeued` has the keys that changes have requeued since it was read. */
+function controllers() {
+  const caches = new Map<string, (object: KubeObject) => void>();
+  const cache = ({kind}: ResourceType, {transform = object => object}: CacheOptions<KubeObject> = {}) => {
+    const store = new Store<KubeObject>({
+      onHandlerError: error => {
+        throw error;
+      },
+    });
+    caches.set(kind, object => store.upsert(transform(object)));
+    return store;
+  };
+  const requeued: string[] = [];
+  const controller = ({name}: ControllerOptions) => {
+    const self = {
+      watch: (store: Store<KubeObject>, keysOf: (delta: Delta<KubeObject>) => Iterable<string>) => {
+        store.subscribe(delta => requeued.push(...[...keysOf(delta)].map(key => `${name} ${key}`)));
+        return self;
+      },
+      enqueue: () => undefined,
+    };
+    return self;
+  };
+  const manager = {cache, controller} as unknown as Manager;
+  const edge = {resources: [], platformKinds: [], backends: () => []};
+  const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
+  const sources = ['scheduler', 'prober', 'orderSchedule', 'removals', 'domainRefusals', 'recordRefusals'];
+  const parts = {
+    ...{config, stores, edge, places: {listing: () => []}},
+    ...Object.fromEntries(
+      sources.map(name => [name, {subscribe: () => undefined, of: (reconcile: unknown) => reconcile}]),
+    ),
+  };
+  addControllers(manager, parts as unknown as Operator, new Registry());
+  let version = 0;
+  return {
+    put: (kind: string, {metadata, ...rest}: {metadata: Partial<KubeObject['metadata']>; spec?: object}) => {
+      const whole = {name: 'a', uid: 'u', ...metadata, resourceVersion: `${++version}`};
+      caches.get(kind)?.({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
+    },
+    requeued: () => requeued.splice(0),
+  };
+}
+
+test.each<{what: string; change: Partial<KubeObject['metadata']>; want: boolean}>([
+  {what: 'an annotation that Nameplate does not read', change: {annotations: {'example.com/seen': 'now'}}, want: false},
+  {what: 'a label that Nameplate does not read', change: {labels: {'example.com/team': 'a'}}, want: false},
+  {what: 'its account', change: {labels: {[LABEL.account]: 'acme'}}, want: true},
+  {what: 'its plan', change: {labels: {[LABEL.plan]: 'pro'}}, want: true},
+  {what: 'the edge that its hosts leave', change: {labels: {[LABEL.formerEdge]: 'remove'}}, want: true},
+  {what: 'its pause', change: {annotations: {[ANNOTATION.paused]: 'true'}}, want: true},
+  {what: 'its deletion', change: {deletionTimestamp: '2026-06-01T00:00:00Z'}, want: true},
+])('a namespace whose change is $what requeues its Domains: $want', ({change, want}) => {
+  const {put, requeued} = controllers();
+  const before = {labels: {'kubernetes.io/metadata.name': 'a'}, annotations: {'example.com/seen': 'before'}};
+  put('Namespace', {metadata: before});
+  const [host, projectRef] = ['shop.example.com', {name: 'shop'}];
+  put('Domain', {metadata: {name: host, namespace: 'a'}, spec: {host, projectRef}});
+  requeued();
+  put('Namespace', {metadata: {...before, ...change}});
+  expect(requeued().filter(key => key.startsWith('domain '))).toEqual(want ? [`domain a/${host}`] : []);
+});
