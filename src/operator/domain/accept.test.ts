@@ -1,41 +1,82 @@
 import {expect, test} from 'vitest';
-import {ANNOTATION} from '../../api/names.ts';
-import {AgeRanks} from '../state/age-ranks.ts';
+import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
+import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import type {OperatorConfig} from '../model/config.ts';
 import type {Operator} from '../state/context.ts';
+import {createStores} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import type {DomainView} from './view.ts';
 
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.test, targetDomain: edge.test}
+certificates: {issuerRef: {name: letsencrypt}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
 const project = {metadata: {name: 'shop', annotations: {[ANNOTATION.firstDeployedAt]: '2026-11-26T05:00:00Z'}}};
 
-/** Domains `1` to `count` of one account, from the oldest to the youngest; `held` have their host. */
-function decide(number: number, count: number, maxDomains: number, held: readonly number[]): string {
-  const hosts = Array.from({length: count}, (_, index) => `${index + 1}.example.com`);
-  const domainAges = new AgeRanks();
-  const domains = new Map(
-    hosts.map((name, index) => {
-      const creationTimestamp = `2026-11-26T05:00:${String(index).padStart(2, '0')}Z`;
-      const metadata = {name, namespace: 'acme', creationTimestamp};
-      return [`acme/${name}`, {kind: 'Domain', apiVersion: '', metadata, spec: {projectRef: {name: 'shop'}}}] as const;
-    }),
-  );
-  for (const domain of domains.values()) domainAges.add(domain);
-  const claims = held.map(index => ({metadata: {name: hosts[index - 1]}, spec: {namespace: 'acme'}}));
-  const operator = {
-    config: {platform: {baseDomain: 'apps.test', targetDomain: 'edge.test', reservedHosts: []}},
-    removals: {isHeld: () => false},
-    places: {listing: () => []},
-    stores: {
-      domains,
-      domainAges,
-      namespaces: {byIndex: () => [{metadata: {name: 'acme'}}]},
-      claims: {byIndex: () => claims},
+interface Given {
+  readonly count: number;
+  readonly maxDomains: number;
+  /** The numbers of the Domains that have their host. */
+  readonly held?: readonly number[];
+  /** How many hosts the account has released. */
+  readonly released?: number;
+}
+
+/** The Domains `1` to `count` of one account, from the oldest to the youngest. */
+function account({count, maxDomains, held = [], released = 0}: Given) {
+  const caches = new Map<string, Store<KubeObject>>();
+  const cache = ({kind}: ResourceType) => {
+    const store = new Store<KubeObject>({
+      onHandlerError: error => {
+        throw error;
+      },
+    });
+    caches.set(kind, store);
+    return store;
+  };
+  const edge = {resources: [], platformKinds: [], backends: () => []};
+  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
+  const put = (kind: string, metadata: KubeObject['metadata'], spec: object = {}) =>
+    caches.get(kind)?.upsert({apiVersion: API_VERSION, kind, metadata: {uid: metadata.name, ...metadata}, ...{spec}});
+  const hostOf = (number: number) => `${number}.example.com`;
+  put('Namespace', {name: 'acme', labels: {[LABEL.account]: 'acme'}});
+  for (let number = 1; number <= count; number++) {
+    const creationTimestamp = new Date(Date.parse('2026-11-26T05:00:00Z') + number * 1000).toISOString();
+    const spec = {host: hostOf(number), projectRef: {name: 'shop'}};
+    put('Domain', {name: hostOf(number), namespace: 'acme', creationTimestamp}, spec);
+  }
+  const holder = {namespace: 'acme', account: 'acme'};
+  for (const number of held) put('DomainClaim', {name: hostOf(number)}, holder);
+  for (let number = 1; number <= released; number++) {
+    put('DomainClaim', {name: `released-${number}.example.com`}, {...holder, releasedAt: '2026-11-26T06:00:00Z'});
+  }
+  let reads = 0;
+  const claims = {
+    byIndex: (name: string, value: string) => {
+      const found = stores.claims.byIndex(name, value);
+      reads += found.length;
+      return found;
     },
+  };
+  const operator = {
+    ...{config, removals: {isHeld: () => false}, places: {listing: () => []}},
+    stores: {...stores, claims},
   } as unknown as Operator;
-  const host = `${number}.example.com`;
-  const key: `acme/${string}` = `acme/${host}`;
-  const account = {id: 'acme', planName: 'pro', plan: {customDomains: true, maxDomains}};
-  const view = {key, host, namespace: 'acme', domain: domains.get(key), project, account};
-  return accept(operator, view as unknown as DomainView).reason;
+  const decide = (number: number): string => {
+    const key: `acme/${string}` = `acme/${hostOf(number)}`;
+    const account = {id: 'acme', planName: 'pro', plan: {customDomains: true, maxDomains}};
+    const view = {key, host: hostOf(number), namespace: 'acme', domain: stores.domains.get(key), project, account};
+    return accept(operator, view as unknown as DomainView).reason;
+  };
+  return {decide, reads: () => reads};
 }
 
 test.each([
@@ -44,6 +85,15 @@ test.each([
   {what: 'an older one, if others are beyond the plan', number: 3, count: 5, want: 'Accepted'},
   {what: 'an older one, if a younger one holds its host', number: 3, count: 4, held: [4], want: 'PlanLimitReached'},
   {what: 'an older one, if another older one holds its host', number: 3, count: 4, held: [1], want: 'Accepted'},
-])('a plan for three Domains: $what: $want', ({number, count, held = [], want}) => {
-  expect(decide(number, count, 3, held)).toBe(want);
+  {what: 'an older one, if hosts were released', number: 3, count: 4, released: 5, want: 'Accepted'},
+])('a plan for three Domains: $what: $want', ({number, want, ...given}) => {
+  expect(account({...given, maxDomains: 3}).decide(number)).toBe(want);
+});
+
+test('judging all Domains of an account reads few claims, however many are beyond the plan and however many it released', () => {
+  const count = 500;
+  const {decide, reads} = account({count, maxDomains: 3, held: [1, 2, 500], released: 1000});
+  const reasons = Array.from({length: count}, (_, index) => decide(index + 1));
+  expect(reasons.filter(reason => reason === 'Accepted')).toHaveLength(2);
+  expect(reads()).toBeLessThanOrEqual(3 * 3); // for each Domain that its age would allow, what the account holds
 });

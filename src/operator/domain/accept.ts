@@ -73,9 +73,11 @@ function isBeyondPlan({stores}: Operator, {account, domain, key}: DomainView): b
   if (domainAges.count([...own]) <= maxDomains) return false; // every Domain has a place, so nothing needs counting
   let used = 0;
   for (const namespace of own) used += domainAges.countOlder(namespace, domain);
+  // So only Domains that the plan would allow by their age, at most `maxDomains`, read what the account holds.
+  if (used >= maxDomains) return true;
   for (const {metadata, spec} of claims.byIndex(INDEX.account, account.id)) {
     const held = `${spec.namespace}/${metadata.name}`;
-    const other = spec.releasedAt === undefined && own.has(spec.namespace) ? domains.get(held) : undefined;
+    const other = own.has(spec.namespace) ? domains.get(held) : undefined;
     if (other && held !== key && !isOlder(other, domain)) used++;
   }
   return used >= maxDomains;

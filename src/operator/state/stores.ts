@@ -105,7 +105,7 @@ export const INDEX = {
   redirectTo: 'redirectTo',
   /** Domains and APIKeys by "Condition/Reason" of what they wait for, across all namespaces. */
   waitsFor: 'waitsFor',
-  /** Namespaces and claims by account. */
+  /** Namespaces and claims by account, but no released claims, of which an account may have any number. */
   account: 'account',
   /** APIKeys by the hash of a key that their status shows, across all namespaces. */
   sha256: 'sha256',
@@ -239,7 +239,7 @@ function addIndexes(stores: Stores): void {
   addDomainIndexes(stores);
   addKeyIndexes(stores);
   claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
-  claims.addIndex(INDEX.account, ({spec}) => [spec.account]);
+  claims.addIndex(INDEX.account, ({spec}) => (spec.releasedAt === undefined ? [spec.account] : []));
   claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
   heldHosts.addIndex(INDEX.orderDay, ({spec}) =>
     Object.values(spec.orders ?? {})
