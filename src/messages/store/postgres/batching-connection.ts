@@ -26,7 +26,7 @@ export interface BatchingConnectionOptions extends SubmissionLimits {
 /** Keeps transactions short, so that no account waits for another account's thousand messages. */
 export const BATCH_ROWS = 512;
 export const BATCH_BYTES = 4 << 20;
-const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 5000, factor: 2, jitter: 0.5};
+const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 2000, factor: 2, jitter: 0.5};
 
 /**
  * A connection to PostgreSQL, and the operations that wait for it. What arrives while a batch is being committed joins
@@ -38,6 +38,7 @@ export class BatchingConnection {
   readonly #submissions: Submissions;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
+  #session: Session | undefined;
   #queue: Operation[] = [];
   #wake: (() => void) | undefined;
   #problem: string | undefined = 'not connected yet';
@@ -90,6 +91,11 @@ export class BatchingConnection {
     await this.#running;
   }
 
+  /** Ends the session without waiting for its answers. */
+  reconnect(): void {
+    this.#session?.[Symbol.dispose]();
+  }
+
   async #run(): Promise<void> {
     const {open, clock, logger} = this.#options;
     const {signal} = this.#closing;
@@ -100,6 +106,7 @@ export class BatchingConnection {
           this.#problem = waiting;
         });
         if (signal.aborted) return;
+        this.#session = session;
         this.#problem = undefined;
         if (failures > 0) logger.info('PostgreSQL can be used again.');
         failures = 0;

@@ -2,6 +2,7 @@
 import {hash} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Clock} from '../../../base/clock.ts';
+import {DeadlineError} from '../../../base/deadline.ts';
 import {MessageIds} from '../message-id.ts';
 import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';
@@ -73,7 +74,15 @@ export class PostgresStore implements MessageStore {
     });
     this.#readers = Array.from({length: READERS}, () => channel(read, false));
     this.#keeper = channel(async session => [await this.#sweep(session)], false);
-    this.#sharing = channel(share, false);
+    this.#sharing = channel(async (session, batch) => {
+      try {
+        return await share(session, batch);
+      } catch (error) {
+        // A primary that is cut off closes no connection. The sooner the others end, the sooner they reach another one.
+        if (error instanceof DeadlineError) for (const each of this.#connections) each.reconnect();
+        throw error;
+      }
+    }, false);
     this.#sweeping = this.#sweepUntilClosed();
   }
 

@@ -23,15 +23,25 @@ export const FORGET_USAGE = {
 };
 
 /**
+ * Shorter than other time limits, but longer than lock_timeout: if SPEND, which waits for nothing else, has no answer by
+ * then, the server is unreachable, and waiting longer for any other answer is useless.
+ */
+const SILENT_MS = 7000;
+
+/**
  * Adds what this pod has allowed; returns in how many milliseconds each bucket will be full again. The table is not
  * logged, so this waits neither for the disk nor for a standby. After a crash or a failover, it is empty.
  */
 export async function spend(session: Session, used: RateUsages): Promise<RateUsages> {
   const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = await session.query(SPEND, [
-    sorted.map(([account]) => account),
-    ...(['requests', 'bytes', 'answers'] as const).map(kind => sorted.map(([, usage]) => usage[kind])),
-  ]);
+  const rows = await session.query(
+    SPEND,
+    [
+      sorted.map(([account]) => account),
+      ...(['requests', 'bytes', 'answers'] as const).map(kind => sorted.map(([, usage]) => usage[kind])),
+    ],
+    SILENT_MS,
+  );
   return new Map(
     rows.map(({account, requests, bytes, answers}) => [
       String(account),

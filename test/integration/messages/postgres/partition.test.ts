@@ -16,6 +16,8 @@ import {type Postgres, startPostgres} from './server.ts';
 import {startPod} from './service.ts';
 
 const MACHINES = ['first', 'second', 'third', 'near', 'far'] as const;
+/** Counted from the partition, although platforms promote later. The pods learn from no closed connection. */
+const SERVES_WITHIN_MS = 10_000;
 const NUMBERS = {writers: 3, readers: 3, workers: 1};
 const isRoot = process.getuid?.() === 0;
 const {key} = accountOf(0);
@@ -74,11 +76,15 @@ test.runIf(isRoot)(
     const [left, others] = [clientsOf('near', near), clientsOf('far', far)];
     await Promise.all([left.more(50), others.more(50)]);
 
+    const cutOffAt = performance.now();
     await network.partition(['first', 'near']);
+    const {acknowledged} = others.counts;
     await until('a write waits there', async () => (await primary.waiting()).length > 0);
     const successor = await failOver(standbys);
     await writeFile(far.address, successor.uri(database));
     const before = {...left.counts};
+    await until('it serves', () => others.counts.acknowledged > acknowledged + NUMBERS.writers, {intervalMs: 10});
+    expect(performance.now() - cutOffAt).toBeLessThan(SERVES_WITHIN_MS);
     await others.more(100);
     await others.more(50, 'read');
     await until('writes there have ended', () => left.refusals.has('outcome_unknown'));

@@ -20,7 +20,7 @@ export type TlsMode = (typeof TLS_MODES)[number];
 /** Of all sessions of pods: what an undo ends. */
 export const APPLICATION_NAME = 'nameplate-messages';
 
-const CONNECT_MS = 10_000;
+const CONNECT_MS = 5000;
 /** An idle or waiting connection counts as dead 10 s after this: Node probes ten times, once per second. */
 const KEEP_ALIVE_MS = 10_000;
 
