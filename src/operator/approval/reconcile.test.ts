@@ -41,6 +41,23 @@ test.each([
   {what: 'a denial that only the cache justifies', cached: THEIRS, read: OURS, outcome: after(1000), want: []},
   {what: 'an approval under a pause', cached: OURS, read: OURS, isPaused: true, outcome: after(5000), want: []},
   {
+    what: 'an approval in an exempt namespace, whatever it holds',
+    exemptNamespaces: ['a'],
+    cached: THEIRS,
+    read: THEIRS,
+    outcome: done(),
+    want: ['Approved at 7'],
+  },
+  {
+    what: 'an approval in an exempt namespace under a pause',
+    exemptNamespaces: ['a'],
+    cached: THEIRS,
+    read: THEIRS,
+    isPaused: true,
+    outcome: after(5000),
+    want: [],
+  },
+  {
     what: 'a denial under a pause',
     cached: THEIRS,
     read: THEIRS,
@@ -65,7 +82,8 @@ test.each([
     outcome: done(),
     want: ['Denied at 7'],
   },
-])('$what: $want', async ({cached, read, isPaused = false, issuer = ISSUER, status, outcome, want}) => {
+])('$what: $want', async row => {
+  const {cached, read, isPaused = false, issuer = ISSUER, exemptNamespaces = [], status, outcome, want} = row;
   const clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
   const annotations = isPaused ? {[ANNOTATION.paused]: 'true'} : {};
   const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'a', uid: 'a', annotations}};
@@ -98,7 +116,7 @@ test.each([
         issuerRef: PLATFORM,
         formerIssuerRefs: [],
         challenges: {inProgress: 9, inProgressPerAccount: 9, renewalReserve: 0, timeoutSeconds: 900},
-        approval: {exemptNamespaces: [], tenantCertificates: {hosts: [ISSUER, PLATFORM], services: []}},
+        approval: {exemptNamespaces, tenantCertificates: {hosts: [ISSUER, PLATFORM], services: []}},
       },
     },
     clock,

@@ -22,7 +22,7 @@ import {
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {KnownSince} from '../state/known-since.ts';
-import {isPausedHost} from '../state/paused.ts';
+import {isPausedHost, isPausedNamespace} from '../state/paused.ts';
 import {type Decision, decide, isOfPlatform} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 import {openChallenges} from './open-challenges.ts';
@@ -72,8 +72,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     // It orders from the platform's account at the CA: reconcileOrders approves it. Until then, it may lose its host.
     const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
     if (decision.host !== undefined && caAccount !== undefined) return after(ORDER_MS);
-    if (decision.host !== undefined && isPausedHost(operator, `${request.metadata.namespace}/${decision.host}`))
-      return after(PAUSED_MS);
+    if (decision.type === 'Approved' && isPaused(operator, request, decision)) return after(PAUSED_MS);
     const needsSlot = decision.type === 'Approved' && decision.host !== undefined;
     if (needsSlot && !reserveSlot(operator, request)) return after(1000);
     const isWritten = await operator.reservations.releaseUnless(request, async () => {
@@ -84,6 +83,11 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     });
     return isWritten ? done() : after(1000); // a cache lags behind
   };
+}
+
+function isPaused(operator: Operator, {metadata}: DeepReadonly<CertificateRequest>, {host}: Decision): boolean {
+  const {namespace = ''} = metadata;
+  return host === undefined ? isPausedNamespace(operator, namespace) : isPausedHost(operator, `${namespace}/${host}`);
 }
 
 function reserveSlot(operator: Operator, request: DeepReadonly<CertificateRequest>): boolean {

@@ -36,7 +36,7 @@ export function hasPauses({config, stores: {domains, projects, namespaces}}: Bas
   return config.controller.paused || isAnyPaused;
 }
 
-function isPausedNamespace({config, stores}: Basis, name: string): boolean {
+export function isPausedNamespace({config, stores}: Basis, name: string): boolean {
   const namespace = stores.namespaces.get(name);
   return config.controller.paused || (namespace !== undefined && hasPause(namespace));
 }
