@@ -41,7 +41,7 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
       if (!isConclusion) removals.forget('domain', key);
       if (!existing || (isConclusion && isPausedHost(operator, key))) return done();
       if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
-      const waitMs = isConclusion ? 0 : await unlisted.waitMs(context, key);
+      const waitMs = await unlisted.waitMs(context, key);
       if (waitMs > 0) return after(waitMs);
       if (!isConclusion || admits(context, existing)) await remove(context, existing);
       return done();

@@ -1,6 +1,7 @@
-/** How often the Projects of a namespace are read, no matter how many a tenant creates. Without an API server. */
+/** How often the Projects of a namespace are read, and what a plan in the cache proves. Without an API server. */
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import type {ResourceType} from '../../runtime/kube/object.ts';
 import type {Operator} from './context.ts';
 import {UnlistedHosts} from './unlisted-hosts.ts';
 
@@ -16,7 +17,8 @@ beforeEach(() => {
   clock = new ManualClock();
   [reads, listed] = [0, undefined];
   const stores = {projectAges: {count: () => count}, projects: {byIndex: () => []}};
-  unlisted = new UnlistedHosts({stores, clock} as unknown as Operator);
+  const places = {listing: () => []};
+  unlisted = new UnlistedHosts({stores, places, clock} as unknown as Operator);
 });
 
 function waitMs(host: string): Promise<number> {
@@ -50,3 +52,41 @@ test('a namespace with few Projects is read without a rest', async () => {
   await clock.advance(READ_MS);
   expect([await waits, reads]).toEqual([[0, 0], 2]);
 });
+
+const ACCOUNT = {'nameplate.dev/account': 'acme'};
+
+test.each([
+  {what: 'the API server confirms its plan', labels: ACCOUNT, taken: ['p', 'q'], want: 0},
+  {
+    what: 'its namespace has another plan',
+    labels: {...ACCOUNT, 'nameplate.dev/plan': 'large'},
+    taken: ['p', 'q'],
+    want: 1000,
+  },
+  {what: 'its namespace has another account', labels: {}, taken: ['p', 'q'], want: 1000},
+  {what: 'a Project that took a place is gone', labels: ACCOUNT, taken: ['q'], want: 1000},
+  {what: 'the cache has given it a place meanwhile', labels: ACCOUNT, taken: ['p', 'q'], hasPlace: true, want: 1000},
+])(
+  'a Project without a place does not keep its host if $what: $want',
+  async ({labels, taken, hasPlace = false, want}) => {
+    const [namespaceOf, projectOf] = [
+      (labels: Record<string, string>) => ({metadata: {name: 'acme', uid: 'n', labels}}),
+      (uid: string) => ({metadata: {uid}, spec: {domains: uid === 'listing' ? {primary: 'a.example'} : undefined}}),
+    ];
+    const operator = {
+      stores: {
+        projectAges: {count: () => 3},
+        projects: {byIndex: () => [projectOf('listing')]},
+        namespaces: {get: () => namespaceOf(ACCOUNT)},
+      },
+      places: {in: () => ['p', 'q'].map(projectOf), listing: () => (hasPlace ? [projectOf('listing')] : [])},
+      config: {plans: {small: {}, large: {}}, defaultPlan: 'small'},
+      clock,
+    };
+    async function* list({kind}: ResourceType) {
+      yield {items: kind === 'Namespace' ? [namespaceOf(labels)] : [...taken, 'listing'].map(projectOf)};
+    }
+    const api = {client: {list}, signal: new AbortController().signal} as never;
+    expect(await new UnlistedHosts(operator as unknown as Operator).waitMs(api, 'acme/a.example')).toBe(want);
+  },
+);

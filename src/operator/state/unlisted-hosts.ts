@@ -1,12 +1,15 @@
 /**
- * Whether the API server, too, has no Project that lists a host. This takes a read of all Projects of the namespace,
- * and a tenant may create any number of them. If there are many, one reconcile at a time reads them, and then rests.
+ * Whether the API server, too, has no Project that lists a host, apart from Projects without a place in the plan. This
+ * takes a read of all Projects of the namespace, and a tenant may create any number of them. If there are many, one
+ * reconcile at a time reads them, and then rests.
  */
 import {TtlCache} from '../../base/ttl-cache.ts';
-import {PROJECT, type Project} from '../model/kinds.ts';
-import {listedHost} from '../model/project-hosts.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {accountOf} from '../model/account.ts';
+import {NAMESPACE, PROJECT, type Project} from '../model/kinds.ts';
+import {desiredDomain, listedHost} from '../model/project-hosts.ts';
 import type {ApiAccess, Operator} from './context.ts';
-import {BEHIND_MS} from './fresh.ts';
+import {BEHIND_MS, readFresh} from './fresh.ts';
 import {INDEX} from './stores.ts';
 
 /** As many as fit in a page of the API server's answer. */
@@ -17,7 +20,7 @@ const REST = 4;
 const READ_MS = 120_000;
 const NAMESPACES = 10_000;
 
-type Parts = Pick<Operator, 'stores' | 'clock'>;
+type Parts = Pick<Operator, 'stores' | 'places' | 'config' | 'clock'>;
 
 export class UnlistedHosts {
   readonly #parts: Parts;
@@ -29,7 +32,7 @@ export class UnlistedHosts {
     this.#restsUntilMs = new TtlCache(parts.clock, NAMESPACES);
   }
 
-  /** 0: no Project lists the host, apart from those known to have no place. Otherwise, when to ask again. */
+  /** 0: no Project lists the host, apart from those without a place. Otherwise, when to ask again. */
   async waitMs(api: ApiAccess, key: string): Promise<number> {
     const {stores, clock} = this.#parts;
     const [namespace = ''] = key.split('/');
@@ -49,14 +52,37 @@ export class UnlistedHosts {
     this.#restsUntilMs.set(namespace, this.#parts.clock.monotonic() + ms, ms);
   }
 
-  async #isUnlisted({client, signal}: ApiAccess, key: string): Promise<boolean> {
+  async #isUnlisted(api: ApiAccess, key: string): Promise<boolean> {
+    const {stores, places} = this.#parts;
     const [namespace = '', host = ''] = key.split('/');
-    const placeless = new Set(this.#parts.stores.projects.byIndex(INDEX.host, key).map(({metadata}) => metadata.uid));
+    const listing = () => stores.projects.byIndex(INDEX.host, key).filter(({metadata}) => !metadata.deletionTimestamp);
+    const isByPlan = listing().length > 0;
+    if (isByPlan && !(await this.#isPlanConfirmed(api, namespace))) return false;
+    // Judges by the caches that the API server has just confirmed; they may have changed since the caller did.
+    if (desiredDomain(host, places.listing(key))) return false;
+    const placeless = uidsOf(listing());
+    const placed = uidsOf(isByPlan ? places.in(namespace) : []);
     const lists = (project: Project) =>
       !project.metadata.deletionTimestamp &&
       !placeless.has(project.metadata.uid) &&
       listedHost(project, host) !== undefined;
-    for await (const {items} of client.list(PROJECT, {namespace, signal})) if (items.some(lists)) return false;
-    return true;
+    for await (const {items} of api.client.list(PROJECT, {namespace, signal: api.signal})) {
+      if (items.some(lists)) return false;
+      for (const {metadata} of items) placed.delete(metadata.uid);
+    }
+    return placed.size === 0;
   }
+
+  async #isPlanConfirmed(api: ApiAccess, name: string): Promise<boolean> {
+    const {stores, config} = this.#parts;
+    const fresh = await readFresh(api, NAMESPACE, {name}, {metadataOnly: true});
+    const cached = stores.namespaces.get(name); // after the read, as everything that is judged by it
+    if (!cached || !fresh) return false;
+    const [known, current] = [accountOf(cached, config), accountOf(fresh, config)];
+    return known.id === current.id && known.planName === current.planName;
+  }
+}
+
+function uidsOf(projects: readonly DeepReadonly<Project>[]): Set<string | undefined> {
+  return new Set(projects.map(({metadata}) => metadata.uid));
 }

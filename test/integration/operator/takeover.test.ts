@@ -6,6 +6,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {LABEL} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -115,20 +116,28 @@ function isFor(query: URLSearchParams, name: string): boolean {
   return query.get('fieldSelector') === `metadata.name=${name}`;
 }
 
-test('with claims and Projects out of date, it gives a former holder nothing, takes nothing from the next one, and deletes no Domain that is listed', async () => {
+test('with claims, Projects, and namespaces out of date, it gives a former holder nothing, takes nothing from the next one, and deletes no Domain that is listed', async () => {
   const leader = await start();
-  const [former, next, listing] = [
+  const [former, next, listing, upgraded] = [
     await newDomainTenant(world, 'former'),
     await newDomainTenant(world, 'next'),
     await newDomainTenant(world, 'listing'),
+    await newDomainTenant(world, 'upgraded', {plan: 'starter'}),
   ];
   const [host, another] = [former.host('shop'), former.host('www')];
   await former.deployedProject({primary: host, aliases: [another]});
   for (const each of [host, another]) await claimed(former, each);
   await listing.deployedProject();
   await listing.projectBecomes('shop', {Ready: 'Published'});
+  const placed = upgraded.host('shop');
+  for (const project of ['first', 'second']) {
+    await upgraded.project(undefined, project);
+    await upgraded.becomesOlder(project);
+  }
+  await upgraded.project({primary: placed}, 'third');
+  await upgraded.projectBecomes('third', {Ready: 'PlanLimitReached'});
   const standby = await start(proxy.kubeconfig);
-  const resume = await stall(kinds.DOMAIN_CLAIM, kinds.PROJECT);
+  const resume = await stall(kinds.DOMAIN_CLAIM, kinds.PROJECT, kinds.NAMESPACE);
 
   await next.deployedProject({primary: host, aliases: [another]});
   for (const each of [host, another]) {
@@ -140,6 +149,11 @@ test('with claims and Projects out of date, it gives a former holder nothing, ta
   const listed = listing.host('shop');
   await listing.project({primary: listed});
   const {metadata} = await listing.until('the Domain exists', () => listing.domain(listed));
+  await upgraded.label({[LABEL.plan]: 'pro'});
+  const {metadata: kept} = await upgraded.until('the Domain exists', () => upgraded.domain(placed));
+  const asksPlan = sent(
+    ({path, query}) => path === collectionPath(kinds.NAMESPACE) && isFor(query, upgraded.namespace),
+  );
   const asksClaim = sent(({method, path}) => method === 'GET' && path.endsWith(`/domainclaims/${host}`));
   const asksProjects = sent(({path}) => path.endsWith(`/namespaces/${listing.namespace}/projects`));
   const judgesAs = (name: string) =>
@@ -150,6 +164,7 @@ test('with claims and Projects out of date, it gives a former holder nothing, ta
   await request(next, another);
   await until('the standby leads', () => leads(standby), PATIENCE);
   await until('it has judged both', () => asksClaim() > 0 && asksProjects() > 0, PATIENCE);
+  await until('it has judged the Domain of the upgraded tenant', () => asksPlan() > 0, PATIENCE);
   await until('it has judged the approved request', () => judgesApproved?.(), PATIENCE);
   await until('it has judged the other one, ten seconds later', () => judgesAsked?.(), PATIENCE);
   expect([decisions(former), decisions(next)]).toEqual([[], []]);
@@ -163,6 +178,9 @@ test('with claims and Projects out of date, it gives a former holder nothing, ta
   await listing.becomes(listed, {Accepted: 'Accepted'});
   expect(listing.domain(listed)?.metadata.uid).toBe(metadata.uid);
   expect(deletions(kinds.DOMAIN, listing)).toEqual([]);
+  await upgraded.becomes(placed, {Accepted: 'NoSuccessfulDeploy'});
+  expect(upgraded.domain(placed)?.metadata.uid).toBe(kept.uid);
+  expect(deletions(kinds.DOMAIN, upgraded)).toEqual([]);
 });
 
 test('with Domains out of date, it takes down no route of a Domain that it has not seen', async () => {
