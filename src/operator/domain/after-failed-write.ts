@@ -36,7 +36,7 @@ export function failedRoute(view: DomainView) {
 export function failedRemoval(view: DomainView) {
   return (failure: unknown): DomainView => {
     if (classifyFailure(failure) !== 'refusal') throw failure;
-    return {...view, isKept: true, removalFailure: failure};
+    return {...view, removalFailure: failure};
   };
 }
 

@@ -172,7 +172,7 @@ async function startFreshAttempt(
 
 function judge(
   {config}: Operator,
-  {host, claim, secret, published, nowMs, isKept = false}: DomainView,
+  {host, claim, secret, published, nowMs, kept, removalFailure}: DomainView,
   certificate: DeepReadonly<Certificate>,
   state: CertificateState,
 ): CertificateResult {
@@ -186,7 +186,9 @@ function judge(
     case 'issued':
       return {condition: CertificateReady.issued(notAfter), usable: true};
     case 'misnamed': {
-      const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), state.names, isKept);
+      const issuer = issuerOf(certificate.spec.issuerRef);
+      const isKept = kept !== undefined || removalFailure !== undefined;
+      const condition = CertificateReady.wrongNames(host, issuer, state.names, isKept);
       return {condition, usable: false, ...later};
     }
     case 'renewal-failing':

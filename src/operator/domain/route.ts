@@ -44,7 +44,7 @@ export async function route(
 ): Promise<RouteResult> {
   const {published, project, key} = view;
   if (view.removalFailure !== undefined) throw view.removalFailure;
-  if (view.isKept) return {condition: Routed.removalHeld(view.host), wakeAtMs: view.nowMs + HELD_MS};
+  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};

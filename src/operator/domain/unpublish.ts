@@ -9,6 +9,7 @@ import type {Context, Operator} from '../state/context.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../state/fresh.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
+import {type DomainCondition, Routed} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. */
@@ -70,8 +71,9 @@ export async function dropForeignRoute(
     return {...view, secret: fresh};
   }
   const mayStay = view.published !== undefined && harmsNobody(context, view, dnsNamesIn(fresh));
+  const kept = mayStay ? heldRemoval(context, view) : undefined;
+  if (kept) return {...view, secret: fresh, kept};
   if (!mayStay) context.removals.forget('route', key);
-  else if (!admits(context, view)) return {...view, secret: fresh, isKept: true};
   await deleteRoutes(
     context,
     routeKeyOf(key),
@@ -85,9 +87,13 @@ async function isHeldElsewhere({client, signal}: Context, {host, namespace}: Dom
   return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace !== namespace;
 }
 
-function admits({removals}: Context, view: DomainView): boolean {
+/** What holds back the removal of a route that harms nobody. A pause does not hide that there were too many removals. */
+function heldRemoval({removals}: Context, view: DomainView): DomainCondition | undefined {
+  const {key, host, account, isPaused} = view;
   const wasHeld = before(view, 'Routed')?.reason === 'RemovalHeld';
-  return removals.admit({removed: 'route', key: view.key, account: view.account.id, wasHeld});
+  if (isPaused && !wasHeld) return Routed.paused(true);
+  const isAdmitted = !isPaused && removals.admit({removed: 'route', key, account: account.id, wasHeld});
+  return isAdmitted ? undefined : Routed.removalHeld(host);
 }
 
 /** In a certificate. A tenant can write any number of names into a Secret. */

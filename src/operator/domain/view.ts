@@ -12,6 +12,7 @@ import type {PublishedRoute} from '../model/edge-provider.ts';
 import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
+import type {DomainCondition} from './conditions.ts';
 
 export interface DomainView {
   /** "namespace/host", the key of the Domain. */
@@ -29,8 +30,8 @@ export interface DomainView {
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
-  /** The route must go, but stays: its removal waits for a person, or failed. */
-  readonly isKept?: boolean;
+  /** Why the route is not removed, although its certificate names other hosts. */
+  readonly kept?: DomainCondition;
   /** Why the API server rejected the removal of the route or its certificate. The reconcile is retried. */
   readonly removalFailure?: unknown;
   /** A value of the annotation that has not been handled yet. */

@@ -17,6 +17,7 @@ import {keptIssuer} from '../model/ca-account.ts';
 import {CERTIFICATE, type Certificate, type Project, SECRET} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {readFresh} from '../state/fresh.ts';
+import {isPausedProject} from '../state/paused.ts';
 import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
@@ -32,10 +33,10 @@ interface CertificateProgress {
 type Intent = Omit<CertificateIntent, 'issuerRef'>;
 type Host = Pick<Intent, 'namespace' | 'name' | 'host'>;
 
-/** What the default host's Secret certifies, and whether its route stays although it certifies other names. */
 interface SecretVerdict {
   readonly certified: Certified;
-  readonly isKept: boolean;
+  /** Why the route stays, although the Secret certifies other names. */
+  readonly kept: DecidedCondition | undefined;
 }
 
 /** How often to check whether a route whose removal is held back still harms nobody. */
@@ -52,13 +53,13 @@ export async function judgeDefaultHost(
   const cached = context.stores.secrets.get(key);
   const secret = certifiedBy(cached, host).kind === 'others' ? await readSecret(context, defaultHost) : cached;
   const certified = certifiedBy(secret, host);
-  const isKept = certified.kind === 'others' && isHeld(context, project, defaultHost, dnsNamesIn(secret));
+  const kept = certified.kind === 'others' ? heldRemoval(context, project, defaultHost, dnsNamesIn(secret)) : undefined;
   if (certified.kind !== 'others') context.removals.forget('default-route', `${namespace}/${host}`);
-  else if (!isKept) {
+  else if (!kept) {
     const isJustified = async () => certifiedBy(await readSecret(context, defaultHost), host).kind === 'others';
     await deleteRoutes(context, key, isJustified);
   }
-  return {certified, isKept};
+  return {certified, kept};
 }
 
 /** Requests the certificate. */
@@ -66,7 +67,7 @@ export async function certifyDefaultHost(
   context: Context,
   building: Context,
   intent: Intent,
-  {certified, isKept}: SecretVerdict,
+  {certified, kept}: SecretVerdict,
 ): Promise<CertificateProgress> {
   const {stores, config, corrections, signal} = context;
   const {host, namespace, name} = intent;
@@ -78,7 +79,7 @@ export async function certifyDefaultHost(
     corrections,
     signal,
   });
-  if (isKept) return {missing: ProjectReady.removalHeld(host), wakeAtMs: context.clock.now() + HELD_MS};
+  if (kept) return {missing: kept, wakeAtMs: context.clock.now() + HELD_MS};
   return {missing: explain(intent, existing, certified), ...contestedOf(context, [certificate])};
 }
 
@@ -86,23 +87,28 @@ function readSecret(context: Context, {namespace, name}: Host) {
   return readFresh(context, SECRET, {namespace, name}, {metadataOnly: true});
 }
 
-/** Whether a published route stays, because there are too many removals that nobody requested. */
-function isHeld(
-  {stores, removals}: Context,
-  {status}: DeepReadonly<Project>,
+/** What holds back the removal of a published route that harms nobody, as for a Domain. */
+function heldRemoval(
+  context: Context,
+  project: DeepReadonly<Project>,
   {namespace, name, host}: Host,
   names: readonly string[],
-): boolean {
+): DecidedCondition | undefined {
+  const {stores, removals} = context;
   const key = `${namespace}/${host}`;
   const isPublished = routeObjects(stores, `${namespace}/${name}`).length > 0;
   // Nobody else can have a host below a default host.
   const harmsNobody = names.every(other => other === host || other.endsWith(`.${host}`));
   if (!isPublished || !harmsNobody) {
     removals.forget('default-route', key);
-    return false;
+    return undefined;
   }
-  const wasHeld = findCondition(status?.conditions, 'Ready')?.reason === 'RemovalHeld';
-  return !removals.admit({removed: 'default-route', key, account: accountIn(stores, namespace) ?? '', wasHeld});
+  const isPaused = isPausedProject(context, project);
+  const wasHeld = findCondition(project.status?.conditions, 'Ready')?.reason === 'RemovalHeld';
+  if (isPaused && !wasHeld) return ProjectReady.paused(true);
+  const account = accountIn(stores, namespace) ?? '';
+  const isAdmitted = !isPaused && removals.admit({removed: 'default-route', key, account, wasHeld});
+  return isAdmitted ? undefined : ProjectReady.removalHeld(host);
 }
 
 function explain(

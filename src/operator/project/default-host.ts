@@ -36,7 +36,7 @@ export async function unpublishDefaultHost(context: Context, key: string): Promi
   await deleteRoutes(context, routeKey, isJustified);
 }
 
-/** Builds through `building`, but removes a route with a certificate for others even if it is paused. */
+/** Builds through `building`. A pause does not hold back the removal of a route that harms others. */
 export async function publishDefaultHost(
   context: Context,
   building: Context,

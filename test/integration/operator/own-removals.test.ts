@@ -143,22 +143,53 @@ test('when a CA begins to add names, a few routes go and the rest waits for a pe
   expect(await world.operator().readiness()).not.toContain('Nameplate is holding back removals');
 });
 
+test('a pause holds back the removal of a route that harms nobody, until it ends', async () => {
+  await start();
+  const [tenant, other] = [await newDomainTenant(world, 'paused'), await newDomainTenant(world, 'neighbor')];
+  const [kept, harmful, victim] = [tenant.host('kept'), tenant.host('harmful'), other.host('victim')];
+  await tenant.deployedProject({aliases: [kept, harmful]});
+  await other.deployedProject({primary: victim});
+  await claimed(other, victim);
+  for (const host of [kept, harmful]) await claimed(tenant, host);
+  for (const host of [kept, harmful]) await issue(tenant, host);
+  for (const host of [kept, harmful]) await tenant.becomesLive(host);
+  const pause = (value: string | null) =>
+    world.client.patch(NAMESPACE, {name: tenant.namespace}, {metadata: {annotations: {[ANNOTATION.paused]: value}}});
+  await pause('true');
+  await until('the operator has seen the pause', () => isPaused('Namespace'), PATIENCE);
+  await name(tenant, kept, [kept, `www.${kept}`]);
+  await name(tenant, harmful, [harmful, victim]);
+  await tenant.until('a certificate for a host of another account is not kept', () => !tenant.ingress(harmful));
+  await tenant.becomes(kept, {state: 'Degraded', Routed: 'Paused', Ready: 'WrongNames'});
+  expect(tenant.ingress(kept)).toBeDefined();
+  expect(await world.operator().metric('nameplate_own_removals_total')).toBe(0);
+  await pause(null);
+  await tenant.until('the other route is removed, too', () => !tenant.ingress(kept));
+});
+
 test('default hosts with their own certificates are held, too, except where the certificate is for somebody else', async () => {
   const ownCertificates = {defaultHost: {tls: 'certificate'}};
   await start(ownCertificates);
   const tenant = await newDomainTenant(world, 'defaults');
+  const paused = 'five';
   const projects = ['one', 'two', 'three', 'four'];
   const hostOf = (project: string) => tenant.get(PROJECT, project)?.status?.defaultHost ?? '';
-  for (const project of projects) await tenant.deployedProject(undefined, project);
-  await tenant.until('each has a default host', () => projects.every(hostOf));
-  for (const project of projects) await issue(tenant, hostOf(project));
-  for (const project of projects) await tenant.projectBecomes(project, {Ready: 'Published'});
-  for (const project of projects) await name(tenant, hostOf(project), [hostOf(project), `www.${hostOf(project)}`]);
+  const all = [...projects, paused];
+  for (const project of all) await tenant.deployedProject(undefined, project);
+  await tenant.until('each has a default host', () => all.every(hostOf));
+  for (const project of all) await issue(tenant, hostOf(project));
+  for (const project of all) await tenant.projectBecomes(project, {Ready: 'Published'});
+  await tenant.annotate(PROJECT, paused, {[ANNOTATION.paused]: 'true'});
+  await until('the operator has seen the pause', () => isPaused('Project'), PATIENCE);
+  for (const project of [paused, ...projects])
+    await name(tenant, hostOf(project), [hostOf(project), `www.${hostOf(project)}`]);
   const readyOf = (project: string) => findCondition(tenant.get(PROJECT, project)?.status?.conditions, 'Ready');
   const kept = () => projects.filter(project => readyOf(project)?.reason === 'RemovalHeld');
   const routed = () => projects.filter(project => tenant.ingress(hostOf(project)));
   const isRestHeld = () => kept().length === projects.length - PER_ACCOUNT && isDeepStrictEqual(routed(), kept());
   await tenant.until('the rest is held, and has routes', isRestHeld);
+  expect([readyOf(paused)?.reason, readyOf(paused)?.status]).toEqual(['Paused', 'True']);
+  expect(tenant.ingress(hostOf(paused))).toBeDefined();
   const [harmful = '', last = ''] = kept();
   expect(readyOf(last)?.message).toContain('Ask the platform team to fix the cause or to allow the removals');
   await tenant.delete(SERVICE, harmful);
@@ -216,6 +247,10 @@ test('hosts that stay listed only in a Project that never had a place were remov
   expect(await held()).toBe(0);
   expect(await world.operator().metric('nameplate_own_removals_total')).toBe(before);
 });
+
+async function isPaused(kind: string): Promise<boolean> {
+  return (await world.operator().metric('nameplate_paused', {kind})) === 1;
+}
 
 function routedOf(tenant: DomainTenant, host: string): string | undefined {
   return findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.reason;
