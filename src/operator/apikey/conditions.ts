@@ -8,7 +8,17 @@ type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 /** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains each of them. */
 export const API_KEY_REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
-  Ready: ['Issued', 'Revoked', 'Expired', 'SecretConflict', 'SecretInvalid', 'KeyInUse', 'Refused', 'Retrying'],
+  Ready: [
+    'Issued',
+    'Revoked',
+    'Expired',
+    'SecretConflict',
+    'SecretInvalid',
+    'KeyInUse',
+    'Refused',
+    'Retrying',
+    'Paused',
+  ],
 } as const;
 
 type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS)[Type][number];
@@ -57,18 +67,25 @@ export const KeyReady = {
     return ready('False', 'KeyInUse', message);
   },
   refused: (secret: string, message: string, works: boolean) => {
-    const note = works ? ' Until then, the current key works.' : '';
-    return ready(works ? 'True' : 'False', 'Refused', explainRefusal(`Secret ${secret}`, message) + note);
+    return ready(works ? 'True' : 'False', 'Refused', explainRefusal(`Secret ${secret}`, message) + kept(works));
   },
   retrying: (secret: string, message: string) =>
     ready('False', 'Retrying', explainRetrying(`Secret ${secret}`, message)),
+  paused: (secret: string, works: boolean) => {
+    const message = `The namespace or the whole cluster is paused, so Nameplate writes no key to Secret ${secret}. Ask the platform team to end the pause; Nameplate will then continue automatically.`;
+    return ready(works ? 'True' : 'False', 'Paused', message + kept(works));
+  },
 } as const;
+
+function kept(works: boolean): string {
+  return works ? ' Until then, the current key works.' : '';
+}
 
 /**
  * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is
  * done.
  */
 export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
-  if (status === 'True' && reason !== 'Refused') return [];
+  if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
   return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
 }

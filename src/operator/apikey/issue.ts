@@ -36,7 +36,7 @@ export type Issue =
       readonly failure?: unknown;
     };
 
-/** The key stays as it is: the API server did not accept its replacement. */
+/** The key stays as it is: its replacement was not written. */
 interface FailedWrite {
   readonly condition: ApiKeyCondition;
   readonly failure: unknown;
@@ -52,6 +52,8 @@ interface IssueContext {
   /** As in `ReconcileContext`. */
   readonly keepsFailing: boolean;
   readonly client: KubeClient;
+  /** For new keys: a pause holds back its writes. */
+  readonly building: KubeClient;
   readonly signal: AbortSignal;
 }
 
@@ -73,12 +75,12 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
 }
 
 /** Created, never applied: a Secret that was created meanwhile is not overwritten. */
-async function createKey({apiKey, ended, keepsFailing, client, signal}: IssueContext): Promise<Issue> {
+async function createKey({apiKey, ended, keepsFailing, building, signal}: IssueContext): Promise<Issue> {
   if (ended) return {kind: 'none'};
   const key = mintKey(randomBytes);
   const secret = buildSecret(apiKey, key);
   try {
-    await client.create(SECRET, secret, {signal});
+    await building.create(SECRET, secret, {signal});
   } catch (error) {
     return {kind: 'failed', ...failedWrite(error, {name: secretNameOf(apiKey), key, works: false, keepsFailing})};
   }
@@ -98,11 +100,11 @@ async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue>
 }
 
 async function rotateKey(context: IssueContext, secret: KeySecret, found: IssuedKey): Promise<Issue> {
-  const {apiKey, keepsFailing, client, signal, nowMs} = context;
+  const {apiKey, keepsFailing, building, signal, nowMs} = context;
   const key = mintKey(randomBytes);
   const patch = rotationPatch(secret, {apiKey, issued: found, key, nowMs});
   try {
-    return issued(await client.patch<KeySecret>(SECRET, objectKey(secret), patch, {signal}), apiKey);
+    return issued(await building.patch<KeySecret>(SECRET, objectKey(secret), patch, {signal}), apiKey);
   } catch (error) {
     const failed = failedWrite(error, {name: secret.metadata.name, key, works: true, keepsFailing});
     return {kind: 'issued', key: found, failed};
@@ -130,6 +132,7 @@ function failedWrite(error: unknown, {name, key, works, keepsFailing}: Attempt):
     last: undefined,
     refused: message => KeyReady.refused(name, message, works),
     retrying: message => KeyReady.retrying(name, message),
+    paused: () => KeyReady.paused(name, works),
   });
   return {condition, failure};
 }

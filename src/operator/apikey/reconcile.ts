@@ -9,7 +9,9 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
+import {PausedError} from '../model/write-conditions.ts';
 import type {Operator} from '../state/context.ts';
+import {heldBack, isPausedNamespace} from '../state/paused.ts';
 import {INDEX} from '../state/stores.ts';
 import {claimKeys} from './claim.ts';
 import {type Issue, issueKey} from './issue.ts';
@@ -41,7 +43,9 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     const ended = endOf(apiKey, nowMs) !== undefined;
     const knownUid = known.get(key);
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
-    const issue = await issueKey({apiKey, knownUid, ended, nowMs, keepsFailing, client, signal});
+    const isPaused = isPausedNamespace(operator, namespace.metadata.name);
+    const {client: building} = heldBack({...operator, client, signal}, isPaused);
+    const issue = await issueKey({apiKey, knownUid, ended, nowMs, keepsFailing, client, building, signal});
     known.set(key, apiKey.metadata.uid);
     const account = accountId(namespace);
     const claim = {apiKey, account, stores, nowMs, client, signal};
@@ -71,7 +75,7 @@ function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIK
 /** When the status must change even if nothing else does: the key expires, the overlap ends, a write is retried. */
 function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
   const failure = issue.kind === 'issued' ? issue.failed?.failure : issue.kind === 'failed' ? issue.failure : undefined;
-  if (failure !== undefined) return retry(failure);
+  if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
     ...(issue.kind === 'issued' && issue.key.previous ? [Date.parse(issue.key.previous.validUntil)] : []),

@@ -29,7 +29,7 @@ export const controller = section('Settings of the controllers.', {
     type: 'boolean',
     default: false,
     description:
-      'Build and change nothing: no claims, certificates, approvals, routes, or managed Domains. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
+      'Build and change nothing: no claims, certificates, approvals, routes, managed Domains, or API keys. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
   },
   ownRemovals: section(
     'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.',

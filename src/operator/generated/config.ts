@@ -466,7 +466,7 @@ export interface OperatorConfig {
      */
     readonly reportFailuresAfterSeconds: number;
     /**
-     * Build and change nothing: no claims, certificates, approvals, routes, or managed Domains. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.
+     * Build and change nothing: no claims, certificates, approvals, routes, managed Domains, or API keys. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.
      */
     readonly paused: boolean;
     /**

@@ -1,14 +1,15 @@
 /** How an APIKey gets its key, and what can prevent that. */
 import {expect, test} from 'vitest';
-import {LABEL} from '../../../src/api/names.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
+import {tenantNamespace} from '../../support/objects.ts';
 import {operatorRequests} from './audit.ts';
-import {newKeyTenant} from './key-tenant.ts';
+import {KeyTenant, newKeyTenant} from './key-tenant.ts';
 import type {KeyWorld} from './key-world.ts';
 
 export function issueSuite(world: () => KeyWorld): void {
@@ -88,6 +89,33 @@ export function issueSuite(world: () => KeyWorld): void {
     await tenant.deleteSecret();
     await tenant.becomes({Active: 'Active', Ready: 'Issued'});
     await tenant.works();
+  });
+
+  test('only after a pause of the namespace, which also holds back a rotation, but no revocation', async () => {
+    const pause = async (value: string | null) => {
+      await world().client.patch(NAMESPACE, {name: 'paused'}, {metadata: {annotations: {[ANNOTATION.paused]: value}}});
+    };
+    const {metadata, ...rest} = tenantNamespace('paused');
+    await world().client.create(NAMESPACE, {
+      ...rest,
+      metadata: {...metadata, annotations: {[ANNOTATION.paused]: 'true'}},
+    });
+    const tenant = new KeyTenant(world(), 'paused');
+    await tenant.apply();
+    await tenant.becomes({Active: 'NotIssued', Ready: 'Paused'}, ['Ask the platform team to end the pause']);
+    await pause(null);
+    await tenant.becomes({Active: 'Active', Ready: 'Issued'});
+    const key = await tenant.works();
+
+    await pause('true');
+    const seen = async () => (await world().operator().metric('nameplate_paused', {kind: 'Namespace'})) === 1;
+    await tenant.until('the operator has seen the pause', seen);
+    await tenant.askForRotation('once');
+    await tenant.becomes({Active: 'Active', Ready: 'Paused'}, ['Until then, the current key works.']);
+    expect([tenant.key(), tenant.accepts(key)]).toEqual([key, true]);
+    await tenant.patch({revoked: true});
+    await tenant.ends(key);
+    await tenant.becomes({Active: 'Revoked', Ready: 'Revoked'});
   });
 
   test('again from the Secret when the status is lost', async () => {

@@ -243,6 +243,8 @@ const keyRows: readonly KeyRow[] = [
   ['Active', 'True', 'Refused', 'Degraded', 'InProgress'],
   ['NotIssued', 'False', 'Refused', 'Degraded', 'InProgress'],
   ['NotIssued', 'False', 'Retrying', 'Progressing', 'InProgress'],
+  ['Active', 'True', 'Paused', 'Suspended', 'InProgress'],
+  ['NotIssued', 'False', 'Paused', 'Suspended', 'InProgress'],
   ['NotIssued', 'False', 'SecretConflict', 'Degraded', 'Failed'],
   ['NotIssued', 'False', 'SecretInvalid', 'Degraded', 'Failed'],
   ['NotIssued', 'False', 'KeyInUse', 'Degraded', 'Failed'],

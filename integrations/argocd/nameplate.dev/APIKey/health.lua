@@ -15,7 +15,9 @@ end
 hs.message = ready.message
 
 local stalled = conditions["Stalled"]
-if (stalled ~= nil and stalled.status == "True") or ready.reason == "Refused" then
+if ready.reason == "Paused" then
+  hs.status = "Suspended"
+elseif (stalled ~= nil and stalled.status == "True") or ready.reason == "Refused" then
   hs.status = "Degraded"
 elseif ready.status == "True" then
   hs.status = "Healthy"
