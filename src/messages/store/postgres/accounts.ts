@@ -19,7 +19,7 @@ export const LOCK = {
       SELECT ctid::text AS place, account, bytes, last_id
       FROM accounts a WHERE a.account = wanted.account LIMIT 1 FOR UPDATE) a`,
 };
-const CREATE = {
+export const CREATE = {
   name: 'create-accounts',
   text: `
     INSERT INTO accounts (account, bytes) SELECT account, 0 FROM unnest($1::text[]) AS wanted(account)

@@ -15,7 +15,7 @@ interface Key {
 /** The idempotency keys of some new messages, as stored or as used by this transaction. */
 export type Keys = Map<string, Key>;
 
-const FIND_KEYS = {
+export const FIND_KEYS = {
   name: 'find-keys',
   text: `
     SELECT k.* FROM unnest($1::text[], $2::text[]) AS wanted(account, key)
@@ -23,14 +23,14 @@ const FIND_KEYS = {
       SELECT account, key, fingerprint, id, created_at
       FROM idempotency k WHERE k.account = wanted.account AND k.key = wanted.key LIMIT 1) k`,
 };
-const INSERT = {
+export const INSERT = {
   name: 'insert-messages',
   text: `
     WITH texts AS (INSERT INTO bodies (account, id, literal) SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[]))
     INSERT INTO messages (account, id, bytes, created_at)
     SELECT account, id, bytes, $5 FROM unnest($1::text[], $2::uuid[], $4::int[]) AS new(account, id, bytes)`,
 };
-const KEEP_KEYS = {
+export const KEEP_KEYS = {
   name: 'keep-keys',
   text: `
     INSERT INTO idempotency (account, key, fingerprint, id, created_at)

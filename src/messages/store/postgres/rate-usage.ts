@@ -5,7 +5,7 @@ import type {Session} from './session/session.ts';
 const NOW_MS = 'extract(epoch FROM now())::float8 * 1000';
 const both = (kind: keyof RateUsage) => `${kind} = greatest(u.${kind}, ${NOW_MS}) + excluded.${kind} - ${NOW_MS}`;
 // Sorted by the program, so that no two pods wait for each other.
-const SPEND = {
+export const SPEND = {
   name: 'spend',
   text: `
     INSERT INTO usage AS u (account, requests, bytes, answers)

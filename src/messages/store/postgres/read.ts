@@ -16,9 +16,17 @@ import type {Statement} from './session/statement-group.ts';
 const SHOWN = 'id, status, created_at, attempts, reason, bytes';
 const LITERAL = '(SELECT literal FROM bodies b WHERE b.account = $1 AND b.id = m.id) AS literal';
 
-const GET = {
+/**
+ * The conditions for one message `m`, by the primary key. With `id =`, a plan from when the table was small may use the
+ * other index that begins with the account, and then each execution reads all of the account's messages. Only the
+ * primary key has the order of ids.
+ */
+export const isMessage = (account: string, id: string) =>
+  `m.account = ${account} AND m.id >= ${id} AND m.id <= ${id} ORDER BY m.id LIMIT 1`;
+
+export const GET = {
   name: 'get',
-  text: `SELECT ${SHOWN}, ${LITERAL} FROM messages m WHERE account = $1 AND id = $2`,
+  text: `SELECT ${SHOWN}, ${LITERAL} FROM messages m WHERE ${isMessage('$1', '$2::uuid')}`,
 };
 
 /** Reads one row more than the limit, without its body, to know whether there is more. */

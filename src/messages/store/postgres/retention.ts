@@ -4,6 +4,7 @@ import {type RetentionOptions, type StoreRules, UNKNOWN_BACKLOG} from '../store.
 import {Accounts, withAccounts} from './accounts.ts';
 import {LAPSE_ROWS, lapse} from './claim.ts';
 import {FORGET_USAGE} from './rate-usage.ts';
+import {isMessage} from './read.ts';
 import {LOCKS} from './session/schema.ts';
 import type {Row, Session} from './session/session.ts';
 import {NOW} from './session/settings.ts';
@@ -24,16 +25,17 @@ export const OLD_KEYS = {
   name: 'old-keys',
   text: `SELECT account, key FROM idempotency WHERE created_at <= $1 ORDER BY created_at LIMIT ${SWEEP_ROWS}`,
 };
-const DELETE_MESSAGES = {
+export const DELETE_MESSAGES = {
   name: 'delete-messages',
   text: `
     DELETE FROM messages WHERE ctid = ANY(ARRAY(
       SELECT m.place FROM unnest($1::text[], $2::uuid[]) AS old(account, id) CROSS JOIN LATERAL (
-        SELECT ctid AS place FROM messages m
-        WHERE m.account = old.account AND m.id = old.id AND finished_at IS NOT NULL LIMIT 1 FOR UPDATE SKIP LOCKED) m))
+        SELECT ctid AS place, finished_at FROM messages m
+        WHERE ${isMessage('old.account', 'old.id')} FOR UPDATE SKIP LOCKED) m
+      WHERE m.finished_at IS NOT NULL))
     RETURNING account, id, bytes, coalesce(octet_length(reason), 0) AS reason_bytes`,
 };
-const DELETE_BODIES = {
+export const DELETE_BODIES = {
   name: 'delete-bodies',
   text: `
     DELETE FROM bodies WHERE ctid = ANY(ARRAY(
@@ -41,7 +43,7 @@ const DELETE_BODIES = {
         SELECT ctid AS place FROM bodies b WHERE b.account = old.account AND b.id = old.id LIMIT 1) b))`,
 };
 // A key that has been used again in the meantime has not expired.
-const DELETE_KEYS = {
+export const DELETE_KEYS = {
   name: 'delete-keys',
   text: `
     DELETE FROM idempotency WHERE ctid = ANY(ARRAY(

@@ -1,6 +1,7 @@
 import {isMessageId} from '../message-id.ts';
 import type {LeaseRef, Nack, SettleOutcome, StoreRules} from '../store.ts';
 import {type Accounts, uuidOf} from './accounts.ts';
+import {isMessage} from './read.ts';
 import type {Row, Session} from './session/session.ts';
 
 /** A locked message. */
@@ -18,23 +19,23 @@ interface Held {
 export type HeldMessages = ReadonlyMap<string, Held>;
 
 // Sorted by the program, as the accounts are.
-const LOCK = {
+export const LOCK = {
   name: 'lock-messages',
   text: `
     SELECT m.* FROM unnest($1::text[], $2::uuid[]) AS wanted(account, id)
     CROSS JOIN LATERAL (
       SELECT ctid::text AS place, account, id, status, attempts, lease, lease_until,
         coalesce(octet_length(reason), 0) AS reason_bytes
-      FROM messages m WHERE m.account = wanted.account AND m.id = wanted.id LIMIT 1 FOR UPDATE) m`,
+      FROM messages m WHERE ${isMessage('wanted.account', 'wanted.id')} FOR UPDATE) m`,
 };
 // The lease stays, so that an ack whose response was lost can be repeated.
-const FINISH = {
+export const FINISH = {
   name: 'finish',
   text: `
     UPDATE messages SET status = 'done', lease_until = NULL, available_at = NULL, finished_at = $2
     WHERE ctid = ANY($1::tid[])`,
 };
-const GIVE_BACK = {
+export const GIVE_BACK = {
   name: 'give-back',
   text: `
     UPDATE messages
