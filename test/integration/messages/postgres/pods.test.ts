@@ -1,14 +1,17 @@
 /** Many pods share one database: they agree, and an account's charge equals what it has stored. */
+import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {messageCost} from '../../../../src/messages/store/cost.ts';
 import {until} from '../../../cluster/wait.ts';
-import {type Client, createClient} from '../client.ts';
+import {type Client, createClient, type MessagesAnswer} from '../client.ts';
 import {Ledger, listAllMessages, startLoad, submit} from '../load.ts';
+import {metric} from '../raw.ts';
 import {accountOf, removeFolders, type Service, type ServiceOptions} from '../service.ts';
 import {type Postgres, startPostgres} from './server.ts';
 import {startReadyPod} from './service.ts';
 
 const YEAR_MS = 365 * 86_400_000;
-const {key} = accountOf(0);
+const {key, name} = accountOf(0);
 let server: Postgres;
 const stops: (() => unknown)[] = [];
 
@@ -112,25 +115,74 @@ test('charges are what is stored at any time, while pods append, return, acknowl
   await expect(isExact()).resolves.toMatchObject({bodies: '0'});
 });
 
+test('two pods together accept exactly as many messages of an account as its quota has room for', async () => {
+  const storedBytes = 20 * messageCost({account: name, bytes: Buffer.byteLength('"x"'), reasonBytes: 0});
+  const pods = await twoPods(await server.createDatabase(), {limits: {account: {storedBytes}}});
+  const submitting = pods.flatMap(({client}) => Array.from({length: 32}, () => client.submit(key, 'x')));
+  const answers = await Promise.all(submitting);
+  expect(answers.filter(({status}) => status === 202)).toHaveLength(20);
+  const refused = answers.filter(({status, body}) => status === 429 && body.code === 'quota_exceeded');
+  expect(refused).toHaveLength(44);
+});
+
+const BODY = JSON.stringify({message: 'x'.repeat(9986)}); // 10,000 bytes
+const LONG_ID = '00000000-0000-7000-8000-000000000000';
+/** Each by an account of its own. `perSecond`: how many of them its limits allow. */
+const uses: readonly {
+  readonly policy: string;
+  readonly perSecond: number;
+  readonly use: (client: Client, key: string) => Promise<MessagesAnswer>;
+}[] = [
+  {policy: '"requests";q=20;w=1', perSecond: 20, use: (client, key) => client.get(key, '/messages?limit=1')},
+  {
+    policy: '"bytes";q=50000;w=1',
+    perSecond: 5,
+    use: (client, key) =>
+      client.request('/messages', {method: 'POST', key, headers: {'content-type': 'application/json'}, body: BODY}),
+  },
+  {
+    policy: '"bytes";q=50000;w=1',
+    perSecond: 5,
+    use: (client, key) => client.request('/messages', {method: 'POST', key, chunks: [BODY]}),
+  },
+  {
+    policy: '"answer-bytes";q=2000000;w=1',
+    perSecond: 10,
+    use: (client, key) => client.get(key, `/messages/msg_${LONG_ID}`),
+  },
+];
+/** For the last of them: its response has about 200,000 bytes. No POST with these limits could create it. */
+const LONG = `
+  INSERT INTO nameplate.messages (account, id, created_at, bytes)
+  VALUES ('${accountOf(uses.length - 1).name}', '${LONG_ID}', 1, 199802);
+  INSERT INTO nameplate.bodies SELECT account, id, '"' || repeat('x', 199800) || '"' FROM nameplate.messages`;
+/** A refused request may count, as a request or with the bytes of its response. So there must be few of them. */
+const RETRY_MS = 200;
+
 test('pods share the limits of an account, and the rate is that of one', async () => {
-  const account = {requestsPerSecond: 20, burstSeconds: 2};
-  const pods = await twoPods(await server.createDatabase(), {limits: {account}});
-  const accounts = [accountOf(0), accountOf(1)];
-  const passed = accounts.map(() => 0);
+  const account = {requestsPerSecond: 20, bytesPerSecond: 50_000, answerBytesPerSecond: 2_000_000, burstSeconds: 2};
+  const database = await server.createDatabase();
+  const pods = await twoPods(database, {limits: {bodyBytes: 20_000, account}});
+  await server.query(LONG, database);
+  const passed = uses.map(() => 0);
   const start = performance.now();
   let seconds = 0;
-  const ask = async ({client}: Pod, index: number) => {
+  const ask = async ({client}: Pod, index: number, {policy, use}: (typeof uses)[number]) => {
     for (; seconds < 8; seconds = (performance.now() - start) / 1000) {
-      const {status, headers} = await client.get(accounts[index]?.key ?? '', '/messages?limit=1');
-      if (status === 200) passed[index] = (passed[index] ?? 0) + 1;
-      else expect(headers['ratelimit-policy']).toBe('"requests";q=20;w=1');
+      const {status, headers} = await use(client, accountOf(index).key);
+      if (status < 300) {
+        passed[index] = (passed[index] ?? 0) + 1;
+        continue;
+      }
+      expect(headers['ratelimit-policy']).toBe(policy);
+      await delay(RETRY_MS);
     }
   };
-  await Promise.all(pods.flatMap(pod => accounts.map((_, index) => ask(pod, index))));
-  const one = 20 * (seconds + 2);
-  for (const count of passed) {
-    expect(count / one).toBeGreaterThan(0.85);
-    expect(count / one).toBeLessThan(1.15); // without sharing: 2
+  await Promise.all(pods.flatMap(pod => uses.map((use, index) => ask(pod, index, use))));
+  for (const [index, {perSecond, policy}] of uses.entries()) {
+    const ratio = (passed[index] ?? 0) / (perSecond * (seconds + 2));
+    expect(ratio, policy).toBeGreaterThan(0.85);
+    expect(ratio, policy).toBeLessThan(1.15); // without sharing: 2
   }
 });
 
@@ -160,8 +212,18 @@ test('a pod whose clock is a year ahead: times are those of the database', async
   for (const {createdAt} of messages) expect(Math.abs(Date.parse(createdAt) - Date.now())).toBeLessThan(60_000);
 });
 
+/** A message and a key to delete, and a lease that ends the last attempt. */
+const OVERDUE = `
+  INSERT INTO nameplate.accounts VALUES ('overdue', 1e6) ON CONFLICT DO NOTHING;
+  INSERT INTO nameplate.messages (account, id, created_at, finished_at, bytes, status)
+  VALUES ('overdue', gen_random_uuid(), 1, 1, 10, 'done');
+  INSERT INTO nameplate.messages (account, id, lease, created_at, lease_until, bytes, attempts, status)
+  VALUES ('overdue', gen_random_uuid(), gen_random_uuid(), 1, 1, 10, 5, 'leased');
+  INSERT INTO nameplate.idempotency VALUES ('overdue', 'key', '', gen_random_uuid(), 1)`;
+
 test('one pod counts the backlog and sweeps; another does both once that one is gone', async () => {
-  const pods = await twoPods(await server.createDatabase());
+  const database = await server.createDatabase();
+  const pods = await twoPods(database);
   await submit(pods[0].client, key, new Ledger(), {message: 'one'});
   const counting = async () => {
     const texts = await Promise.all(pods.map(async ({service}) => (await service.operations('/metrics')).body));
@@ -175,9 +237,19 @@ test('one pod counts the backlog and sweeps; another does both once that one is 
   if (!keeper || !other) throw new Error('both count');
   const {body} = await other.service.operations('/metrics');
   expect(body).not.toMatch(/^nameplate_messages_(backlog\{|oldest_age_seconds |store_rows\{)/m);
+  const sweptBy = ({service}: Pod) =>
+    Promise.all(['deleted', 'leases_lapsed'].map(each => metric(service, `nameplate_messages_${each}_total`)));
+  const expectSweepBy = async (pod: Pod) => {
+    await server.query(OVERDUE, database);
+    await until('the pod has swept', async () => (await sweptBy(pod)).every(count => count === 1));
+    await expect(server.query('SELECT FROM nameplate.idempotency', database)).resolves.toHaveLength(1); // of `submit`
+  };
+  await expectSweepBy(keeper);
+  await expect(sweptBy(other)).resolves.toEqual([0, 0]);
   await keeper.service.kill();
   pods.splice(pods.indexOf(keeper), 1);
   await until('the other pod counts', async () => (await counting()).length === 1);
+  await expectSweepBy(other);
 });
 
 test('a pod killed under load: none lost, none twice, and another pod continues', async () => {
