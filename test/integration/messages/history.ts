@@ -11,6 +11,9 @@
  * workers return nothing and keep their leases for an hour. So no operation that began after the end of one that showed
  * a later status may show an earlier one, only one claim may be answered with the message, and nobody may see it done
  * before its ack began.
+ *
+ * Not judged: nacks, with which a status can go back; lists by status, which may omit a message that changes; and claims
+ * that find nothing, which promise nothing.
  */
 export interface Span {
   readonly began: number;
