@@ -108,6 +108,7 @@ function* planPass(operator: Operator, orders: WaitingOrders, caAccount: string)
     const other = later.get(it.hostKey);
     if (it.recorded || (planned && planned.atMs <= nowMs)) due.push(it);
     else if (planned && (!other || planned.atMs < other.atMs)) later.set(it.hostKey, planned);
+    yield;
   }
   return {caAccount, nowMs, due, later, hasOthers, isPartlyPaused};
 }
