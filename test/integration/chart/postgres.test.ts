@@ -272,7 +272,7 @@ describe('the example of a database', () => {
   test('is valid as docs/operations.md restores it', async () => {
     const page = await readFile(join(root, 'docs/operations.md'), 'utf8');
     const [restored = ''] = /bootstrap:\n +recovery: .*$/m.exec(page.replaceAll(/^ {4}/gm, '')) ?? [];
-    const changed = example.replace(/bootstrap:\n +initdb: .*$/m, restored.replaceAll('\n', '\n  '));
+    const changed = example.replace(/bootstrap:\n +initdb:(?:\n {6}.*)+$/m, restored.replaceAll('\n', '\n  '));
     expect(changed).toContain('  bootstrap:\n    recovery: {');
     await expect(accept(changed)).resolves.toContain('messages-db created');
   });
