@@ -112,8 +112,8 @@ test('a host that its namespace has proved gets its certificate', async () => {
 });
 
 test('what others add to a request survives our decision', async () => {
-  const request = await signingRequest({names: [`DNS:${await liveHost('theirs')}`]});
-  const key = {namespace: mallory.namespace, name: 'theirs'};
+  const request = await signingRequest({names: [`DNS:${await liveHost('annotated')}`]});
+  const key = {namespace: mallory.namespace, name: 'annotated'};
   const spec = {issuerRef, request, usages: ['server auth']};
   const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: {...THEIRS, ...key}, spec};
   await world.client.create(CERTIFICATE_REQUEST, object as never);
