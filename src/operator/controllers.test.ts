@@ -1,12 +1,13 @@
 /** Which changes requeue what, with caches that a test fills. */
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
+import {memoryCaches} from '../../test/support/memory-caches.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../api/names.ts';
 import {parseConfig} from '../process/load-config.ts';
-import {type Delta, Store} from '../runtime/cache/store.ts';
+import type {Delta, Store} from '../runtime/cache/store.ts';
 import type {ControllerOptions} from '../runtime/controller/controller.ts';
-import type {CacheOptions, Manager} from '../runtime/controller/manager.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import type {Manager} from '../runtime/controller/manager.ts';
+import type {KubeObject} from '../runtime/kube/object.ts';
 import {operatorConfigDefinition} from './config-schema.ts';
 import {addControllers} from './controllers.ts';
 import type {OperatorConfig} from './model/config.ts';
@@ -24,16 +25,7 @@ certificates: {issuerRef: {name: letsencrypt}}
 
 /** All controllers: `put` fills a cache, and `requeued` has the keys that changes have requeued since it was read. */
 function controllers() {
-  const caches = new Map<string, (object: KubeObject) => void>();
-  const cache = ({kind}: ResourceType, {transform = object => object}: CacheOptions<KubeObject> = {}) => {
-    const store = new Store<KubeObject>({
-      onHandlerError: error => {
-        throw error;
-      },
-    });
-    caches.set(kind, object => store.upsert(transform(object)));
-    return store;
-  };
+  const caches = memoryCaches();
   const requeued: string[] = [];
   const controller = ({name}: ControllerOptions) => {
     const self = {
@@ -45,7 +37,7 @@ function controllers() {
     };
     return self;
   };
-  const manager = {cache, controller} as unknown as Manager;
+  const manager = {...caches.manager, controller} as unknown as Manager;
   const edge = {resources: [], platformKinds: [], backends: () => []};
   const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
   const sources = ['scheduler', 'prober', 'orderSchedule', 'removals', 'domainRefusals', 'recordRefusals'];
@@ -60,7 +52,7 @@ function controllers() {
   return {
     put: (kind: string, {metadata, ...rest}: {metadata: Partial<KubeObject['metadata']>; spec?: object}) => {
       const whole = {name: 'a', uid: 'u', ...metadata, resourceVersion: `${++version}`};
-      caches.get(kind)?.({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
+      caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
     },
     requeued: () => requeued.splice(0),
   };

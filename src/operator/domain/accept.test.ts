@@ -1,9 +1,8 @@
 import {expect, test} from 'vitest';
+import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
-import {Store} from '../../runtime/cache/store.ts';
-import type {Manager} from '../../runtime/controller/manager.ts';
-import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {Operator} from '../state/context.ts';
@@ -32,20 +31,11 @@ interface Given {
 
 /** The Domains `1` to `count` of one account, from the oldest to the youngest. */
 function account({count, maxDomains, held = [], released = 0}: Given) {
-  const caches = new Map<string, Store<KubeObject>>();
-  const cache = ({kind}: ResourceType) => {
-    const store = new Store<KubeObject>({
-      onHandlerError: error => {
-        throw error;
-      },
-    });
-    caches.set(kind, store);
-    return store;
-  };
+  const caches = memoryCaches();
   const edge = {resources: [], platformKinds: [], backends: () => []};
-  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, edge);
+  const stores = createStores(caches.manager, config, {defaultHost: () => ''}, edge);
   const put = (kind: string, metadata: KubeObject['metadata'], spec: object = {}) =>
-    caches.get(kind)?.upsert({apiVersion: API_VERSION, kind, metadata: {uid: metadata.name, ...metadata}, ...{spec}});
+    caches.put({apiVersion: API_VERSION, kind, metadata: {uid: metadata.name, ...metadata}, ...{spec}});
   const hostOf = (number: number) => `${number}.example.com`;
   put('Namespace', {name: 'acme', labels: {[LABEL.account]: 'acme'}});
   for (let number = 1; number <= count; number++) {

@@ -5,12 +5,12 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
-import {Store} from '../../runtime/cache/store.ts';
+import type {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
-import type {Manager} from '../../runtime/controller/manager.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
@@ -51,18 +51,7 @@ beforeEach(() => connect(edge));
 function connect(to: EdgeProvider): void {
   clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   writes = [];
-  const caches = new Map<string, Store<KubeObject>>();
-  /** If a kind has two caches, the later one holds our own objects. */
-  const cache = ({kind}: ResourceType) => {
-    const store = new Store<KubeObject>({
-      onHandlerError: error => {
-        throw error;
-      },
-    });
-    store.replace(new Map(), '1');
-    caches.set(kind, store);
-    return store;
-  };
+  const caches = memoryCaches();
   let version = 1;
   put = object => {
     const metadata = {
@@ -72,32 +61,32 @@ function connect(to: EdgeProvider): void {
       ...object.metadata,
       resourceVersion: `${++version}`,
     };
-    caches.get(object.kind)?.upsert({...object, metadata});
+    caches.put({...object, metadata});
   };
   unseen = [];
   const client = {
     create: async ({kind}: ResourceType, object: KubeObject) => {
       writes.push(`create ${kind} ${object.metadata.name}`);
       put(object);
-      return caches.get(kind)?.get(keyOf(object));
+      return caches.store(kind)?.get(keyOf(object));
     },
     patch: async ({kind}: ResourceType, {name}: {name: string}, patch: KubeObject) => {
       writes.push(`patch ${kind} ${name}`);
-      const before = caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject;
+      const before = caches.store(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject;
       const after = patched(before, patch) as KubeObject;
       put({...after, metadata: {...after.metadata, generation: (before.metadata.generation ?? 0) + 1}});
-      return caches.get(kind)?.get(`${NAMESPACE}/${name}`);
+      return caches.store(kind)?.get(`${NAMESPACE}/${name}`);
     },
     async *list({kind}: ResourceType) {
-      yield {items: [...(caches.get(kind)?.list() ?? []), ...unseen.filter(object => object.kind === kind)]};
+      yield {items: [...(caches.store(kind)?.list() ?? []), ...unseen.filter(object => object.kind === kind)]};
     },
     delete: async ({kind}: ResourceType, {name}: {name: string}) => {
       writes.push(`delete ${kind} ${name}`);
-      caches.get(kind)?.remove(caches.get(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject);
+      caches.store(kind)?.remove(caches.store(kind)?.get(`${NAMESPACE}/${name}`) as KubeObject);
       return true;
     },
   };
-  const stores = createStores({cache} as unknown as Manager, config, {defaultHost: () => ''}, to);
+  const stores = createStores(caches.manager, config, {defaultHost: () => ''}, to);
   const {signal} = new AbortController();
   const corrections = new Corrections(clock);
   const knownSince = new KnownSince(clock);

@@ -1,12 +1,11 @@
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {nextRequest} from '../../review/signing-request.ts';
-import {Store} from '../../runtime/cache/store.ts';
-import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {reconcileHeldHosts} from '../approval/held-hosts.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
@@ -35,17 +34,7 @@ let put: (object: KubeObject) => void;
 let derived: number;
 
 beforeEach(() => {
-  const caches = new Map<string, {store: Store<KubeObject>; transform: (object: KubeObject) => KubeObject}>();
-  const cache = ({kind}: ResourceType, {transform = object => object}: CacheOptions<KubeObject> = {}) => {
-    const store = new Store<KubeObject>({
-      onHandlerError: error => {
-        throw error;
-      },
-    });
-    store.replace(new Map(), '0');
-    caches.set(kind, {store, transform});
-    return store;
-  };
+  const caches = memoryCaches();
   derived = 0;
   const names = {
     defaultHost: (name: string, namespace: string) => {
@@ -56,10 +45,9 @@ beforeEach(() => {
   let version = 0;
   put = object => {
     const metadata = {uid: keyOf(object), resourceVersion: `${++version}`, ...object.metadata};
-    const {store, transform} = caches.get(object.kind) ?? {};
-    store?.upsert(transform?.({...object, metadata}) ?? object);
+    caches.put({...object, metadata});
   };
-  stores = createStores({cache} as unknown as Manager, config, names, {
+  stores = createStores(caches.manager, config, names, {
     resources: [INGRESS],
     platformKinds: [],
     backends: () => [],

@@ -1,9 +1,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
+import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {API_VERSION} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
-import {Store} from '../../runtime/cache/store.ts';
-import type {Manager} from '../../runtime/controller/manager.ts';
-import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {createStores, type Stores} from '../state/stores.ts';
@@ -22,23 +20,14 @@ let stores: Stores;
 let put: (kind: string, name: string, spec: object, condition?: object) => void;
 
 beforeEach(() => {
-  const caches = new Map<string, Store<KubeObject>>();
-  const cache = ({kind}: ResourceType) => {
-    const store = new Store<KubeObject>({
-      onHandlerError: error => {
-        throw error;
-      },
-    });
-    caches.set(kind, store);
-    return store;
-  };
+  const caches = memoryCaches();
   put = (kind, name, spec, condition) => {
     const metadata = {name, namespace: 'a', uid: name, resourceVersion: `${Math.random()}`};
     const status = condition && {status: {conditions: [condition]}};
-    caches.get(kind)?.upsert({apiVersion: API_VERSION, kind, metadata, ...{spec, ...status}});
+    caches.put({apiVersion: API_VERSION, kind, metadata, ...{spec, ...status}});
   };
   stores = createStores(
-    {cache} as unknown as Manager,
+    caches.manager,
     config,
     {defaultHost: () => ''},
     {resources: [], platformKinds: [], backends: () => []},
