@@ -197,7 +197,7 @@ export function writesSuite(world: () => OperatorWorld): void {
       spec: {scopes: ['messages:write']},
     });
     await tenant.deploy();
-    const project = await tenant.projectBecomes('shop', {Ready: 'Published'});
+    const project = await tenant.projectBecomes('shop', {Ready: 'Published', Deployed: 'Deployed'});
     expect(project.metadata).toMatchObject(THEIRS);
     expect(project.metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBeDefined();
     const apiKey = await until('the key is issued', async () => {
