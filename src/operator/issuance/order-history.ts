@@ -11,6 +11,7 @@ import {approvedAtMs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type CertificateRequest, DOMAIN_CLAIM, type DomainClaim, HELD_HOSTS, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
+import {readFresh} from '../state/fresh.ts';
 import {accountIn, INDEX} from '../state/stores.ts';
 import type {MadeOrder} from './order-ledger.ts';
 
@@ -115,8 +116,9 @@ export async function recordOrder(
 }
 
 /**
- * Writes at the version that was read: if the record has changed since, this throws Conflict. Returns false if there is
- * none: another controller creates it, soon after the first Project.
+ * Records the order, unless it is recorded already. Reads the record from the API server, because a namespace's default
+ * hosts share it: the cache may lack the order before this one. Returns false if there is none: another controller
+ * creates it, soon after the first Project. If somebody else writes to it at the same time, this throws Conflict.
  */
 export async function recordDefaultHostOrder(
   context: Context,
@@ -125,14 +127,15 @@ export async function recordDefaultHostOrder(
   renewal: boolean,
 ): Promise<boolean> {
   const {namespace = ''} = request.metadata;
-  const record = context.stores.heldHosts.get(`${namespace}/${HELD_HOSTS_NAME}`);
+  const record = await readFresh(context, HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME});
   if (!record) return false;
+  const before = record.spec.orders ?? {};
+  if (isRecorded(before[host], request)) return true;
   const {resourceVersion} = record.metadata;
-  const before = Object.entries(record.spec.orders ?? {});
-  const forgotten = before.filter(([, orders]) => counting(context, orders).length === 0);
+  const forgotten = Object.keys(before).filter(name => counting(context, before[name]).length === 0);
   const orders = {
-    ...Object.fromEntries(forgotten.map(([name]) => [name, null])),
-    [host]: withOrder(context, record.spec.orders?.[host], request, renewal),
+    ...Object.fromEntries(forgotten.map(name => [name, null])),
+    [host]: withOrder(context, before[host], request, renewal),
   };
   const patch = {metadata: {resourceVersion}, spec: {orders}};
   await context.client.patch(HELD_HOSTS, {namespace, name: HELD_HOSTS_NAME}, patch, {signal: context.signal});

@@ -9,8 +9,14 @@ import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
-import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {CertificateRequest, DomainClaim} from '../model/kinds.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {
+  type CertificateRequest,
+  type DomainClaim,
+  HELD_HOSTS,
+  HELD_HOSTS_NAME,
+  type HeldHosts,
+} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {OrderSchedule} from '../state/order-schedule.ts';
 import {SlotReservations} from '../state/slot-reservations.ts';
@@ -35,6 +41,8 @@ let reads: {request: number; usages: number; otherClaims: number};
 let refuses: (name: string) => boolean;
 /** The host's claim on the API server. */
 let readClaim: () => DomainClaim | undefined;
+/** The record of orders for default hosts on the API server, if there is one. No cache has it. */
+let record: [] | [HeldHosts];
 /** The claim's version, if it matters. */
 let claimVersion: string | undefined;
 let claims: Store<DomainClaim>;
@@ -65,6 +73,7 @@ beforeEach(() => {
   projects.addIndex(INDEX.defaultHost, () => ['a/a.test']);
   claims = newStore();
   claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
+  record = [];
   claimVersion = undefined;
   readClaim = () => claims.get('a.test') as DomainClaim;
   claims.replace(new Map([['a.test', claim()]]), '1');
@@ -91,8 +100,16 @@ beforeEach(() => {
   // The caches follow immediately.
   const client = {
     get: async () => readClaim(),
-    async *list() {
-      yield {items: [namespace]};
+    async *list(resource: ResourceType) {
+      yield {items: resource === HELD_HOSTS ? record : [namespace]};
+    },
+    patch: async (_: unknown, __: unknown, {metadata, spec}: HeldHosts) => {
+      const [before] = record;
+      if (!before || metadata.resourceVersion !== before.metadata.resourceVersion) {
+        throw new ApiError('PATCH', 409, {reason: 'Conflict'});
+      }
+      const resourceVersion = `${Number(metadata.resourceVersion) + 1}`;
+      record = [{...before, metadata: {...before.metadata, resourceVersion}, spec: {...before.spec, ...spec}}];
     },
     replace: async (_: unknown, object: DomainClaim) => {
       pass(writeMs);
@@ -133,6 +150,9 @@ const CONFIG = {
     failureBudget: {failures: 1000, windowSeconds: 10},
   },
 };
+
+/** Default hosts have certificates of their own. */
+const OWN_CERTIFICATES = {...CONFIG, platform: {baseDomain: 'test'}, defaultHost: {tls: 'certificate'}};
 
 function newStore<T extends KubeObject>(): Store<T> {
   return new Store<T>({
@@ -245,10 +265,20 @@ test.each([
     claimsRead += 1;
     return undefined;
   };
-  const config = {...CONFIG, platform: {baseDomain: 'test'}, defaultHost: {tls: 'certificate'}};
-  expect(await start(config)()).toEqual(after(SECOND));
+  expect(await start(OWN_CERTIFICATES)()).toEqual(after(SECOND));
   expect(claimsRead).toBe(reads);
   expect(requests.size).toBe(1);
+});
+
+test('all default hosts of a namespace are ordered for in one pass, although no cache shows their record yet', async () => {
+  claims.remove(claims.get('a.test') as DomainClaim);
+  projects.upsert({apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', metadata: {name: 'p', namespace: 'a'}});
+  const metadata = {name: HELD_HOSTS_NAME, namespace: 'a', resourceVersion: '1'};
+  record = [{apiVersion: 'nameplate.dev/v1alpha1', kind: 'HeldHosts', metadata, spec: {hosts: {}}}];
+  waitFor(3);
+  expect(await start(OWN_CERTIFICATES)()).toEqual(done());
+  expect(requests.size).toBe(0);
+  expect(record[0].spec.orders?.['a.test']?.map(({request}) => request)).toEqual(['uid-0', 'uid-1', 'uid-2']);
 });
 
 test('a request whose host has moved is not approved, even if no cache shows it yet', async () => {

@@ -20,7 +20,7 @@ import {hasPauses, isPausedHost} from '../state/paused.ts';
 import {INDEX} from '../state/stores.ts';
 import {runInLanes} from './lanes.ts';
 import {planInSteps} from './order-budget.ts';
-import {defaultHostOrders, isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
+import {isRecorded, madeOrders, recordDefaultHostOrder, recordOrder} from './order-history.ts';
 import {type Waiting, WaitingOrders} from './waiting-orders.ts';
 
 /**
@@ -265,8 +265,8 @@ function recordAndDecide(context: Context, {request, order}: Waiting): Promise<b
     if (decision.reason === 'HostHeld' && claim && !isRecorded(claim.spec.orders, request)) {
       await recordOrder(context, claim, request, renewal);
     }
-    if (decision.reason === 'DefaultHost' && !isRecorded(defaultHostOrders(context, request, host), request)) {
-      if (!(await recordDefaultHostOrder(context, host, request, renewal))) return false;
+    if (decision.reason === 'DefaultHost' && !(await recordDefaultHostOrder(context, host, request, renewal))) {
+      return false;
     }
     await writeDecision(context, request, decision);
     return true;
