@@ -33,7 +33,7 @@ test('bytes of a body that are counted as they come count like those that were a
 
 test('an answer passes whatever its length; requests after it wait', () => {
   const limiter = new AccountLimiter(limits);
-  limiter.answered('a', 500, 0);
+  expect(limiter.answered('a', 500, 0)).toBe(5000);
   expect(limiter.take('a', 0, 0)).toEqual({ok: false, limit: 'answer bytes', perSecond: 100, retryAfterMs: 3000});
   expect(limiter.take('a', 0, 3000)).toEqual({ok: true});
 });

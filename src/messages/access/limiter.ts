@@ -87,12 +87,16 @@ export class AccountLimiter {
     return {ok: true};
   }
 
-  /** A response of this many bytes. Its length is unknown before, so it counts against later requests. */
-  answered(account: string, bytes: number, now: number): void {
+  /**
+   * A response of this many bytes. Its length is unknown before, so it counts against later requests. Returns how many
+   * milliseconds of the average rate it uses.
+   */
+  answered(account: string, bytes: number, now: number): number {
     const buckets = this.#bucketsOf(account, now);
     const ms = (1000 * bytes) / this.#limits.answerBytesPerSecond;
     buckets.answers = Math.max(buckets.answers, now) + ms;
     this.#note(account, 'answers', ms);
+    return ms;
   }
 
   /** What accounts have used since the last call. */

@@ -11,8 +11,8 @@ function start() {
   const gaveUp: string[] = [];
   const begin = (name: string, signal = new AbortController().signal) =>
     void pacer.begin(name.slice(0, 1), () => signal).then(is => (is ? begun : gaveUp).push(name));
-  const end = async (account: string, busyMs: number) => {
-    void pacer.end(account, busyMs);
+  const end = async (account: string, busyMs: number, rateMs = 0) => {
+    void pacer.end(account, {busyMs, rateMs});
     await turn();
   };
   return {clock, begin, end, begun, gaveUp};
@@ -32,6 +32,16 @@ test('an account has one turn at a time, in order, and pauses four times as long
   begin('a4');
   await clock.advance(4);
   expect(begun).toEqual(['a1', 'a2', 'a3']);
+});
+
+test('an account that takes more than its average rate allows pauses until it does not', async () => {
+  const {clock, begin, end, begun} = start();
+  for (const name of ['a1', 'a2']) begin(name);
+  await end('a', 5, 21);
+  await clock.advance(20);
+  expect(begun).toEqual(['a1']);
+  await clock.advance(1);
+  expect(begun).toEqual(['a1', 'a2']);
 });
 
 test('an account waits for no other', async () => {

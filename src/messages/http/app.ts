@@ -110,15 +110,16 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
     answer = failed(error, exchange, shared);
   }
   const now = clock.monotonic();
+  let rateMs = 0;
   if (answer !== undefined) {
     const bytes = send(response, answer, exchange.requestId);
     exchange.hold?.keep(bytes);
-    if (exchange.principal) limiter.answered(exchange.principal.account, bytes, now);
+    if (exchange.principal) rateMs = limiter.answered(exchange.principal.account, bytes, now);
     // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
     if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
     discardBody(exchange.request);
   }
-  exchange.waits?.end(answer?.isLong ? clock.monotonic() - now : 0);
+  exchange.waits?.end(answer?.isLong ? {busyMs: clock.monotonic() - now, rateMs} : undefined);
   record(answer, now, exchange, shared);
   exchange.isDone = true;
   if (exchange.hasLeft) exchange.hold?.release();

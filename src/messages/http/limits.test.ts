@@ -63,9 +63,9 @@ test('a response that was sent ends the turn, and its request waits for nothing 
   watch('second', second.turn());
   await turn();
   expect(outcomes).toEqual(['first', 'again']);
-  first.end(0);
+  first.end();
   await turn();
-  second.end(0);
+  second.end();
   await turn();
   expect(outcomes).toEqual(['first', 'again', 'second']);
   expect(clock.sleepers).toBe(0);

@@ -2,7 +2,7 @@
 import type {Clock} from '../../base/clock.ts';
 import type {Bound, Hold} from '../access/holdings.ts';
 import type {AccountLimiter, Allowance} from '../access/limiter.ts';
-import type {Pacer} from '../access/pacer.ts';
+import type {Pacer, Taken} from '../access/pacer.ts';
 import {type Answer, problem} from './answer.ts';
 import type {Admission} from './body.ts';
 
@@ -130,10 +130,10 @@ export class Waits {
     this.#patience?.abort(OVER);
   }
 
-  /** The response was sent. `busyMs`: see Pacer. */
-  end(busyMs: number): void {
+  /** The response was sent. `taken`: what a long one took. */
+  end(taken?: Taken): void {
     this.#patience?.abort(OVER);
-    if (this.#hasTurn) void this.#pacer.end(this.#account, busyMs);
+    if (this.#hasTurn) void this.#pacer.end(this.#account, taken);
   }
 
   readonly #patienceOf = (): AbortSignal => {
