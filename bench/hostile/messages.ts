@@ -14,9 +14,10 @@ import {DatabaseSync} from 'node:sqlite';
 import {isMainThread, parentPort, Worker, workerData} from 'node:worker_threads';
 import {Engine} from '../../src/messages/store/sqlite/engine.ts';
 import type {LeasedMessage} from '../../src/messages/store/store.ts';
+import {until} from '../../test/cluster/wait.ts';
 import {startPostgres} from '../../test/integration/messages/postgres/server.ts';
 import {startReadyPod} from '../../test/integration/messages/postgres/service.ts';
-import {head, MIB, RawClient, residentBytes, SMALL_HEAP} from '../../test/integration/messages/raw.ts';
+import {head, heldBytes, MIB, RawClient, residentBytes, SMALL_HEAP} from '../../test/integration/messages/raw.ts';
 import {removeFolders, type Service, startService} from '../../test/integration/messages/service.ts';
 import {median, quantile, ratios} from '../statistics.ts';
 
@@ -134,13 +135,14 @@ const attacks: Readonly<Record<string, Attack>> = {
   '4,096 connections without a request': {connections: 4096, bytes: () => 'GET / HTTP/1.1\r\n'},
 };
 
-/** The limits of each account. */
+/** As users run it, with the limits of each account. */
 const config = {
+  log: {level: 'info'},
   limits: {
     account: {
       requestsPerSecond: 1000,
       bytesPerSecond: 8 * MIB,
-      answerBytesPerSecond: 32 * MIB,
+      answerBytesPerSecond: 16 * MIB,
       storedBytes: QUOTA,
     },
   },
@@ -186,6 +188,8 @@ async function sample(name: string, attack: Attack, pods: readonly Service[]): P
   const loud = await postMs(pods, theirs);
   const after = await Promise.all(pods.map(residentBytes));
   await attacker.terminate();
+  for (const pod of pods)
+    await until('it holds nothing', async () => (await heldBytes(pod)) === 0, {timeoutMs: 60_000});
   return {quiet, loud, memory: Math.max(...after.map((bytes, pod) => bytes - (before[pod] ?? 0))) / MIB};
 }
 
@@ -203,6 +207,9 @@ async function prepare(pod: Service, key: string, leased: number): Promise<void>
     await post(pod, key, '/messages/claim', {limit: 100, leaseSeconds: 3600});
 }
 
+/** Keeps the connections: those that nobody refers to, and nobody reads, would be closed as garbage. */
+let attacking: RawClient[] = [];
+
 /** Attacks from a separate thread, so that the attacker's own cost is not measured. */
 function attackFromHere({
   name,
@@ -214,9 +221,9 @@ function attackFromHere({
   readonly key: string;
 }): void {
   const {connections, bytes, unread = false} = attacks[name] as Attack;
-  const pods = ports.map(port => new RawClient({port}));
+  attacking = ports.map(port => new RawClient({port}));
   const sent = bytes(key);
-  for (let n = 0; n < connections; n++) pods[n % pods.length]?.open(sent, {unread});
+  for (let n = 0; n < connections; n++) attacking[n % ports.length]?.open(sent, {unread});
   setTimeout(() => parentPort?.postMessage('begun'), 200);
 }
 
