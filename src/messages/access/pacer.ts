@@ -3,19 +3,22 @@ import type {Clock} from '../../base/clock.ts';
 /** An account pauses this many times as long as its last turn kept the event loop busy. */
 const PAUSE_FACTOR = 4;
 
+/** With more work waiting, an account takes its average rate divided by this; the rest is for its other requests. */
+const RATE_FACTOR = 2;
+
 /** What a turn took. */
 export interface Taken {
   /** How long it has kept the event loop busy. */
   readonly busyMs: number;
-  /** How long the account has to wait for as many bytes at its average rate. */
+  /** How long the account has to wait for as many bytes at its whole average rate. */
   readonly rateMs: number;
 }
 
 /**
  * Turns at work that keeps the event loop busy. An account has one turn at a time, and pauses after it if it has more
- * work waiting, so that it never takes more than a part of the loop. It also takes no more than its average rate then,
- * because most of the cost of a long response comes later: garbage, and copies in the kernel. An account without more
- * work does not pause: its next turn comes only after it has received a response.
+ * work waiting, so that it never takes more than a part of the loop. It also takes no more than half of its average rate
+ * then, because most of the cost of a long response comes later: garbage, and copies in the kernel. An account without
+ * more work does not pause: its next turn comes only after it has received a response.
  */
 export class Pacer {
   readonly #clock: Pick<Clock, 'sleep'>;
@@ -49,7 +52,7 @@ export class Pacer {
   /** Without `taken`, the account does not pause. */
   async end(account: string, {busyMs, rateMs}: Taken = {busyMs: 0, rateMs: 0}): Promise<void> {
     const waiting = this.#waiting.get(account);
-    const pauseMs = Math.max(PAUSE_FACTOR * busyMs, rateMs);
+    const pauseMs = Math.max(PAUSE_FACTOR * busyMs, RATE_FACTOR * rateMs);
     if (waiting && waiting.length > 0 && pauseMs > 0) await this.#clock.sleep(pauseMs);
     const next = waiting?.shift();
     if (next) next();

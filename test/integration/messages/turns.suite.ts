@@ -20,8 +20,8 @@ import {accountOf, temporaryFolder} from './service.ts';
 
 const LISTS = 300;
 const MESSAGE_BYTES = 250_000;
-/** For how long an account that has just received one of them receives no other, at the default rate. */
-const PAUSE_MS = (1000 * MESSAGE_BYTES) / (16 * MIB);
+/** For how long an account that has just received one of them receives no other: half of the default rate. */
+const PAUSE_MS = (1000 * MESSAGE_BYTES) / (8 * MIB);
 /** How many fit at the same time. */
 const CLAIMS = 20;
 /** How long a request waits for its turn. */
