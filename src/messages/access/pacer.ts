@@ -3,14 +3,14 @@ import type {Clock} from '../../base/clock.ts';
 /** An account pauses this many times as long as its last turn kept the event loop busy. */
 const PAUSE_FACTOR = 4;
 
-/** With more work waiting, an account takes its average rate divided by this; the rest is for its other requests. */
+/** With more work waiting, an account takes its average rate divided by this, in each process. */
 const RATE_FACTOR = 2;
 
 /** What a turn took. */
 export interface Taken {
   /** How long it has kept the event loop busy. */
   readonly busyMs: number;
-  /** How long the account has to wait for as many bytes at its whole average rate. */
+  /** How long the bytes take at the account's whole average rate. */
   readonly rateMs: number;
 }
 

@@ -104,13 +104,18 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
   try {
     answer = await answerTo(exchange, shared);
     // It may have claimed messages, so a client that has waited for too long gets it without a turn.
-    if (answer?.isLong) await exchange.waits?.turn().catch(() => undefined);
-    if (answer?.isLong && exchange.hasLeft) answer = undefined;
+    if (answer?.longBytes !== undefined) await exchange.waits?.turn().catch(() => undefined);
   } catch (error) {
     answer = failed(error, exchange, shared);
   }
   const now = clock.monotonic();
+  const longBytes = answer?.longBytes;
   let rateMs = 0;
+  if (longBytes !== undefined && exchange.hasLeft) {
+    // It was read. Without a charge, a client could have any number read by leaving early.
+    if (exchange.principal) rateMs = limiter.answered(exchange.principal.account, longBytes, now);
+    answer = undefined;
+  }
   if (answer !== undefined) {
     const bytes = send(response, answer, exchange.requestId);
     exchange.hold?.keep(bytes);
@@ -119,7 +124,7 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
     if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
     discardBody(exchange.request);
   }
-  exchange.waits?.end(answer?.isLong ? {busyMs: clock.monotonic() - now, rateMs} : undefined);
+  exchange.waits?.end(longBytes === undefined ? undefined : {busyMs: clock.monotonic() - now, rateMs});
   record(answer, now, exchange, shared);
   exchange.isDone = true;
   if (exchange.hasLeft) exchange.hold?.release();

@@ -109,7 +109,8 @@ beforeEach(() => {
         throw new ApiError('PATCH', 409, {reason: 'Conflict'});
       }
       const resourceVersion = `${Number(metadata.resourceVersion) + 1}`;
-      record = [{...before, metadata: {...before.metadata, resourceVersion}, spec: {...before.spec, ...spec}}];
+      const orders = {...before.spec.orders, ...spec.orders}; // a merge patch
+      record = [{...before, metadata: {...before.metadata, resourceVersion}, spec: {...before.spec, orders}}];
     },
     replace: async (_: unknown, object: DomainClaim) => {
       pass(writeMs);
@@ -270,15 +271,22 @@ test.each([
   expect(requests.size).toBe(1);
 });
 
-test('all default hosts of a namespace are ordered for in one pass, although no cache shows their record yet', async () => {
+test('one pass places several orders of a default host, although no cache shows their record yet', async () => {
   claims.remove(claims.get('a.test') as DomainClaim);
   projects.upsert({apiVersion: 'nameplate.dev/v1alpha1', kind: 'Project', metadata: {name: 'p', namespace: 'a'}});
   const metadata = {name: HELD_HOSTS_NAME, namespace: 'a', resourceVersion: '1'};
-  record = [{apiVersion: 'nameplate.dev/v1alpha1', kind: 'HeldHosts', metadata, spec: {hosts: {}}}];
+  const at = '2026-11-21T11:59:58Z';
+  // The first request was recorded before the process ended.
+  const before = {'a.test': [{at, request: 'uid-0'}], 'b.test': [{at, request: 'uid-b'}]};
+  record = [{apiVersion: 'nameplate.dev/v1alpha1', kind: 'HeldHosts', metadata, spec: {hosts: {}, orders: before}}];
   waitFor(3);
   expect(await start(OWN_CERTIFICATES)()).toEqual(done());
   expect(requests.size).toBe(0);
-  expect(record[0].spec.orders?.['a.test']?.map(({request}) => request)).toEqual(['uid-0', 'uid-1', 'uid-2']);
+  const requested = Object.entries(record[0].spec.orders ?? {}).map(([host, all]) => [host, all.map(it => it.request)]);
+  expect(requested).toEqual([
+    ['a.test', ['uid-0', 'uid-1', 'uid-2']],
+    ['b.test', ['uid-b']],
+  ]);
 });
 
 test('a request whose host has moved is not approved, even if no cache shows it yet', async () => {
