@@ -105,7 +105,11 @@ const limits = section('Limits on what clients may use.', {
   account: section('Limits per account.', {
     requestsPerSecond: integer(1000, [1, 10_000_000], 'Requests per second, on average.'),
     bytesPerSecond: integer(8 * MIB, [1, 16 * GIB], 'Bytes of request bodies per second, on average.'),
-    answerBytesPerSecond: integer(16 * MIB, [1, 16 * GIB], 'Bytes of responses per second, on average.'),
+    answerBytesPerSecond: integer(
+      16 * MIB,
+      [1, 16 * GIB],
+      'Bytes of responses per second, on average. Long responses that wait for each other take half of it in each pod.',
+    ),
     burstSeconds: integer(
       5,
       [1, 3600],

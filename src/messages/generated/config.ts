@@ -164,7 +164,7 @@ export interface MessagesConfig {
        */
       readonly bytesPerSecond: number;
       /**
-       * Bytes of responses per second, on average.
+       * Bytes of responses per second, on average. Long responses that wait for each other take half of it in each pod.
        */
       readonly answerBytesPerSecond: number;
       /**

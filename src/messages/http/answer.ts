@@ -6,10 +6,13 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly contentType: 'application/json' | 'application/problem+json';
   readonly body: object;
-  /** The body as JSON, if it is the same for every client. */
+  /** The body as JSON, if that is known already. */
   readonly text?: string;
-  /** Serializing and sending it keeps the event loop busy, so it needs its account's turn; see Pacer. */
-  readonly isLong?: boolean;
+  /**
+   * Only of a long one: about how many bytes it has. Serializing and sending it keeps the event loop busy, so it needs
+   * its account's turn; see Pacer.
+   */
+  readonly longBytes?: number;
 }
 
 /** Every `code` of a problem. Clients distinguish errors by it. Part of the contract; see openapi.ts. */

@@ -33,6 +33,15 @@ async function start() {
     await new Promise<void>(resolve => waiting.push(resolve));
     return json(202, {});
   };
+  const flush = () => {
+    for (const respond of waiting.splice(0)) respond();
+  };
+  return {...(await serve(submit)), waiting, flush};
+}
+
+/** `answered`: the statuses of all responses, 499 for those whose client had left. */
+async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITED) {
+  const answered: number[] = [];
   const app = createApp({
     authenticator: {
       authenticate: () => ({account: 'a', keyId: 'k', scopes: new Set(['messages:write'] as const)}),
@@ -48,13 +57,13 @@ async function start() {
     limiter: new AccountLimiter({
       requestsPerSecond: UNLIMITED,
       bytesPerSecond: UNLIMITED,
-      answerBytesPerSecond: UNLIMITED,
+      answerBytesPerSecond,
       burstSeconds: 5,
     }),
     clock: systemClock,
     bodyBytes: 1024,
     description: {},
-    metrics: {observe: () => undefined, accepted: () => undefined, refused: () => undefined},
+    metrics: {observe: (_, status) => void answered.push(status), accepted: () => undefined, refused: () => undefined},
     logger: pino({level: 'silent'}),
   });
   const config = {
@@ -68,10 +77,7 @@ async function start() {
   };
   const server = await startApiServer(config, app, '127.0.0.1');
   servers.push(server);
-  const flush = () => {
-    for (const respond of waiting.splice(0)) respond();
-  };
-  return {port: server.port, waiting, flush};
+  return {port: server.port, answered};
 }
 
 const REQUEST =
@@ -127,4 +133,26 @@ test('nothing is promoted for requests that are answered one after another', asy
     collect({type: 'minor'});
   }
   expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(40);
+});
+
+test('a long response counts against the rate even if its client leaves before it is sent', async () => {
+  const {port, answered} = await serve(async ({waits}) => {
+    const leave = waits.leave.bind(waits);
+    await new Promise<void>(resolve => {
+      waits.leave = () => {
+        leave();
+        resolve();
+      };
+      client.destroy();
+    });
+    return {...json(200, {}), longBytes: 1000};
+  }, 100);
+  const client = connect(port, '127.0.0.1');
+  client.write(REQUEST);
+  while (answered.length < 1) await new Promise(setImmediate);
+  const later = connect(port, '127.0.0.1');
+  sockets.push(later);
+  later.write(REQUEST);
+  expect(String(await once(later, 'data'))).toContain('The account may receive 100 bytes of responses per second.');
+  expect(answered).toEqual([499, 429]);
 });

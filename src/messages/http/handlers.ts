@@ -13,8 +13,13 @@ import type {Waits} from './limits.ts';
 import type {Inputs} from './operations.ts';
 import {REASON_BYTES} from './schemas.ts';
 
-/** The most characters of a response that needs no turn. In JSON, they are at most six times as many bytes. */
+/** The most characters of messages and reasons in a response that needs no turn. */
 const SHORT = 16 * 1024;
+/** Its most characters as JSON, in which a control character takes six. */
+const SHORT_JSON = 2 * SHORT;
+
+/** How much of its lease a claim may spend waiting for its turn: the worker needs the rest. */
+const LEASE_SHARE = 0.5;
 
 interface HandlerOptions {
   readonly store: MessageStore;
@@ -84,13 +89,15 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
     claim: async ({account, waits}, {body: {limit, leaseSeconds}}) => {
       await waits.room(answerBytes(limit, bodyBytes));
       const messages = await store.claim({account, limit, leaseMs: leaseSeconds * 1000});
-      return shown(messages, {
+      const answer = shown(messages, {
         messages: messages.map(message => ({
           ...represent(message),
           lease: message.lease,
           leaseExpiresAt: timestamp(message.leaseUntil),
         })),
       });
+      if (answer.longBytes !== undefined) waits.limit(leaseSeconds * LEASE_SHARE * 1000);
+      return answer;
     },
     ack: async ({account, id}, {body: {lease}}) => settled(id, await store.ack({account, id, lease})),
     nack: async ({account, id}, {body: {lease, delaySeconds, reason}}) => {
@@ -109,7 +116,11 @@ export function answerBytes(messages: number, bodyBytes: number): number {
 /** A response that shows these messages. */
 function shown(messages: readonly StoredMessage[], body: object): Answer {
   const length = messages.reduce((sum, {message, reason = ''}) => sum + message.length + reason.length, 0);
-  return {...json(200, body), isLong: length > SHORT};
+  const answer = json(200, body);
+  if (length > SHORT) return {...answer, longBytes: length};
+  if (6 * length <= SHORT) return answer;
+  const text = JSON.stringify(body);
+  return {...answer, text, ...(text.length > SHORT_JSON && {longBytes: text.length})};
 }
 
 /** The fingerprint is of the body's bytes. */

@@ -54,6 +54,21 @@ test('a client that leaves ends the wait of its request, and whatever it would s
   expect(clock.sleepers).toBe(0);
 });
 
+test('a wait for a turn ends earlier if the request may no longer wait for a minute', async () => {
+  const {clock, outcomes, enter, watch} = start();
+  const [first, second] = [enter('a'), enter('a')];
+  watch('first', first.turn());
+  second.limit(500);
+  watch('second', second.turn());
+  await clock.advance(499);
+  expect(outcomes).toEqual(['first']);
+  await clock.advance(1);
+  await turn();
+  expect(outcomes).toEqual(['first', 'second: 429']);
+  second.end();
+  expect(clock.sleepers).toBe(0);
+});
+
 test('a response that was sent ends the turn, and its request waits for nothing any more', async () => {
   const {clock, outcomes, enter, watch} = start();
   const [first, second] = [enter('a'), enter('a')];

@@ -124,6 +124,15 @@ export class Waits {
     if (!this.#hasTurn) throw new WaitError(this.#hasLeft ? undefined : overBound('account'));
   }
 
+  /** From now on, the request waits for at most this long. */
+  limit(ms: number): void {
+    const signal = this.#patienceOf();
+    this.#clock.sleep(ms, signal).then(
+      () => this.#patience?.abort(OVER),
+      () => undefined,
+    );
+  }
+
   /** The client has left. */
   leave(): void {
     this.#hasLeft = true;
