@@ -4,7 +4,7 @@
  * attack takes. Medians over rounds; ratios within a round, with the lowest and the highest. Also, for SQLite, how the
  * time of a claim depends on the number of delayed messages, and the size of the file compared with what is charged.
  *
- *     node bench/hostile/run.ts messages             5 rounds, about 10 minutes; or as many as in the variable ROUNDS
+ *     node bench/hostile/run.ts messages             5 rounds, about 4 minutes; or as many as in the variable ROUNDS
  */
 import {once} from 'node:events';
 import {mkdtempSync, rmSync, statSync} from 'node:fs';

@@ -3,7 +3,7 @@
  * [REQUESTS] [ACCOUNTS] [CLAIMS]`, by default 20,000 of 1,000, and 100,000 claims of live hosts. Nothing is due, so the
  * pass reads the caches, plans, and publishes, and writes nothing. Prints how long it takes, and for how long at most it
  * occupies the event loop: the first pass, which reads all requests, with code that has not run before, and the median
- * of those that follow. Also, how long only the planning takes, from the same orders.
+ * of those that follow. It also prints how long reading the recorded orders and planning take.
  */
 import {setImmediate as turn} from 'node:timers/promises';
 import {pino} from 'pino';
