@@ -144,7 +144,8 @@ export function budgetSuite(world: () => OperatorWorld): void {
     const budget = withBudget(world(), {newHostsPerDomain: others.length + 3}); // a single tenant gets two of these
     await world().startOperator('budget-default', {...budget, defaultHost: {tls: 'certificate'}});
     const hosts = others.map(({status}) => status?.defaultHost ?? '');
-    await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)));
+    // Several belong to one account, which gets few certificates at a time.
+    await until('they are ordered', () => hosts.every(host => hostsOrdered(world()).has(host)), {timeoutMs: 90_000});
     const tenant = await newDomainTenant(world(), 'restless');
     const requests = () => world().history.list(CERTIFICATE_REQUEST, tenant.namespace);
     for (const name of ['one', 'two']) {
