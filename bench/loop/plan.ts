@@ -27,6 +27,7 @@ import {createStores, INDEX} from '../../src/operator/state/stores.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
 import {Store} from '../../src/runtime/cache/store.ts';
 import type {Manager} from '../../src/runtime/controller/manager.ts';
+import {atOnce} from '../../src/runtime/controller/turns.ts';
 import {type KubeObject, keyOf} from '../../src/runtime/kube/object.ts';
 import {pemOf} from '../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../test/integration/approval/signing-request.ts';
@@ -144,13 +145,15 @@ async function pass(): Promise<Pass> {
   skippedMs += DAY_MS;
   let longestMs = 0;
   let isDone = false;
+  let next = turn(); // before the pass begins its first turn
   const startsAt = performance.now();
   const ended = reconcile(caAccount, context).then(() => performance.now() - startsAt);
   void ended.finally(() => {
     isDone = true;
   });
   for (let before = startsAt; !isDone; ) {
-    await turn();
+    await next;
+    next = turn();
     const now = performance.now();
     longestMs = Math.max(longestMs, now - before);
     before = now;
@@ -169,11 +172,12 @@ const usual = {totalMs: median(({totalMs}) => totalMs), longestMs: median(({long
 const waitingOrders = new WaitingOrders(operator);
 const queue = (stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? []).flatMap(request => {
   waitingOrders.read(request);
-  return waitingOrders.judge(request, nowMs)?.order ?? [];
+  const order = waitingOrders.judge(request, nowMs);
+  return typeof order === 'object' ? order.order : [];
 });
 const planMs = Array.from({length: PASSES}, () => {
   const startsAt = performance.now();
-  const plan = planOrders(madeOrders(operator, caAccount), queue, config.certificates, nowMs);
+  const plan = planOrders(atOnce(madeOrders(operator, caAccount)), queue, config.certificates, nowMs);
   if (plan.size !== requests) throw new Error('an order is not planned');
   return performance.now() - startsAt;
 });

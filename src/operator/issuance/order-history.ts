@@ -21,7 +21,8 @@ type Order = NonNullable<DomainClaim['spec']['orders']>[number];
 const MAX_ORDERS = 20;
 const DAY_MS = 86_400_000;
 
-export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
+/** In short steps: there may be tens of thousands. */
+export function* madeOrders(operator: Operator, caAccount: string): Generator<void, MadeOrder[]> {
   const {stores, config, clock} = operator;
   const namespace = namespaceOf(caAccount);
   const isOfAccount = (other: string | undefined) => namespace === undefined || namespace === other;
@@ -31,6 +32,7 @@ export function madeOrders(operator: Operator, caAccount: string): MadeOrder[] {
   const recorded = new Set<string | undefined>();
   for (const {metadata, spec} of new Set(days.flatMap(day => stores.claims.byIndex(INDEX.orderDay, day)))) {
     if (spec.orders && isOfAccount(spec.namespace)) made.push(ordersOf(metadata.name, spec.account, spec.orders));
+    yield;
   }
   for (const {metadata, spec} of new Set(days.flatMap(day => stores.heldHosts.byIndex(INDEX.orderDay, day)))) {
     if (!isOfAccount(metadata.namespace)) continue;

@@ -1,4 +1,5 @@
 import {Gauge, type Registry} from 'prom-client';
+import {atOnce} from '../../runtime/controller/turns.ts';
 import {caAccountOf, namespaceOf} from '../model/ca-account.ts';
 import type {Operator} from '../state/context.ts';
 import {ordersLeft} from './order-budget.ts';
@@ -29,7 +30,7 @@ export function watchOrders(operator: Operator, registry: Registry): void {
     collect() {
       this.reset();
       if (stores.claims.state !== 'synced') return;
-      const left = ordersLeft(madeOrders(operator, caAccount), config.certificates, clock.now());
+      const left = ordersLeft(atOnce(madeOrders(operator, caAccount)), config.certificates, clock.now());
       for (const [kind, orders] of Object.entries(left)) this.set({issuer, kind}, orders);
     },
   });

@@ -52,28 +52,18 @@ export function reconcileOrders(operator: Operator): Reconcile {
     if (stores.claims.state !== 'synced' || stores.namespaces.state !== 'synced') return after(1000);
     const restMs = (restsUntil.get(caAccount) ?? 0) - clock.monotonic();
     if (restMs > 0) return after(restMs);
-    await inTurns(readUndecided(operator, orders, caAccount), clock, signal);
     const {result: pass, ms} = await inTurns(planPass(operator, orders, caAccount), clock, signal);
-    restsUntil.set(caAccount, clock.monotonic() + REST * ms);
+    restsUntil.set(caAccount, clock.monotonic() + REST * (ms - pass.readMs));
     return await placeDue({...operator, client, signal}, pass, refused);
   };
-}
-
-/** After a takeover, none of them has been read. The next pass continues where there was no time for all. */
-function* readUndecided(operator: Operator, orders: WaitingOrders, caAccount: string): Generator<void, void> {
-  const endsAt = operator.clock.monotonic() + PASS_MS;
-  for (const request of undecidedRequests(operator, caAccount)) {
-    if (orders.hasRead(request)) continue;
-    if (operator.clock.monotonic() >= endsAt) return;
-    orders.read(request);
-    yield;
-  }
 }
 
 /** What waits at one CA account, and when each order may be placed. */
 interface Pass {
   readonly caAccount: string;
   readonly nowMs: number;
+  /** How long reading new requests took. */
+  readonly readMs: number;
   /** May be placed now. */
   readonly due: readonly Waiting[];
   /** By "namespace/host". A host may have several requests; the earliest order is shown. */
@@ -86,18 +76,29 @@ interface Pass {
 
 /** The caches may change wherever this yields. Whatever is due is therefore decided again before it is placed. */
 function* planPass(operator: Operator, orders: WaitingOrders, caAccount: string): Generator<void, Pass> {
-  const nowMs = operator.clock.now();
+  const {clock} = operator;
+  const judgedMs = clock.now();
+  const startsAt = clock.monotonic();
   const mayBePaused = hasPauses(operator);
   const waiting: Waiting[] = [];
+  let readMs = 0;
   let [hasOthers, isPartlyPaused] = [false, false];
   for (const request of undecidedRequests(operator, caAccount)) {
-    const order = orders.judge(request, nowMs);
-    if (!order) hasOthers = true;
+    let order = orders.judge(request, judgedMs);
+    // After a takeover, none of them has been read. The next pass continues where there was no time for all.
+    const readsAt = order === 'unread' ? clock.monotonic() : Number.POSITIVE_INFINITY;
+    if (readsAt < startsAt + PASS_MS) {
+      orders.read(request);
+      readMs += clock.monotonic() - readsAt;
+      order = orders.judge(request, judgedMs);
+    }
+    if (!order || order === 'unread') hasOthers = true;
     else if (mayBePaused && isPausedHost(operator, order.hostKey)) isPartlyPaused = true;
     else waiting.push(order);
     yield;
   }
-  const made = waiting.length > 0 ? madeOrders(operator, caAccount) : [];
+  const nowMs = clock.now();
+  const made = waiting.length > 0 ? yield* madeOrders(operator, caAccount) : [];
   yield;
   const queue = waiting.filter(({recorded}) => !recorded).map(({order}) => order);
   const plan = yield* planInSteps(made, queue, operator.config.certificates, nowMs);
@@ -110,7 +111,7 @@ function* planPass(operator: Operator, orders: WaitingOrders, caAccount: string)
     else if (planned && (!other || planned.atMs < other.atMs)) later.set(it.hostKey, planned);
     yield;
   }
-  return {caAccount, nowMs, due, later, hasOthers, isPartlyPaused};
+  return {caAccount, nowMs, readMs, due, later, hasOthers, isPartlyPaused};
 }
 
 /** Places what is due and has a slot, publishes when the rest can be placed, and returns when to continue. */

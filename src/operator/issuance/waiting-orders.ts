@@ -56,19 +56,16 @@ export class WaitingOrders {
     this.#operator = operator;
   }
 
-  hasRead(request: Request): boolean {
-    return this.#known.has(request);
-  }
-
   read(request: Request): void {
     this.#known.set(request, {contents: contentsOf(request)});
   }
 
-  /** Undefined if no order may be placed for the request, or if it has not been read. */
-  judge(request: Request, nowMs: number): Waiting | undefined {
+  /** Undefined if no order may be placed for the request. */
+  judge(request: Request, nowMs: number): Waiting | 'unread' | undefined {
     const known = this.#known.get(request);
-    if (!known?.contents) return undefined;
+    if (!known) return 'unread';
     const {contents, verdict} = known;
+    if (!contents) return undefined;
     const basis = this.#basisOf(request, contents, nowMs);
     if (verdict && isSame(verdict.basis, basis)) return verdict.waiting;
     const waiting = this.#waitingOf(request, contents, basis);

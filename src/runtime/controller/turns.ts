@@ -25,3 +25,10 @@ export async function inTurns<T>(
     startsAt = clock.monotonic();
   }
 }
+
+/** Does the same work in one turn. */
+export function atOnce<T>(work: Iterator<void, T>): T {
+  let step = work.next();
+  while (!step.done) step = work.next();
+  return step.value;
+}
