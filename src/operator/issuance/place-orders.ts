@@ -78,18 +78,18 @@ interface Pass {
 function* planPass(operator: Operator, orders: WaitingOrders, caAccount: string): Generator<void, Pass> {
   const {clock} = operator;
   const judgedMs = clock.now();
-  const startsAt = clock.monotonic();
+  const readUntil = clock.monotonic() + PASS_MS;
   const mayBePaused = hasPauses(operator);
   const waiting: Waiting[] = [];
   let readMs = 0;
   let [hasOthers, isPartlyPaused] = [false, false];
   for (const request of undecidedRequests(operator, caAccount)) {
     let order = orders.judge(request, judgedMs);
-    // After a takeover, none of them has been read. The next pass continues where there was no time for all.
-    const readsAt = order === 'unread' ? clock.monotonic() : Number.POSITIVE_INFINITY;
-    if (readsAt < startsAt + PASS_MS) {
-      orders.read(request);
-      readMs += clock.monotonic() - readsAt;
+    if (order === 'unread') {
+      // After a takeover, none of them has been read. The next pass continues where there was no time for all.
+      const startsAt = clock.monotonic();
+      if (startsAt < readUntil) orders.read(request);
+      readMs += clock.monotonic() - startsAt;
       order = orders.judge(request, judgedMs);
     }
     if (!order || order === 'unread') hasOthers = true;
