@@ -6,7 +6,8 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {KubeObject} from '../../runtime/kube/object.ts';
+import {ApiError} from '../../runtime/kube/errors.ts';
+import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {UNANSWERED} from '../model/certificate-request.ts';
 import type {Operator} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
@@ -82,8 +83,45 @@ test.each([
     outcome: done(),
     want: ['Denied at 7'],
   },
-])('$what: $want', async row => {
-  const {cached, read, isPaused = false, issuer = ISSUER, exemptNamespaces = [], status, outcome, want} = row;
+])('$what: $want', async ({outcome, want, ...row}) => {
+  const {reconcile, clock, written} = start(row);
+  await reconcile(); // known from now on
+  await clock.advance(10_000);
+  written.length = 0;
+  expect(await reconcile()).toEqual(outcome);
+  expect(written).toEqual(want);
+});
+
+test('a decision that the API server rejects: an Event on the request says why', async () => {
+  const message = 'admission webhook "policy.test" denied the request: no';
+  const {reconcile, events} = start({cached: OURS, read: OURS, refusal: new ApiError('PATCH', 503, {message})});
+  await expect(reconcile()).rejects.toThrow('denied the request');
+  expect(events).toEqual([
+    expect.stringMatching(
+      /^Warning DecisionRefused of a\/r: The API server rejected the decision on this request: .* denied .*platform team/,
+    ),
+  ]);
+});
+
+test('an API server that is overloaded is no reason for an Event', async () => {
+  const {reconcile, events} = start({cached: OURS, read: OURS, refusal: new ApiError('PATCH', 503, {})});
+  await expect(reconcile()).rejects.toThrow();
+  expect(events).toEqual([]);
+});
+
+interface Situation {
+  readonly cached: object;
+  readonly read: object;
+  readonly isPaused?: boolean;
+  readonly issuer?: object;
+  readonly exemptNamespaces?: string[];
+  readonly status?: object;
+  /** How the API server answers a decision. */
+  readonly refusal?: ApiError;
+}
+
+/** A request of an hour ago, and a process that has just started. */
+function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespaces = [], status, refusal}: Situation) {
   const clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
   const annotations = isPaused ? {[ANNOTATION.paused]: 'true'} : {};
   const namespace = {apiVersion: 'v1', kind: 'Namespace', metadata: {name: 'a', uid: 'a', annotations}};
@@ -96,6 +134,8 @@ test.each([
   };
   const request = {metadata, spec: {request: csr, issuerRef: issuer}, ...(status && {status})};
   const store = (object: unknown) => ({state: 'synced', get: () => object, byIndex: () => [], list: () => []});
+  const written: string[] = [];
+  const events: string[] = [];
   const operator = {
     stores: {
       claims: store(cached),
@@ -123,21 +163,22 @@ test.each([
     knownSince: new KnownSince(clock),
     reservations: new SlotReservations(),
     logger: pino({level: 'silent'}),
+    events: {
+      event: (object: KubeObject, type: string, reason: string, _: string, note: string) =>
+        events.push(`${type} ${reason} of ${keyOf(object)}: ${note}`),
+    },
   } as unknown as Operator;
-  const written: string[] = [];
   const client = {
     get: async () => read,
     async *list({kind}: KubeObject) {
       yield {items: kind === 'Namespace' ? [namespace] : []};
     },
-    applyStatus: async (_: unknown, {metadata: {resourceVersion}, status}: Written) =>
-      written.push(`${status.conditions[0]?.type} at ${resourceVersion}`),
+    applyStatus: async (_: unknown, {metadata: {resourceVersion}, status}: Written) => {
+      if (refusal) throw refusal;
+      written.push(`${status.conditions[0]?.type} at ${resourceVersion}`);
+    },
   };
   const context = {client, signal: new AbortController().signal} as unknown as ReconcileContext;
   const reconcile = reconcileCertificateRequest(operator);
-  await reconcile('a/r', context); // known from now on
-  await clock.advance(10_000);
-  written.length = 0;
-  expect(await reconcile('a/r', context)).toEqual(outcome);
-  expect(written).toEqual(want);
-});
+  return {clock, written, events, reconcile: () => reconcile('a/r', context)};
+}

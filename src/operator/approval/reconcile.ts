@@ -8,6 +8,7 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {caAccountOf} from '../model/ca-account.ts';
 import {
@@ -20,6 +21,7 @@ import {
   wasUnanswered,
 } from '../model/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../model/kinds.ts';
+import {explainRefusal} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import type {KnownSince} from '../state/known-since.ts';
 import {isPausedHost, isPausedNamespace} from '../state/paused.ts';
@@ -151,15 +153,24 @@ async function endIfUnanswered(context: Context, request: DeepReadonly<Certifica
   return done();
 }
 
+/** An Event on the request says why the API server rejects the decision: a request has no condition of ours. */
 export async function writeDecision(
-  {clock, client, signal}: Context,
-  {metadata}: DeepReadonly<CertificateRequest>,
+  {clock, client, signal, events}: Context,
+  request: DeepReadonly<CertificateRequest>,
   {type, reason, message}: Decision,
 ): Promise<void> {
-  const {name, namespace = '', resourceVersion = ''} = metadata;
+  const {name, namespace = '', resourceVersion = ''} = request.metadata;
   const condition = {type, status: 'True', reason, message, lastTransitionTime: timestamp(clock.now())};
   // At the version that was read: otherwise, a new request of the same name would get this one's decision.
   const asRead = {name, namespace, resourceVersion};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: asRead};
-  await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
+  try {
+    await client.applyStatus(CERTIFICATE_REQUEST, {...identity, status: {conditions: [condition]}}, {signal});
+  } catch (error) {
+    if (classifyFailure(error) === 'refusal') {
+      const note = explainRefusal('the decision on this request', (error as Error).message);
+      events.event(request, 'Warning', 'DecisionRefused', 'Decide', note);
+    }
+    throw error;
+  }
 }

@@ -127,7 +127,8 @@ beforeEach(() => {
   orderSchedule = new OrderSchedule();
   const reservations = new SlotReservations();
   const [names, places] = [{defaultHost: () => 'a.test'}, {has: () => true}];
-  const operator = {stores, clock, names, places, orderSchedule, reservations, logger};
+  const events = {event: () => undefined};
+  const operator = {stores, clock, names, places, orderSchedule, reservations, logger, events};
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   start = (config = CONFIG) => {
     const run = reconcileOrders({...operator, config} as unknown as Operator);
