@@ -58,7 +58,7 @@ bench-loop: $(INSTALLED) ## the runtime and its peers, and the cost of a steady 
 # Each part also runs alone: make bench-loop-many
 LARGE_PARTS := compare live shim many
 .PHONY: bench-loop-large $(LARGE_PARTS:%=bench-loop-%)
-bench-loop-large: $(LARGE_PARTS:%=bench-loop-%) ## the loop at its limits: 50,000 objects, 10,000 and 100,000 domains (2 hours)
+bench-loop-large: $(LARGE_PARTS:%=bench-loop-%) ## the loop at its limits: 50,000 objects, 10,000 and 100,000 domains (1 to 2 hours)
 
 bench-loop-compare: $(INSTALLED)
 	node bench/loop/compare.ts 1000
