@@ -20,6 +20,7 @@ import {RELEASE} from '../../support/install.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
+import {DENIAL, denyWith} from '../operator/refusing-webhook.ts';
 import {THEIRS} from '../operator/theirs.ts';
 import {budgetSuite} from './budget.suite.ts';
 import {challengeSuite} from './challenge.suite.ts';
@@ -121,6 +122,33 @@ test('what others add to a request survives our decision', async () => {
   const decidedRequest = world.history.get(CERTIFICATE_REQUEST, `${key.namespace}/${key.name}`);
   expect(decidedRequest?.metadata).toMatchObject(THEIRS);
   await world.client.patch(CERTIFICATE_REQUEST, key, {metadata: {finalizers: null}});
+});
+
+test('a decision that is refused: the host and each request say so, and both continue once it is allowed', async () => {
+  const tenant = await newDomainTenant(world, 'undecided');
+  const {namespace} = tenant;
+  const host = tenant.host('shop');
+  const refused = {namespace, apiGroup: 'cert-manager.io', resource: 'certificaterequests/status'};
+  const allow = await denyWith(503, world, refused); // no 403, which the last test would find
+  try {
+    await tenant.deployedProject({primary: host});
+    await tenant.createRecords(host);
+    const want = {state: 'Verified', CertificateReady: 'Refused', Ready: 'Refused'} as const;
+    await tenant.becomes(host, want, ['rejected the decision on the certificate request', DENIAL]);
+    await makeCertificate(tenant, 'own', {dnsNames: [host], issuerRef: UNHURRIED});
+    for (const prefix of [routeName(namespace, host), 'own']) {
+      const found = () =>
+        world.history
+          .list(EVENT, namespace)
+          .find(({reason, regarding}) => reason === 'DecisionRefused' && regarding?.name?.startsWith(prefix));
+      const event = await until(`the request of ${prefix} has an Event`, found, PATIENCE);
+      expect(event.note).toContain(DENIAL);
+    }
+  } finally {
+    await allow();
+  }
+  await tenant.live(host);
+  expect(await decided(tenant, 'own')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
 });
 
 /** Requests to an issuer kind that does not exist, and to one for whose signers the operator has no right. */

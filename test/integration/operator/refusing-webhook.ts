@@ -11,6 +11,7 @@ import type {OperatorWorld} from './operator-world.ts';
 export interface Refused {
   readonly namespace: string;
   readonly apiGroup: string;
+  /** Perhaps with a subresource: "domains/status". */
   readonly resource: string;
   /** Default: CREATE and UPDATE. */
   readonly operations?: readonly string[];
@@ -50,7 +51,7 @@ async function install(
   port: number,
   caBundle?: string,
 ): Promise<() => Promise<void>> {
-  const name = `${resource}.${namespace}.test`;
+  const name = `${resource.replace('/', '-')}.${namespace}.test`;
   const webhook = {
     name,
     clientConfig: {url: `https://127.0.0.1:${port}/`, ...(caBundle && {caBundle})},
