@@ -88,7 +88,8 @@ function oldGenerationBytes(): number {
   return getHeapSpaceStatistics().find(({space_name}) => space_name === 'old_space')?.space_used_size ?? Number.NaN;
 }
 
-test('answered requests are not promoted to the old generation', async () => {
+/** Bytes for each request, if all are answered together. */
+async function promotedTogether(): Promise<number> {
   const {port, waiting, flush} = await start();
   const clients = Array.from({length: CONNECTIONS}, () => connect(port, '127.0.0.1'));
   sockets.push(...clients);
@@ -107,10 +108,11 @@ test('answered requests are not promoted to the old generation', async () => {
     await round(() => undefined);
     collect({type: 'minor'});
   }
-  expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(1000);
-});
+  return (oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS);
+}
 
-test('nothing is promoted for requests that are answered one after another', async () => {
+/** The same if they are answered one after another. */
+async function promotedInTurn(): Promise<number> {
   const {port, waiting, flush} = await start();
   const clients = Array.from({length: CONNECTIONS}, () => connect(port, '127.0.0.1'));
   sockets.push(...clients);
@@ -132,7 +134,14 @@ test('nothing is promoted for requests that are answered one after another', asy
     await round();
     collect({type: 'minor'});
   }
-  expect((oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS)).toBeLessThan(40);
+  return (oldGenerationBytes() - before) / (ROUNDS * CONNECTIONS);
+}
+
+test('answered requests are not promoted to the old generation', async () => {
+  expect(await promotedTogether()).toBeLessThan(1000);
+  // In this order: with the first server of a process, V8 promotes about 60 bytes more. With this one, it is 32 to 44
+  // bytes, and 91 or more if an entry of any of the server's tables moves with each request.
+  expect(await promotedInTurn()).toBeLessThan(65);
 });
 
 test('a long response counts against the rate even if its client leaves before it is sent', async () => {
