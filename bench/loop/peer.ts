@@ -8,10 +8,12 @@ export class Peer {
   readonly #child: ChildProcess;
   readonly #lines: string[] = [];
   readonly #waiting: ((line: string) => void)[] = [];
+  readonly #exited: Promise<number | null>;
 
   constructor(argv: readonly string[]) {
     const [command = '', ...args] = argv;
     this.#child = spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit']});
+    this.#exited = new Promise(resolve => this.#child.once('exit', resolve));
     if (this.#child.stdout) {
       createInterface({input: this.#child.stdout}).on('line', line => {
         const waiting = this.#waiting.shift();
@@ -55,17 +57,15 @@ export class Peer {
   }
 
   async stop(): Promise<void> {
-    const ended = new Promise(resolve => this.#child.once('exit', resolve));
     this.#child.kill('SIGKILL');
-    await ended;
+    await this.#exited;
   }
 
   async #line(): Promise<string> {
     const line = this.#lines.shift();
     if (line !== undefined) return line;
-    return await new Promise((resolve, reject) => {
-      this.#waiting.push(resolve);
-      this.#child.once('exit', code => reject(new Error(`the peer ended (${code})`)));
-    });
+    const next = new Promise<string>(resolve => this.#waiting.push(resolve));
+    const ended = this.#exited.then(code => Promise.reject(new Error(`the peer ended (${code})`)));
+    return await Promise.race([next, ended]);
   }
 }

@@ -50,7 +50,7 @@ func say(fields map[string]any) {
 	fmt.Println(string(line))
 }
 
-// The first version of each object was written earlier, for another peer.
+// The first version of each object was written before this peer started.
 func (s *samples) note(name, sent string) {
 	now := nowMs()
 	s.Lock()
