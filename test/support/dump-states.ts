@@ -68,9 +68,9 @@ async function watch(
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      for await (const event of client.watch(kind, {signal, ...LIMITS})) {
+      await client.watch(kind, {signal, ...LIMITS}, event => {
         if (event.type !== 'BOOKMARK') onChange(event.object);
-      }
+      });
     } catch {
       await pause(500, undefined, {signal}).catch(() => {});
     }

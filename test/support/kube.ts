@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import pino from 'pino';
 import {Registry} from 'prom-client';
-import type {KubeClient} from '../../src/runtime/kube/client.ts';
+import type {KubeClient, WatchEvent} from '../../src/runtime/kube/client.ts';
 import {ApiError} from '../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
@@ -35,19 +35,26 @@ export async function untilObject<T extends KubeObject>(
   describe: (object: T | undefined) => string | undefined,
   timeoutMs: number,
 ): Promise<T> {
-  const signal = AbortSignal.timeout(timeoutMs);
+  const limit = AbortSignal.timeout(timeoutMs);
+  const stopping = new AbortController();
+  const options = {namespace, signal: AbortSignal.any([limit, stopping.signal]), ...WATCH_LIMITS};
+  const {promise: found, resolve} = Promise.withResolvers<T>();
   let complaint = describe(undefined);
+  const onEvent = (event: WatchEvent<T>): void => {
+    if (event.type === 'BOOKMARK' || event.object.metadata.name !== name) return;
+    complaint = describe(event.type === 'DELETED' ? undefined : event.object);
+    if (complaint === undefined) resolve(event.object);
+  };
+  const watching = async (): Promise<never> => {
+    for (;;) await client.watch(resource, options, onEvent);
+  };
   try {
-    for (;;) {
-      for await (const event of client.watch(resource, {namespace, signal, ...WATCH_LIMITS})) {
-        if (event.type === 'BOOKMARK' || event.object.metadata.name !== name) continue;
-        complaint = describe(event.type === 'DELETED' ? undefined : event.object);
-        if (complaint === undefined) return event.object;
-      }
-    }
+    return await Promise.race([found, watching()]);
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!limit.aborted) throw error;
     throw new Error(`${namespace}/${name}: not within ${timeoutMs / 1000} s; ${complaint}`, {cause: error});
+  } finally {
+    stopping.abort();
   }
 }
 
@@ -68,9 +75,9 @@ export function follow<T extends KubeObject>(
       // The server ends each watch after a while. The next one begins with all existing objects.
       while (!signal.aborted) {
         try {
-          for await (const event of client.watch(resource, {...selector, signal, ...WATCH_LIMITS})) {
+          await client.watch(resource, {...selector, signal, ...WATCH_LIMITS}, event => {
             if (event.type !== 'BOOKMARK') onChange(event.object, event.type);
-          }
+          });
         } catch (error) {
           // The API server answers 429 while it fills the cache of a new kind.
           if (!(error instanceof ApiError) || error.status !== 429) throw error;

@@ -52,7 +52,7 @@ function withoutWrites(client: KubeClient): KubeClient {
   return {
     get: (resource, key, options) => client.get(resource, key, options),
     list: (resource, options) => client.list(resource, options),
-    watch: (resource, options) => client.watch(resource, options),
+    watch: (resource, options, onEvent) => client.watch(resource, options, onEvent),
     create: refuse,
     replace: refuse,
     apply: refuse,

@@ -196,19 +196,19 @@ export class Reflector<T extends KubeObject> {
     let collected = from === undefined ? new Map<string, T>() : undefined;
     let events = 0;
     let error: unknown;
-    try {
-      for await (const event of client.watch(resource, options)) {
-        events += 1;
-        if (collected) {
-          if (!this.#collect(collected, event)) continue;
-          resourceVersion = eventVersion(event);
-          this.#replace(collected, resourceVersion);
-          found();
-          collected = undefined;
-        } else {
-          resourceVersion = this.#take(event);
-        }
+    const onEvent = (event: WatchEvent<T>): void => {
+      events += 1;
+      if (!collected) {
+        resourceVersion = this.#take(event);
+      } else if (this.#collect(collected, event)) {
+        resourceVersion = eventVersion(event);
+        this.#replace(collected, resourceVersion);
+        found();
+        collected = undefined;
       }
+    };
+    try {
+      await client.watch(resource, options, onEvent);
     } catch (cause) {
       error = cause;
     }

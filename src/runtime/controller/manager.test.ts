@@ -37,10 +37,10 @@ test('the age of a cache counts from what its watch said last, not from when the
   let isReachable = true;
   let send: (event: WatchEvent<KubeObject>) => void = () => undefined;
   const bookmark = (initialEventsEnd = false) => ({type: 'BOOKMARK', resourceVersion: '1', initialEventsEnd}) as const;
-  async function* watch(_: unknown, options: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
+  async function watch(_: unknown, options: WatchOptions, onEvent: (event: WatchEvent<KubeObject>) => void) {
     if (!isReachable) throw new TransportError('watch', 'refused');
     options.onOpen?.();
-    if (!options.resourceVersion) yield bookmark(true);
+    if (!options.resourceVersion) onEvent(bookmark(true));
     for (;;) {
       const {promise, resolve} = Promise.withResolvers<WatchEvent<KubeObject> | undefined>();
       send = resolve;
@@ -49,7 +49,7 @@ test('the age of a cache counts from what its watch said last, not from when the
       const event = await Promise.race([promise, idle.catch(() => undefined)]);
       over.abort();
       if (!event) throw new TransportError('watch', 'idle');
-      yield event;
+      onEvent(event);
     }
   }
   const client = {silentMs: () => 0, watch, async *list() {}} as unknown as KubeClient;

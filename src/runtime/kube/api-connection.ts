@@ -1,3 +1,4 @@
+import {finished} from 'node:stream/promises';
 import {Deadline} from '../../base/deadline.ts';
 import type {WriteGate} from './client.ts';
 import {ApiError, type ApiStatus, FencedError, TransportError} from './errors.ts';
@@ -13,6 +14,14 @@ export interface ApiRequest {
   readonly body?: string;
   /** Whether it is a write that must pass the gate. */
   readonly gated?: boolean;
+}
+
+interface StreamOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+  /** Called once the server has accepted the request, before the first chunk. */
+  readonly onOpen?: (() => void) | undefined;
 }
 
 interface ApiConnectionOptions {
@@ -58,25 +67,30 @@ export class ApiConnection {
     }
   }
 
-  /** One request and its response as a stream, which ends with an error if nothing arrives for `idleTimeoutMs`. */
-  async *stream(
-    exchange: ApiRequest,
-    signal: AbortSignal,
-    timeoutMs: number,
-    idleTimeoutMs: number,
-    onOpen?: () => void,
-  ) {
+  /**
+   * One request and its response as a stream. `onChunk` is called as soon as a chunk arrives. Resolves at the end.
+   * Rejects if the connection is cut, if the stream is longer than `timeoutMs`, if nothing arrives for `idleTimeoutMs`,
+   * with the signal's reason, or with what `onChunk` throws, which also closes the connection.
+   */
+  async stream(exchange: ApiRequest, options: StreamOptions, onChunk: (chunk: Buffer) => void): Promise<void> {
+    const {signal, timeoutMs, idleTimeoutMs, onOpen} = options;
     using deadline = new Deadline(timeoutMs, signal);
-    const response = await this.#send(exchange, deadline.signal, signal, idleTimeoutMs);
+    const {body} = await this.#send(exchange, deadline.signal, signal, idleTimeoutMs);
     onOpen?.();
-    try {
-      for await (const chunk of response.body) {
-        this.#waitsSince = undefined;
-        yield chunk as Uint8Array;
+    const {promise: thrown, reject} = Promise.withResolvers<never>();
+    body.on('data', (chunk: Buffer) => {
+      this.#waitsSince = undefined;
+      try {
+        onChunk(chunk);
+      } catch (error) {
+        reject(error);
+        body.destroy();
       }
-    } catch (error) {
+    });
+    const ended = finished(body).catch((error: unknown) => {
       throw failure(describe(exchange), error, signal);
-    }
+    });
+    await Promise.race([ended, thrown]);
   }
 
   async close(): Promise<void> {

@@ -82,8 +82,16 @@ export interface KubeClient {
   ): Promise<T>;
   /** False if it was already gone. */
   delete(resource: ResourceType, key: ObjectKey, options?: DeleteOptions): Promise<boolean>;
-  /** Ends when the server ends the stream. Throws `ApiError` for an ERROR event, `TransportError` if it is cut. */
-  watch<T extends KubeObject>(resource: ResourceType<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  /**
+   * Resolves when the server ends the stream. Throws `ApiError` for an ERROR event, `TransportError` if the stream is
+   * cut, and whatever `onEvent` throws, after which it is not called again. After an abort, events that have already
+   * arrived may still follow.
+   */
+  watch<T extends KubeObject>(
+    resource: ResourceType<T>,
+    options: WatchOptions,
+    onEvent: (event: WatchEvent<T>) => void,
+  ): Promise<void>;
 
   /** From now on, every write must pass the gate, also through derived clients. */
   setWriteGate(gate: WriteGate): void;

@@ -28,7 +28,7 @@ import {
 } from './object.ts';
 import {collectionPath, objectPath, queryString, selectorParameters} from './paths.ts';
 import {Transport} from './transport.ts';
-import {parseWatchEvent, splitLines} from './watch-stream.ts';
+import {LineSplitter, parseWatchEvent} from './watch-stream.ts';
 
 interface KubeClientOptions {
   /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
@@ -170,8 +170,12 @@ class HttpClient implements KubeClient {
     }
   }
 
-  async *watch<T extends KubeObject>(resource: ResourceType<T>, options: WatchOptions): AsyncGenerator<WatchEvent<T>> {
-    const {resourceVersion, timeoutMs, idleTimeoutMs, signal, onOpen} = options;
+  async watch<T extends KubeObject>(
+    resource: ResourceType<T>,
+    options: WatchOptions,
+    onEvent: (event: WatchEvent<T>) => void,
+  ): Promise<void> {
+    const {resourceVersion, timeoutMs} = options;
     const query = queryString({
       ...selectorParameters(options),
       watch: 'true',
@@ -183,16 +187,19 @@ class HttpClient implements KubeClient {
     const path = collectionPath(resource, options.namespace) + query;
     const exchange: ApiRequest = {method: 'GET', path, accept: options.metadataOnly ? METADATA : JSON_TYPE};
     const call = describe(exchange);
-    try {
-      const chunks = this.#connection.stream(exchange, signal, timeoutMs + WATCH_GRACE_MS, idleTimeoutMs, onOpen);
-      for await (const line of splitLines(chunks)) {
-        const event = parseWatchEvent<T>(call, line);
-        if (event && event.type !== 'BOOKMARK') identify(event.object, resource);
-        if (event) yield event;
+    const lines = new LineSplitter();
+    const parse = (line: string): WatchEvent<T> | undefined => {
+      const event = parseWatchEvent<T>(call, line);
+      if (event && event.type !== 'BOOKMARK') identify(event.object, resource);
+      return event;
+    };
+    await this.#connection.stream(exchange, {...options, timeoutMs: timeoutMs + WATCH_GRACE_MS}, chunk => {
+      for (const line of lines.push(chunk)) {
+        const event = orFailure(call, () => parse(line));
+        if (event) onEvent(event);
       }
-    } catch (error) {
-      throw failure(call, error, signal);
-    }
+    });
+    orFailure(call, () => lines.end());
   }
 
   setWriteGate(gate: WriteGate): void {
@@ -241,6 +248,14 @@ class HttpClient implements KubeClient {
     const object: KubeObject = written;
     this.#mode.onWrite?.({resource, key: keyOf(object), object});
     return written;
+  }
+}
+
+function orFailure<R>(call: string, work: () => R): R {
+  try {
+    return work();
+  } catch (error) {
+    throw failure(call, error);
   }
 }
 

@@ -1,12 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {ApiError} from './errors.ts';
-import {parseWatchEvent, splitLines, TruncatedStreamError} from './watch-stream.ts';
+import {LineSplitter, parseWatchEvent, TruncatedStreamError} from './watch-stream.ts';
 
-async function* chunksOf(...texts: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
-  for (const text of texts) yield typeof text === 'string' ? Buffer.from(text) : text;
-}
-
-describe('splitLines', () => {
+describe('LineSplitter', () => {
   test.each([
     {chunks: [], want: []},
     {chunks: ['a\n'], want: ['a']},
@@ -14,19 +10,17 @@ describe('splitLines', () => {
     {chunks: ['a', 'b', 'c\nd', '\n'], want: ['abc', 'd']},
     {chunks: ['\n\na\n\n'], want: ['a']},
     {chunks: [Buffer.from('é\n').subarray(0, 1), Buffer.from('é\n').subarray(1)], want: ['é']},
-  ])('$chunks: $want', async ({chunks, want}) => {
-    const lines: string[] = [];
-    for await (const line of splitLines(chunksOf(...chunks))) lines.push(line);
-    expect(lines).toEqual(want);
+  ])('$chunks: $want', ({chunks, want}) => {
+    const splitter = new LineSplitter();
+    expect(chunks.flatMap(chunk => [...splitter.push(Buffer.from(chunk))])).toEqual(want);
+    expect(() => splitter.end()).not.toThrow();
   });
 
-  test('a stream that ends inside a line is an error, after the lines before it', async () => {
-    const lines: string[] = [];
-    const reading = async (): Promise<void> => {
-      for await (const line of splitLines(chunksOf('a\nb'))) lines.push(line);
-    };
-    await expect(reading()).rejects.toThrow(TruncatedStreamError);
-    expect(lines).toEqual(['a']);
+  test('a stream that ends inside a line is an error, after the lines before it', () => {
+    const splitter = new LineSplitter();
+    expect([...splitter.push(Buffer.from('a\nb'))]).toEqual(['a']);
+    expect(() => splitter.end()).toThrow(TruncatedStreamError);
+    expect(() => splitter.end()).not.toThrow();
   });
 });
 

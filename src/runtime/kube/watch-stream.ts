@@ -11,24 +11,37 @@ export class TruncatedStreamError extends Error {
   }
 }
 
-/** Splits a stream of bytes into lines without the line feed. Skips empty lines. */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
-  const decoder = new TextDecoder();
-  let pending: string[] = [];
-  for await (const chunk of chunks) {
-    const text = decoder.decode(chunk, {stream: true});
+const LINE_FEED = 0x0a;
+
+/** Splits a stream of UTF-8 into lines without the line feed. Skips empty lines. */
+export class LineSplitter {
+  /** The beginning of a line whose end has not arrived. */
+  #pending: Buffer[] = [];
+
+  /** The lines that end in this chunk. */
+  *push(chunk: Buffer): Generator<string, void, undefined> {
     let start = 0;
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-      pending.push(text.slice(start, end));
-      const line = pending.join('');
-      pending = [];
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
+      this.#pending.push(chunk.subarray(start, end));
       start = end + 1;
+      const line = this.#takePending();
       if (line) yield line;
     }
-    if (start < text.length) pending.push(text.slice(start));
+    if (start < chunk.length) this.#pending.push(chunk.subarray(start));
   }
-  const rest = pending.join('') + decoder.decode();
-  if (rest) throw new TruncatedStreamError(rest.length);
+
+  /** Call this at the end of the stream. Throws `TruncatedStreamError` inside a line. */
+  end(): void {
+    const {length} = this.#takePending();
+    if (length > 0) throw new TruncatedStreamError(length);
+  }
+
+  #takePending(): string {
+    const [first, ...others] = this.#pending;
+    this.#pending = [];
+    const bytes = first && others.length > 0 ? Buffer.concat([first, ...others]) : first;
+    return bytes?.toString() ?? '';
+  }
 }
 
 interface RawEvent {
@@ -39,7 +52,7 @@ interface RawEvent {
 /** The annotation of the bookmark after all initial events (KEP-3157). */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** Throws `ApiError` for an ERROR event and `SyntaxError` for a line that is not JSON. Undefined for unknown types. */
+/** Throws `ApiError` for an ERROR event and other errors for what is no event. Undefined for unknown types. */
 export function parseWatchEvent<T extends KubeObject>(call: string, line: string): WatchEvent<T> | undefined {
   const event = JSON.parse(line) as RawEvent;
   switch (event.type) {

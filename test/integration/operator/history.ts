@@ -107,11 +107,17 @@ export class History {
   }
 
   async #canBeWatched(resource: ResourceType): Promise<boolean> {
-    const limits = {timeoutMs: 5_000, idleTimeoutMs: 5_000, signal: this.#stop.signal, metadataOnly: true};
-    for await (const event of this.#client.watch(resource, limits)) {
-      if (event.type === 'BOOKMARK' && event.initialEventsEnd) return true;
+    const seen = new AbortController();
+    const signal = AbortSignal.any([this.#stop.signal, seen.signal]);
+    const limits = {timeoutMs: 5_000, idleTimeoutMs: 5_000, signal, metadataOnly: true};
+    try {
+      await this.#client.watch(resource, limits, event => {
+        if (event.type === 'BOOKMARK' && event.initialEventsEnd) seen.abort();
+      });
+    } catch (error) {
+      if (!seen.signal.aborted) throw error;
     }
-    return false;
+    return seen.signal.aborted;
   }
 
   #kind(resource: ResourceType): Kind {
@@ -132,11 +138,11 @@ export class History {
     // The API server may end a watch at any time, for example if the reader is briefly slow.
     for (let last: string | undefined; !signal.aborted; ) {
       const from = last === undefined ? {} : {resourceVersion: last};
-      for await (const event of this.#client.watch(resource, {...options, ...limits, ...from, signal})) {
+      await this.#client.watch(resource, {...options, ...limits, ...from, signal}, event => {
         if (event.type === 'BOOKMARK') {
           last = event.resourceVersion;
           if (event.initialEventsEnd) caughtUp();
-          continue;
+          return;
         }
         const {type, object} = event;
         const key = keyOf(object);
@@ -148,7 +154,7 @@ export class History {
         if (type === 'DELETED') current.delete(key);
         else current.set(key, object);
         for (const handler of handlers) handler(version);
-      }
+      });
       if (last === undefined) throw new Error('the watch ended before all that existed had arrived');
     }
   }

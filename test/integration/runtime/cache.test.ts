@@ -77,6 +77,7 @@ describe('after a fault on the wire the cache equals the server again, without a
     {name: 'stream ended at once', fault: {kind: 'answer', status: 200, body: ''}, relists: false},
     {name: 'half a line', fault: {kind: 'answer', status: 200, body: '{"type":"MODIFIED","obj'}, relists: false},
     {name: 'not JSON', fault: {kind: 'answer', status: 200, body: '<html>\n'}, relists: false},
+    {name: 'JSON but no event', fault: {kind: 'answer', status: 200, body: '{"type":"ADDED"}\n'}, relists: false},
     {name: '500', fault: {kind: 'answer', status: 500, body: status(500, 'InternalError')}, relists: false},
     {name: '503 of a proxy', fault: {kind: 'answer', status: 503, body: 'no upstream'}, relists: false},
     {

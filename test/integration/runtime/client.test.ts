@@ -145,6 +145,20 @@ test('many watches leave room for requests, and requests share a few connections
   expect(proxy.connections() - 30).toBeLessThanOrEqual(8);
 });
 
+test('what the handler of a watch throws ends the watch and its connection', async () => {
+  for (const name of ['x', 'y']) await client.create(CONFIG_MAP, configMap(namespace, name));
+  const before = proxy.connections();
+  const limits = {timeoutMs: 60_000, idleTimeoutMs: 60_000, signal: world.signal};
+  let calls = 0;
+  const watching = client.watch(CONFIG_MAP, {namespace, ...limits}, () => {
+    calls += 1;
+    throw new RangeError('a mistake');
+  });
+  expect(await errorOf(watching)).toMatchObject({name: 'RangeError', message: 'a mistake'});
+  await until('its connection is closed', () => proxy.connections() === before);
+  expect(calls).toBe(1);
+});
+
 test('a closed gate lets no write out, not even one that waited for a free connection', async () => {
   const {promise: release, resolve: open} = Promise.withResolvers<void>();
   proxy.intercept = seen => (seen.method === 'GET' ? {kind: 'hold', until: release} : undefined);
