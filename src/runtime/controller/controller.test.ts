@@ -1,10 +1,12 @@
+import {setImmediate} from 'node:timers/promises';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {expect, test} from 'vitest';
+import {expect, test, vi} from 'vitest';
 import {systemClock} from '../../base/clock.ts';
+import {DeadlineError} from '../../base/deadline.ts';
 import {Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
-import {ReconcileLoop} from './controller.ts';
+import {type Reconcile, ReconcileLoop} from './controller.ts';
 import {done} from './outcome.ts';
 
 const KEYS = 1000;
@@ -67,4 +69,40 @@ test('objects that keep being added do not delay the resync of the others', asyn
   });
   await loop.run(stop.signal, new AbortController().signal);
   expect(ofFirst).toBe(4);
+});
+
+test('each of several reconciles is aborted at its own deadline', async () => {
+  const [stop, abandon] = [new AbortController(), new AbortController()];
+  const abortedAfterMs = new Map<string, number>();
+  const reconcile: Reconcile = async (key, {signal}) => {
+    const startedAt = performance.now();
+    const error = await systemClock.sleep(60_000, signal).catch((reason: unknown) => reason);
+    if (error instanceof DeadlineError) abortedAfterMs.set(key, performance.now() - startedAt);
+    return done();
+  };
+  const loop = new ReconcileLoop({name: 'test', reconcile, reconcileTimeoutMs: 100}, environment());
+  loop.enqueue('a/early');
+  loop.enqueue('a/late', {afterMs: 50});
+  const end = loop.run(stop.signal, abandon.signal);
+  await vi.waitUntil(() => abortedAfterMs.size === 2);
+  for (const ms of abortedAfterMs.values()) expect(ms).toBeGreaterThanOrEqual(99);
+  stop.abort();
+  await end;
+});
+
+test('a reconcile that begins after the others were aborted is aborted at once', async () => {
+  const [stop, abandon] = [new AbortController(), new AbortController()];
+  const reasons: unknown[] = [];
+  const reconcile: Reconcile = async (_key, {signal}) => {
+    reasons.push(signal.reason);
+    return done();
+  };
+  const loop = new ReconcileLoop({name: 'test', reconcile}, environment());
+  const end = loop.run(stop.signal, abandon.signal);
+  await setImmediate();
+  loop.enqueue('a/x'); // a worker has it, but has not begun
+  stop.abort();
+  abandon.abort('lost');
+  await end;
+  expect(reasons).toEqual(['lost']);
 });

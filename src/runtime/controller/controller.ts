@@ -1,9 +1,10 @@
 import {setImmediate} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
+import {Alarm} from '../../base/alarm.ts';
 import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
-import {Deadline} from '../../base/deadline.ts';
+import {DeadlineError} from '../../base/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure} from '../kube/errors.ts';
@@ -91,6 +92,12 @@ interface Source {
   readonly repeat: (object: DeepReadonly<KubeObject>) => void;
 }
 
+interface Run {
+  readonly startedAt: number;
+  /** Aborts it. */
+  readonly controller: AbortController;
+}
+
 /** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
 export class ReconcileLoop implements Controller {
   readonly name: string;
@@ -102,8 +109,13 @@ export class ReconcileLoop implements Controller {
   readonly #ownWrites: OwnWrites;
   readonly #sources: Source[] = [];
   readonly #failing: FailingKeys;
-  /** Keys that are being reconciled, and since when. */
-  readonly #running = new Map<string, number>();
+  /** Keys that are being reconciled. */
+  readonly #running = new Map<string, Run>();
+  /**
+   * Rings no later than the deadline of the oldest run. One timer for each run would mean setting and clearing thousands
+   * after the program starts.
+   */
+  readonly #overdue: Alarm;
 
   constructor(options: ControllerOptions, environment: ControllerEnvironment) {
     this.name = options.name;
@@ -117,10 +129,11 @@ export class ReconcileLoop implements Controller {
     });
     this.#ownWrites = new OwnWrites(environment.storesOf);
     const label = queueLabels(options.name);
+    this.#overdue = new Alarm(environment.clock, () => this.#abortOverdue());
     const secondsSince = (ms: number) => (environment.clock.monotonic() - ms) / 1000;
     this.#metrics.loads.set(options.name, () => ({
       depth: this.#queue.depth,
-      runningSeconds: [...this.#running.values()].map(secondsSince),
+      runningSeconds: [...this.#running.values()].map(({startedAt}) => secondsSince(startedAt)),
     }));
     this.#queue = new WorkQueue(environment.clock, {
       added: () => this.#metrics.adds.inc(label),
@@ -146,6 +159,10 @@ export class ReconcileLoop implements Controller {
     else this.#queue.add(key, {lowPriority});
   }
 
+  get #timeoutMs(): number {
+    return this.#options.reconcileTimeoutMs ?? RECONCILE_TIMEOUT_MS;
+  }
+
   /** Its keys that have failed for long, for people; undefined if there are none. */
   failing(): string | undefined {
     const counts = [...this.#failing.reported].filter(([, count]) => count > 0);
@@ -155,9 +172,8 @@ export class ReconcileLoop implements Controller {
 
   /** A key whose reconcile has taken twice its deadline, so it will never end. */
   stuck(): string | undefined {
-    const {reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = this.#options;
-    const limit = this.#environment.clock.monotonic() - 2 * reconcileTimeoutMs;
-    for (const [key, since] of this.#running) if (since < limit) return key;
+    const limit = this.#environment.clock.monotonic() - 2 * this.#timeoutMs;
+    for (const [key, {startedAt}] of this.#running) if (startedAt < limit) return key;
     return undefined;
   }
 
@@ -178,7 +194,9 @@ export class ReconcileLoop implements Controller {
     this.#metrics.maxWorkers.set({controller: this.name}, workers);
     this.#logger.info({workers}, 'The controller started.');
     void this.#resync(stop);
+    abandon.addEventListener('abort', () => this.#abortAll(abandon.reason), {once: true});
     await Promise.all(Array.from({length: workers}, () => this.#work(abandon)));
+    this.#overdue.cancel();
     for (const end of unsubscribe) end();
   }
 
@@ -210,12 +228,15 @@ export class ReconcileLoop implements Controller {
   async #work(abandon: AbortSignal): Promise<void> {
     let yieldedAt = performance.now();
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
-      const startsAt = this.#environment.clock.monotonic();
-      this.#running.set(key, startsAt);
-      const outcome = await this.#reconcile(key, abandon);
+      const run = {startedAt: this.#environment.clock.monotonic(), controller: new AbortController()};
+      this.#running.set(key, run);
+      this.#overdue.set(run.startedAt + this.#timeoutMs);
+      if (abandon.aborted) run.controller.abort(abandon.reason);
+      const outcome = await this.#reconcile(key, run.controller.signal);
       this.#running.delete(key);
-      const tookMs = this.#environment.clock.monotonic() - startsAt;
-      this.#metrics.workSeconds.observe(queueLabels(this.name), tookMs / 1000);
+      const seconds = (this.#environment.clock.monotonic() - run.startedAt) / 1000;
+      this.#metrics.reconcileSeconds.observe({controller: this.name}, seconds);
+      this.#metrics.workSeconds.observe(queueLabels(this.name), seconds);
       if (!abandon.aborted) this.#settle(key, outcome);
       this.#queue.done(key);
       if (performance.now() - yieldedAt < MAX_TURN_MS) continue;
@@ -225,15 +246,13 @@ export class ReconcileLoop implements Controller {
   }
 
   /** One reconcile, from start to outcome. Never throws. */
-  async #reconcile(key: string, abandon: AbortSignal): Promise<Outcome> {
+  async #reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const {name} = this;
-    const {client, logger, reconcileTimeoutMs = RECONCILE_TIMEOUT_MS} = {...this.#environment, ...this.#options};
-    const observe = this.#metrics.reconcileSeconds.startTimer({controller: name});
-    using deadline = new Deadline(reconcileTimeoutMs, abandon);
+    const {client, logger} = this.#environment;
     try {
-      await this.#ownWrites.visible(key, VISIBLE_TIMEOUT_MS, deadline.signal);
+      if (this.#ownWrites.has(key)) await this.#ownWrites.visible(key, VISIBLE_TIMEOUT_MS, signal);
       return await this.#options.reconcile(key, {
-        signal: deadline.signal,
+        signal,
         get logger() {
           return logger.child({controller: name, key}); // Most reconciles log nothing.
         },
@@ -246,9 +265,20 @@ export class ReconcileLoop implements Controller {
         this.#metrics.panics.inc({controller: this.name});
       }
       return retry(error);
-    } finally {
-      observe();
     }
+  }
+
+  #abortOverdue(): void {
+    const now = this.#environment.clock.monotonic();
+    for (const {startedAt, controller} of this.#running.values()) {
+      const dueAt = startedAt + this.#timeoutMs;
+      if (dueAt <= now) controller.abort(new DeadlineError(this.#timeoutMs));
+      else this.#overdue.set(dueAt);
+    }
+  }
+
+  #abortAll(reason: unknown): void {
+    for (const {controller} of this.#running.values()) controller.abort(reason);
   }
 
   #settle(key: string, outcome: Outcome): void {

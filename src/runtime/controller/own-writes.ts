@@ -43,6 +43,11 @@ export class OwnWrites {
     if (awaited.size > 0) this.#awaited.set(key, awaited);
   }
 
+  /** Whether there are writes that `visible` may have to wait for. */
+  has(key: string): boolean {
+    return this.#awaited.has(key);
+  }
+
   /** Resolves once the caches show what reconciles of `key` wrote. Throws `StaleCacheError` after `timeoutMs`. */
   async visible(key: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const awaited = this.#awaited.get(key);

@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises';
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {WorkQueue} from './queue.ts';
@@ -183,8 +184,13 @@ test('in any order of adds, takes, and finishes: no key is processed twice at a 
   const keys = ['a/1', 'a/2', 'a/3', 'b/1', 'c'];
   const wanted = new Set<string>();
   const working: string[] = [];
+  const takes: Promise<void>[] = [];
+  let takers = 0;
   const take = async () => {
-    const key = (await queue.take()) ?? '';
+    takers += 1;
+    const key = await queue.take();
+    takers -= 1;
+    if (key === undefined) return; // closed
     expect(wanted.delete(key), `${key} was added since it was last taken`).toBe(true);
     expect(working).not.toContain(key);
     working.push(key);
@@ -199,13 +205,21 @@ test('in any order of adds, takes, and finishes: no key is processed twice at a 
       wanted.add(key);
       if (action === 0) queue.add(key, {lowPriority: random(2) === 0});
       else queue.addAfter(key, 0);
-    } else if (action === 2 && queue.depth > 0) await take();
-    else finish();
-    expect(queue.depth).toBe([...wanted].filter(each => !working.includes(each)).length);
+    } else if (action === 2) {
+      if (takers < 2) takes.push(take());
+    } else finish();
+    await setImmediate(); // whoever was handed a key has it
+    const waiting = [...wanted].filter(each => !working.includes(each));
+    expect(queue.depth).toBe(waiting.length);
+    if (takers > 0) expect(waiting).toEqual([]);
   }
-  while (working.length > 0) finish();
-  while (queue.depth > 0) await take();
-  expect(wanted).toEqual(new Set());
+  while (wanted.size > 0 || working.length > 0) {
+    finish();
+    if (takers === 0) takes.push(take());
+    await setImmediate();
+  }
+  queue.close();
+  await Promise.all(takes);
 });
 
 // Takes 2 s, but more than a minute if the queue is searched from the front for a key's place.

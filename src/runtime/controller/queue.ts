@@ -37,6 +37,7 @@ export class WorkQueue {
   readonly #low = new FairQueue<number>();
   /** Keys that workers have, with the options if they were added again meanwhile. */
   readonly #working = new Map<string, AddOptions | undefined>();
+  /** Workers waiting for a key. While there are any, no key waits. */
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #delayed = new DueHeap<Delayed>();
   readonly #delayedByKey = new Map<string, Delayed>();
@@ -61,12 +62,18 @@ export class WorkQueue {
       this.#working.set(key, {lowPriority: (again?.lowPriority ?? true) && (options.lowPriority ?? false)});
       return;
     }
+    const taker = this.#takers.shift();
+    if (taker) {
+      this.#observer.added();
+      this.#handOver(key, 0);
+      taker(key);
+      return;
+    }
     const namespace = namespaceOf(key);
     if (this.#high.has(namespace, key) || (options.lowPriority && this.#low.has(namespace, key))) return;
     const since = this.#low.remove(namespace, key) ?? this.#clock.monotonic();
     (options.lowPriority ? this.#low : this.#high).add(namespace, key, since);
     this.#observer.added();
-    this.#serve();
   }
 
   /** Adds the key in `ms`, or earlier if an earlier call says so. */
@@ -86,12 +93,13 @@ export class WorkQueue {
   }
 
   /** Resolves with the next key, for which you must then call `done`, or with undefined once the queue is closed. */
-  async take(): Promise<string | undefined> {
-    if (this.#closed) return undefined;
-    const {promise, resolve} = Promise.withResolvers<string | undefined>();
-    this.#takers.push(resolve);
-    this.#serve();
-    return await promise;
+  take(): Promise<string | undefined> {
+    if (this.#closed) return Promise.resolve(undefined);
+    const next = this.#next();
+    if (!next) return new Promise(resolve => this.#takers.push(resolve));
+    const [key, since] = next;
+    this.#handOver(key, this.#clock.monotonic() - since);
+    return Promise.resolve(key);
   }
 
   /** The worker no longer has the key. */
@@ -108,15 +116,9 @@ export class WorkQueue {
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
-  #serve(): void {
-    while (this.#takers.length > 0) {
-      const next = this.#next();
-      if (!next) break;
-      const [key, since] = next;
-      this.#working.set(key, undefined);
-      this.#observer.waited(this.#clock.monotonic() - since);
-      this.#takers.shift()?.(key);
-    }
+  #handOver(key: string, waitedMs: number): void {
+    this.#working.set(key, undefined);
+    this.#observer.waited(waitedMs);
   }
 
   #next(): [string, number] | undefined {
