@@ -71,9 +71,7 @@ try {
   await rm(folder, {recursive: true, force: true});
 }
 
-/**
- * Builds and installs the peers. Those in Node are bundled, as our programs are when shipped.
- */
+/** Builds and installs the peers. Those in Node are bundled, as our programs are when shipped. */
 async function prepareContenders(): Promise<Contender[]> {
   const reference = join(folder, 'reference');
   const module = join(import.meta.dirname, 'go');

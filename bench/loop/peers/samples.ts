@@ -49,8 +49,8 @@ export class Samples {
   }
 
   /**
-   * Call this when a reconcile of the object begins. The first version of each object was written before this
-   * peer started.
+   * Call this when a reconcile of the object begins. The first version of each object was written before this peer
+   * started.
    */
   note(name: string, sent = ''): void {
     const now = nowMs();

@@ -208,7 +208,7 @@ test('in any order of adds, takes, and finishes: no key is processed twice at a 
     } else if (action === 2) {
       if (takers < 2) takes.push(take());
     } else finish();
-    await setImmediate(); // whoever was handed a key has it
+    await setImmediate(); // lets the waiting workers receive their keys
     const waiting = [...wanted].filter(each => !working.includes(each));
     expect(queue.depth).toBe(waiting.length);
     if (takers > 0) expect(waiting).toEqual([]);
