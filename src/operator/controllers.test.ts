@@ -38,7 +38,7 @@ function controllers() {
     return self;
   };
   const manager = {...caches.manager, controller} as unknown as Manager;
-  const edge = {resources: [], platformKinds: [], backends: () => []};
+  const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
   const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
   const sources = ['scheduler', 'prober', 'orderSchedule', 'removals', 'domainRefusals', 'recordRefusals'];
   const parts = {

@@ -32,7 +32,7 @@ interface Given {
 /** The Domains `1` to `count` of one account, from the oldest to the youngest. */
 function account({count, maxDomains, held = [], released = 0}: Given) {
   const caches = memoryCaches();
-  const edge = {resources: [], platformKinds: [], backends: () => []};
+  const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
   const stores = createStores(caches.manager, config, {defaultHost: () => ''}, edge);
   const put = (kind: string, metadata: KubeObject['metadata'], spec: object = {}) =>
     caches.put({apiVersion: API_VERSION, kind, metadata: {uid: metadata.name, ...metadata}, ...{spec}});

@@ -24,11 +24,8 @@ export interface RouteResult extends StepResult {
   readonly publishes?: Pick<HostRoute, 'redirect'>;
 }
 
-/** Nothing in this namespace changes when the former holder's route is removed, so we check this often. */
-const OBSTACLE_PAUSE_MS = 1000;
-
-/** How often to check whether a route whose removal is held back still harms nobody. */
-const HELD_MS = 60_000;
+/** How often to check what holds back a route, or its removal, in case its end triggers no reconcile. */
+const RECHECK_MS = 60_000;
 
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
@@ -44,7 +41,7 @@ export async function route(
 ): Promise<RouteResult> {
   const {published, project, key} = view;
   if (view.removalFailure !== undefined) throw view.removalFailure;
-  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + HELD_MS};
+  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + RECHECK_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
@@ -60,12 +57,12 @@ export async function route(
   const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
   const publication: Publication = claim.holds
-    ? await publishRoute(context, routeKey, context.edge.build({...wanted, leavesFormer: former.leaves}))
+    ? await publishRoute(context, {...wanted, leavesFormer: former.leaves})
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   if (publication.kind === 'waiting') {
-    const {on, contested} = publication;
-    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS;
-    return {condition: Routed.waiting(on, kept, contested?.note), wakeAtMs};
+    const {on, contested, note = contested?.note} = publication;
+    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + RECHECK_MS;
+    return {condition: Routed.waiting(on, kept, note), wakeAtMs};
   }
   const {movesAtMs, contested} = publication;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);

@@ -1,10 +1,10 @@
 /** Applies the route objects that the edge provider builds for one host, without interrupting traffic. */
-import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import {routeName, routeNameIn} from '../model/derived-names.ts';
-import type {RouteObject, RouteVerdict} from '../model/edge-provider.ts';
+import type {HostRoute, RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteJudged} from '../state/fresh.ts';
@@ -16,12 +16,19 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the
- * route may change to its new Service; until then, it stays as it is.
+ * The state of a route's objects. `waiting`: what must happen before anything else is written; `note`: what to do if it
+ * does not happen, a sentence that begins with a space. `movesAtMs`: when the route may change to its new Service;
+ * until then, it stays as it is.
  */
 export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
-  | {readonly kind: 'waiting'; readonly on: string; readonly contested?: Contested};
+  | (Obstacle & {readonly contested?: Contested});
+
+interface Obstacle {
+  readonly kind: 'waiting';
+  readonly on: string;
+  readonly note?: string;
+}
 
 /** Another program keeps changing or deleting one of our objects. `note`: a sentence that begins with a space. */
 export interface Contested {
@@ -29,14 +36,14 @@ export interface Contested {
   readonly wakeAtMs: number;
 }
 
-/** Applies in the given order, then deletes the host's objects that are no longer wanted, in reverse order. */
-export async function publishRoute(
-  context: Context,
-  routeKey: string,
-  wanted: readonly RouteObject[],
-): Promise<Publication> {
-  const on = await obstacle(context, routeKey, wanted);
-  if (on !== undefined) return {kind: 'waiting', on};
+/**
+ * Applies the objects in the edge's order, then deletes the host's objects that are no longer wanted, in reverse order.
+ */
+export async function publishRoute(context: Context, route: HostRoute): Promise<Publication> {
+  const routeKey = `${route.namespace}/${route.name}`;
+  const wanted = context.edge.build(route);
+  const obstacle = obstacleTo(context, route, wanted);
+  if (obstacle) return obstacle;
   await deleteUnwantedExclusive(context, routeKey, wanted);
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
@@ -120,28 +127,26 @@ export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepR
   return Math.max(0, ...waits);
 }
 
+/** What must come before a host's first route, or its first object of an exclusive kind. */
+function obstacleTo({stores, edge}: Operator, route: HostRoute, wanted: readonly RouteObject[]): Obstacle | undefined {
+  const routeKey = `${route.namespace}/${route.name}`;
+  const exclusive = wanted.find(({resource}) => resource === edge.exclusive);
+  const isNewExclusive = exclusive && !storeOf(stores, exclusive.resource.kind).store.get(keyOf(exclusive.intent));
+  if (isNewExclusive && !stores.secrets.get(routeKey)) return {kind: 'waiting', on: 'the certificate'};
+  const isRouted = routeObjects(stores, routeKey).some(object => edge.emptied(object));
+  if ((isRouted && !isNewExclusive) || !isRoutedElsewhere(stores, route)) return undefined;
+  const note = " This usually takes a second. If it takes longer, ask the platform team: the operator's log says why.";
+  return {kind: 'waiting', on: 'the route of the former holder to be removed', note};
+}
+
 /**
- * What must come before the first object of an exclusive kind. Reads the former holder's from the API server. A tenant
- * may write any label, but only the operator creates an object with the name of a route.
+ * Whether another namespace still has a route for the host. A tenant may write any label and annotation, so this counts
+ * only what the reconcile of the former holder's Domain removes.
  */
-async function obstacle(
-  {client, signal, stores, edge}: Context,
-  routeKey: string,
-  wanted: readonly RouteObject[],
-): Promise<string | undefined> {
-  const found = wanted.find(({resource}) => resource === edge.exclusive);
-  if (!found || storeOf(stores, found.resource.kind).store.get(keyOf(found.intent))) return undefined;
-  if (!stores.secrets.get(routeKey)) return 'the certificate';
-  const {resource, intent} = found;
-  const {metadata} = intent;
-  const labelSelector = `${LABEL.managedBy}=nameplate,${LABEL.host}=${metadata.labels?.[LABEL.host]}`;
-  const host = metadata.annotations?.[ANNOTATION.host] ?? '';
-  const isFormer = ({metadata: {namespace = '', name}}: KubeObject) =>
-    namespace !== metadata.namespace && routeNameIn(name ?? '') === routeName(namespace, host);
-  for await (const {items} of client.list(resource, {labelSelector, signal})) {
-    if (items.some(item => isFormer(item) && edge.emptied(item))) return 'the route of the former holder to be removed';
-  }
-  return undefined;
+function isRoutedElsewhere({routes}: Stores, {namespace: ours, host}: HostRoute): boolean {
+  const isFormer = ({metadata: {namespace = '', name}}: DeepReadonly<KubeObject>) =>
+    namespace !== ours && routeNameIn(name) === routeName(namespace, host);
+  return routes.some(({store}) => store.byIndex(INDEX.host, host).some(isFormer));
 }
 
 /**

@@ -43,7 +43,7 @@ export async function publishDefaultHost(
   project: DeepReadonly<CachedProject>,
   namespaceObject: DeepReadonly<KubeObject>,
 ): Promise<DefaultHost> {
-  const {config, edge} = context;
+  const {config} = context;
   const {defaultHost: host} = project;
   const {namespace = '', name: projectName} = project.metadata;
   const name = routeName(namespace, host);
@@ -62,8 +62,8 @@ export async function publishDefaultHost(
   }
   const routeKey = `${namespace}/${name}`;
   const former = leaving(context, {namespace, host, routeKey});
-  const objects = edge.build({...route, leavesFormer: former.leaves, ...(ownCertificate && {tlsSecret: name})});
-  const publication = await publishRoute(building, routeKey, objects);
+  const tls = ownCertificate && {tlsSecret: name};
+  const publication = await publishRoute(building, {...route, leavesFormer: former.leaves, ...tls});
   const {contested} = publication;
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);

@@ -51,6 +51,7 @@ beforeEach(() => {
     resources: [INGRESS],
     platformKinds: [],
     backends: () => [],
+    emptied: () => undefined,
   });
   places = createPlaces({stores, config});
 });

@@ -86,7 +86,7 @@ export interface RouteStore {
 export const INDEX = {
   /**
    * Domains, held hosts, challenges, and requests in progress by host across all namespaces (value: the host); Projects
-   * by each "namespace/host" that they list.
+   * by each "namespace/host" that they list; the route objects of Domains that match requests, by their host.
    */
   host: 'host',
   /** Route objects by "namespace/np-…", the stem of their names. */
@@ -148,7 +148,7 @@ export function createStores(
   manager: Manager,
   config: OperatorConfig,
   names: Pick<DerivedNames, 'defaultHost'>,
-  edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends'>,
+  edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends' | 'emptied'>,
 ): Stores {
   const {enabled, dryRun} = config.certificates.approval;
   const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
@@ -296,11 +296,16 @@ function addKeyIndexes({apiKeys, keyClaims, secrets}: Stores): void {
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
 }
 
-function addRouteIndexes({routes}: Stores, {backends}: Pick<EdgeProvider, 'backends'>): void {
+function addRouteIndexes({routes}: Stores, {backends, emptied}: Pick<EdgeProvider, 'backends' | 'emptied'>): void {
   for (const {store} of routes) {
     store.addIndex(INDEX.route, object => {
       const route = routeNameIn(object.metadata.name);
       return route ? [inNamespace(object, route)] : [];
+    });
+    store.addIndex(INDEX.host, object => {
+      const host = object.metadata.annotations?.[ANNOTATION.host];
+      const matches = domainKeyOf(object) && routeNameIn(object.metadata.name) && emptied(object);
+      return host && matches ? [host] : [];
     });
     store.addIndex(INDEX.backend, object => backends(object).map(name => inNamespace(object, name)));
     store.addIndex(INDEX.defaultHost, ({metadata: {name, namespace = '', labels}}) =>

@@ -30,7 +30,7 @@ beforeEach(() => {
     caches.manager,
     config,
     {defaultHost: () => ''},
-    {resources: [], platformKinds: [], backends: () => []},
+    {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined},
   );
 });
 

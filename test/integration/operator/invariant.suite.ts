@@ -22,6 +22,24 @@ export function invariantSuite(world: () => OperatorWorld): void {
     expect(added.length).toBeGreaterThan(50);
   });
 
+  test('no custom host was ever routed by two namespaces at once', () => {
+    const {history} = world();
+    const routedBy = new Map<string, Map<string, string>>();
+    const atOnce: string[] = [];
+    for (const {type, key, object, at} of history.versions(kinds.INGRESS).filter(({object}) => isCustom(object))) {
+      const {namespace = '', annotations = {}} = object.metadata;
+      const host = annotations[ANNOTATION.host] ?? '';
+      const routing = routedBy.get(host) ?? new Map<string, string>();
+      routedBy.set(host, routing);
+      const matchesRequests = object.spec.rules.some(({http}) => http);
+      if (type === 'DELETED' || !matchesRequests) routing.delete(key);
+      else routing.set(key, namespace);
+      if (new Set(routing.values()).size > 1) atOnce.push(`${host} at ${at}: ${[...routing.keys()].join(', ')}`);
+    }
+    expect(atOnce).toEqual([]);
+    expect(routedBy.size).toBeGreaterThan(50);
+  });
+
   test('no redirect was ever published to a host that was not served', () => {
     const {history} = world();
     const redirects = history

@@ -52,7 +52,7 @@ export function refusalSuite(world: () => OperatorWorld): void {
     await tenant.becomesLive(host);
   });
 
-  test('a route that a former holder must lose, but whose deletion is refused: its Domain reports both', async () => {
+  test('a route that a former holder must lose, but whose deletion is refused: its Domain reports both, and the new holder waits', async () => {
     const [{tenant: former, host}, next] = [
       await newLiveTenant(world(), 'undeletable'),
       await newDomainTenant(world(), 'newcomer'),
@@ -66,7 +66,10 @@ export function refusalSuite(world: () => OperatorWorld): void {
       const says = ['rejected the removal of the route', DENIAL, 'Ask the platform team to fix the cause.'];
       const {status} = await former.becomes(host, {state: 'Degraded', Routed: 'Refused', ...lost}, says);
       expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
+      const waits = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Waiting'} as const;
+      await next.becomes(host, waits, ['the route of the former holder to be removed', 'ask the platform team']);
       expect(former.ingress(host)).toBeDefined();
+      expect(next.ingress(host)).toBeUndefined();
     } finally {
       await allow();
     }
