@@ -10,9 +10,7 @@ import type {Manager} from '../runtime/controller/manager.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {operatorConfigDefinition} from './config-schema.ts';
 import {addControllers} from './controllers.ts';
-import {traefik} from './edge/traefik.ts';
 import type {OperatorConfig} from './model/config.ts';
-import {routeName} from './model/derived-names.ts';
 import type {Operator} from './state/context.ts';
 import {createStores} from './state/stores.ts';
 
@@ -40,7 +38,7 @@ function controllers() {
     return self;
   };
   const manager = {...caches.manager, controller} as unknown as Manager;
-  const edge = traefik(config.routing);
+  const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
   const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
   const sources = ['scheduler', 'prober', 'orderSchedule', 'removals', 'domainRefusals', 'recordRefusals'];
   const parts = {
@@ -56,7 +54,6 @@ function controllers() {
       const whole = {name: 'a', uid: 'u', ...metadata, resourceVersion: `${++version}`};
       caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
     },
-    remove: (kind: string, key: string) => caches.store(kind)?.remove(caches.store(kind)?.get(key) as KubeObject),
     requeued: () => requeued.splice(0),
   };
 }
@@ -78,19 +75,4 @@ test.each<{what: string; change: Partial<KubeObject['metadata']>; want: boolean}
   requeued();
   put('Namespace', {metadata: {...before, ...change}});
   expect(requeued().filter(key => key.startsWith('domain '))).toEqual(want ? [`domain a/${host}`] : []);
-});
-
-test('the end of a former holder’s route requeues the holder of the host, and no other Domain that wants it', () => {
-  const {put, remove, requeued} = controllers();
-  const host = 'shop.example.com';
-  for (const namespace of ['holder', 'former', 'squatter']) {
-    put('Domain', {metadata: {name: host, namespace, uid: namespace}, spec: {host, projectRef: {name: 'shop'}}});
-  }
-  put('DomainClaim', {metadata: {name: host}, spec: {namespace: 'holder', account: 'holder', since: ''}});
-  const name = routeName('former', host);
-  put('Ingress', {metadata: {namespace: 'former', name, annotations: {[ANNOTATION.host]: host}}, spec: {rules: []}});
-  requeued();
-  remove('Ingress', `former/${name}`);
-  const domains = requeued().filter(key => key.startsWith('domain '));
-  expect(domains.toSorted()).toEqual([`domain former/${host}`, `domain holder/${host}`]);
 });

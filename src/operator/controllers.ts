@@ -39,7 +39,6 @@ import {
   inside,
   isOwnSummary,
   isRelabeled,
-  newHoldersOf,
   projectKeysOf,
   self,
 } from './triggers/keys.ts';
@@ -141,7 +140,6 @@ function addDomainController(manager: Manager, operator: Operator): void {
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [
       ...withRedirectsTo(stores.domains, domainKeysOf(delta)), // a redirect waits for its target's route
-      ...newHoldersOf(stores, delta),
       ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(stores, key))),
     ]);
   }

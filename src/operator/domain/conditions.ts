@@ -224,6 +224,12 @@ const KEPT = ' Until then, the current route stays in place.';
 export const Routed = {
   waiting: (on: string, kept = false, note = '') =>
     routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${note}${kept ? KEPT : ''}`),
+  /** Without the name of its namespace, which tells who the former holder is. */
+  waitingForFormer: (kept: boolean) => {
+    const note =
+      " The API server rejects this, or does not answer. If it lasts, ask the platform team: the operator's log says why.";
+    return Routed.waiting("the former holder's route to be removed", kept, note);
+  },
   /** `note`: as of `Leaving`. */
   serving: (service: string, note: string) => routed('True', 'Serving', `Requests go to Service ${service}.${note}`),
   redirecting: (to: string, status: number, note: string) =>

@@ -17,6 +17,7 @@ import type {CertificateResult} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import {proofOf} from './probe.ts';
+import {dropOtherRoutes} from './unpublish.ts';
 import type {DomainView} from './view.ts';
 
 export interface RouteResult extends StepResult {
@@ -24,8 +25,11 @@ export interface RouteResult extends StepResult {
   readonly publishes?: Pick<HostRoute, 'redirect'>;
 }
 
-/** How often to check what holds back a route, or its removal, in case its end triggers no reconcile. */
-const RECHECK_MS = 60_000;
+/** How often to check whether a route whose removal is held back still harms nobody. */
+const HELD_MS = 60_000;
+
+/** How often to check whether what delays a route is gone. */
+const OBSTACLE_PAUSE_MS = 1000;
 
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
@@ -41,7 +45,7 @@ export async function route(
 ): Promise<RouteResult> {
   const {published, project, key} = view;
   if (view.removalFailure !== undefined) throw view.removalFailure;
-  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + RECHECK_MS};
+  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
@@ -53,6 +57,8 @@ export async function route(
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
+  const failure = claim.holds ? await dropOtherRoutes(context, view) : undefined;
+  if (failure !== undefined) return {condition: Routed.waitingForFormer(kept), failure};
   const routeKey = routeKeyOf(key);
   const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
@@ -60,9 +66,9 @@ export async function route(
     ? await publishRoute(context, {...wanted, leavesFormer: former.leaves})
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   if (publication.kind === 'waiting') {
-    const {on, contested, note = contested?.note} = publication;
-    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + RECHECK_MS;
-    return {condition: Routed.waiting(on, kept, note), wakeAtMs};
+    const {on, contested} = publication;
+    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS;
+    return {condition: Routed.waiting(on, kept, contested?.note), wakeAtMs};
   }
   const {movesAtMs, contested} = publication;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);

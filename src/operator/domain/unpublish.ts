@@ -1,5 +1,6 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
 import {parseHost, registrableDomain} from '../../dns/dns.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {certifiedBy, dnsNamesIn} from '../issuance/certificate.ts';
@@ -7,6 +8,7 @@ import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../state/fresh.ts';
+import {INDEX} from '../state/stores.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
@@ -80,6 +82,33 @@ export async function dropForeignRoute(
     async () => certifiedBy(await readSecret(context, view), host).kind === 'others',
   );
   return {...view, published: undefined};
+}
+
+/**
+ * Takes the host, which this namespace holds, off the edge in all others, so that visitors never reach both. The
+ * reconcile of the former holder's Domain does so, too, but a tenant can keep the operator busy with its own objects.
+ * Returns why the API server did not do so.
+ */
+export async function dropOtherRoutes(context: Context, {host, namespace}: DomainView): Promise<unknown> {
+  const routed = context.stores.routes.flatMap(({store}) => store.byIndex(INDEX.host, host));
+  const others = new Set(routed.map(({metadata}) => metadata.namespace ?? ''));
+  others.delete(namespace);
+  if (others.size === 0) return undefined;
+  const isJustified = () => isHeldBy(context, host, namespace);
+  try {
+    if (!(await isJustified())) throw new BehindError();
+    for (const other of others) await deleteRoutes(context, routeKeyOf(`${other}/${host}`), isJustified);
+    return undefined;
+  } catch (error) {
+    const kind = classifyFailure(error);
+    if (kind === 'refusal' || kind === 'outage') return error;
+    throw error;
+  }
+}
+
+async function isHeldBy({client, signal}: Context, host: string, namespace: string): Promise<boolean> {
+  const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+  return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace === namespace;
 }
 
 async function isHeldElsewhere({client, signal}: Context, {host, namespace}: DomainView): Promise<boolean> {

@@ -6,7 +6,7 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
-import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import type {Store} from '../../runtime/cache/store.ts';
@@ -22,8 +22,7 @@ import {KnownSince} from '../state/known-since.ts';
 import {createStores} from '../state/stores.ts';
 import {reconcileUnusedService} from '../sweep/unused-service.ts';
 import {gateway} from './gateway.ts';
-import {HTTP_ROUTE, type HttpRoute, LISTENER_SET} from './gateway-kinds.ts';
-import {moving} from './moving.ts';
+import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
 import {deleteRoutes, publishRoute} from './publish.ts';
 import {traefik} from './traefik.ts';
 
@@ -124,8 +123,7 @@ function putFormerRoute(host: string): string {
   return name;
 }
 
-const ours = (kind: ResourceType) =>
-  context.stores.routes.find(({resource}) => resource === kind)?.store as Store<KubeObject> | undefined;
+const ours = (kind: ResourceType) => context.stores.routes.find(({resource}) => resource === kind)?.store;
 const ingressOf = (host: string) => ours(INGRESS)?.get(`${NAMESPACE}/${routeName(NAMESPACE, host)}`);
 const backendOf = (host: string) => {
   const ingress = ingressOf(host);
@@ -248,84 +246,6 @@ test('a Service that a route uses again is not deleted', async () => {
   await clock.advance(2_000);
   expect(await sweep(unused)).toEqual({kind: 'done'});
   expect(writes.filter(write => write.startsWith('delete'))).toEqual([]);
-});
-
-describe('a host that moves', () => {
-  const host = 'moved.example.com';
-  const waiting = {kind: 'waiting', on: 'the route of the former holder to be removed'};
-
-  /** An Ingress in another namespace with the labels of the host's route. */
-  function labeled(name: string): KubeObject {
-    const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
-    const backend = {
-      name: backendName('other', 'shop', 80),
-      project: 'shop',
-      selector: {app: 'shop'},
-      port: {port: 80},
-    };
-    const built = edge.build({namespace: 'other', name, host, tlsSecret: name, backend, owner});
-    const found = built.find(({resource}) => resource === INGRESS);
-    if (!found) throw new Error('a route has an Ingress');
-    return found.intent as KubeObject;
-  }
-
-  const former = labeled(routeName('other', host));
-
-  test('waits for the route of the former holder, and says who knows why it is still there', async () => {
-    put(former);
-    const publication = await publish(host);
-    expect(publication).toMatchObject(waiting);
-    expect(publication).toHaveProperty('note', expect.stringContaining('ask the platform team'));
-    expect(writes).toEqual([]);
-    ours(INGRESS)?.remove(former);
-    expect(await publish(host)).toEqual({kind: 'accepted'});
-  });
-
-  test('does not wait for a route that a finalizer keeps, but that no longer matches requests', async () => {
-    put({...former, ...edge.emptied(former)} as KubeObject);
-    expect(await publish(host)).toEqual({kind: 'accepted'});
-  });
-
-  test('does not wait for an object that a tenant labeled like such a route', async () => {
-    const {metadata} = former;
-    for (const name of ['mine', routeName('other', 'another.example.com')]) put(labeled(name));
-    // Nothing would ever remove these: the operator takes them for a default host's, or for another Domain's.
-    put({...former, metadata: {...metadata, labels: {...metadata.labels, [LABEL.project]: 'shop'}}});
-    expect(await publish(host)).toEqual({kind: 'accepted'});
-    put({...former, metadata: {...metadata, annotations: {[ANNOTATION.host]: 'another.example.com'}}});
-    expect(await publish('another.example.com')).toEqual({kind: 'accepted'});
-  });
-
-  test('gets no ListenerSet as long as the former holder has one, even if it is routed by another edge', async () => {
-    const next = gateway({
-      ...config.routing,
-      gateway: {...config.routing.gateway, namespace: 'edge', name: 'platform'},
-    });
-    connect(moving(next, edge, config.routing));
-    putFormerRoute(host);
-    put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace: NAMESPACE, name: routeName(NAMESPACE, host)}});
-    const name = routeName('other', host);
-    const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
-    const backend = {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
-    for (const {intent} of next.build({namespace: 'other', name, host, tlsSecret: name, backend, owner})) {
-      put(intent as KubeObject);
-    }
-    expect(await publish(host)).toMatchObject(waiting);
-    for (const kind of [LISTENER_SET, HTTP_ROUTE]) {
-      for (const object of [...(ours(kind)?.list() ?? [])]) ours(kind)?.remove(object as KubeObject);
-    }
-    await publish(host);
-    await clock.advance(edge.settleMs); // the route moves to a new Service
-    await publish(host);
-    expect(writes).toContain(`create ListenerSet ${routeName(NAMESPACE, host)}`);
-  });
-
-  test('is still updated if both are routed, as 0.1 may have left them', async () => {
-    putFormerRoute(host);
-    put(former);
-    expect((await publish(host, 81)).kind).toBe('accepted');
-    expect(writes).toContain(`create Service ${backendName(NAMESPACE, 'shop', 81)}`);
-  });
 });
 
 describe('a default host on a Gateway', () => {

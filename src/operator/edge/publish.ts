@@ -3,7 +3,6 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import {routeName, routeNameIn} from '../model/derived-names.ts';
 import type {HostRoute, RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
@@ -16,19 +15,12 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * The state of a route's objects. `waiting`: what must happen before anything else is written; `note`: what to do if it
- * does not happen, a sentence that begins with a space. `movesAtMs`: when the route may change to its new Service;
- * until then, it stays as it is.
+ * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the
+ * route may change to its new Service; until then, it stays as it is.
  */
 export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
-  | (Obstacle & {readonly contested?: Contested});
-
-interface Obstacle {
-  readonly kind: 'waiting';
-  readonly on: string;
-  readonly note?: string;
-}
+  | {readonly kind: 'waiting'; readonly on: string; readonly contested?: Contested};
 
 /** Another program keeps changing or deleting one of our objects. `note`: a sentence that begins with a space. */
 export interface Contested {
@@ -42,13 +34,15 @@ export interface Contested {
 export async function publishRoute(context: Context, route: HostRoute): Promise<Publication> {
   const routeKey = `${route.namespace}/${route.name}`;
   const wanted = context.edge.build(route);
-  const obstacle = obstacleTo(context, route, wanted);
-  if (obstacle) return obstacle;
+  const exclusive = wanted.find(({resource}) => resource === context.edge.exclusive);
+  if (exclusive && !isCached(context, exclusive) && !context.stores.secrets.get(routeKey)) {
+    return {kind: 'waiting', on: 'the certificate'};
+  }
   await deleteUnwantedExclusive(context, routeKey, wanted);
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    const isNewExclusive = resource === context.edge.exclusive && !store.get(keyOf(intent));
+    const isNewExclusive = resource === context.edge.exclusive && !isCached(context, {resource, intent});
     const what = isNewExclusive ? context.edge.unread?.(applied, context.stores.platform) : undefined;
     if (what !== undefined) return {kind: 'pending', what};
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
@@ -127,28 +121,6 @@ export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepR
   return Math.max(0, ...waits);
 }
 
-/** What must come before a host's first route, or its first object of an exclusive kind. */
-function obstacleTo({stores, edge}: Operator, route: HostRoute, wanted: readonly RouteObject[]): Obstacle | undefined {
-  const routeKey = `${route.namespace}/${route.name}`;
-  const exclusive = wanted.find(({resource}) => resource === edge.exclusive);
-  const isNewExclusive = exclusive && !storeOf(stores, exclusive.resource.kind).store.get(keyOf(exclusive.intent));
-  if (isNewExclusive && !stores.secrets.get(routeKey)) return {kind: 'waiting', on: 'the certificate'};
-  const isRouted = routeObjects(stores, routeKey).some(object => edge.emptied(object));
-  if ((isRouted && !isNewExclusive) || !isRoutedElsewhere(stores, route)) return undefined;
-  const note = " This usually takes a second. If it takes longer, ask the platform team: the operator's log says why.";
-  return {kind: 'waiting', on: 'the route of the former holder to be removed', note};
-}
-
-/**
- * Whether another namespace still has a route for the host. A tenant may write any label and annotation, so this counts
- * only what the reconcile of the former holder's Domain removes.
- */
-function isRoutedElsewhere({routes}: Stores, {namespace: ours, host}: HostRoute): boolean {
-  const isFormer = ({metadata: {namespace = '', name}}: DeepReadonly<KubeObject>) =>
-    namespace !== ours && routeNameIn(name) === routeName(namespace, host);
-  return routes.some(({store}) => store.byIndex(INDEX.host, host).some(isFormer));
-}
-
 /**
  * Stops traffic: deletes the objects that match requests first, and what they refer to last. The ingress keeps serving
  * a deleted object while a finalizer blocks its deletion, so an object with finalizers is emptied first. `isJustified`:
@@ -187,6 +159,10 @@ async function empty(
   );
   const note = `${host} is no longer routed, but finalizers block the deletion of this ${object.kind}: ${finalizers?.join(', ')}. Nameplate removed its rules, so it serves nothing. Remove the finalizers.`;
   events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
+}
+
+function isCached({stores}: Context, {resource, intent}: RouteObject): boolean {
+  return storeOf(stores, resource.kind).store.get(keyOf(intent)) !== undefined;
 }
 
 function storeOf(stores: Stores, kind: string): RouteStore {

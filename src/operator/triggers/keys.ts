@@ -1,6 +1,6 @@
 /** Which keys a change concerns, and whether it matters at all. Pure. */
 import {isDeepStrictEqual} from 'node:util';
-import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {LABEL} from '../../api/names.ts';
 import {type APIKey, hashesOf} from '../../keys/apikey.ts';
 import type {KeyClaim} from '../../keys/keyclaim.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
@@ -98,13 +98,6 @@ export function backendProjectsOf({object, old}: Delta<KubeObject>): string[] {
 /** The Domain that owns the object, and the one that owned it before a change of the annotation. */
 export function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
-}
-
-/** The Domain that holds the host, if the route is a former holder's: it waits until that route is gone. */
-export function newHoldersOf({claims}: Pick<Stores, 'claims'>, {object}: Delta<KubeObject>): string[] {
-  const host = object.metadata.annotations?.[ANNOTATION.host] ?? '';
-  const holder = claims.get(host)?.spec.namespace;
-  return holder === undefined || holder === object.metadata.namespace ? [] : [`${holder}/${host}`];
 }
 
 /** The APIKeys of the record, now and before, and, if a key may have become free, those that were refused a key. */

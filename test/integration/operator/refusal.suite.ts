@@ -67,7 +67,11 @@ export function refusalSuite(world: () => OperatorWorld): void {
       const {status} = await former.becomes(host, {state: 'Degraded', Routed: 'Refused', ...lost}, says);
       expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
       const waits = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Waiting'} as const;
-      await next.becomes(host, waits, ['the route of the former holder to be removed', 'ask the platform team']);
+      const waiting = await next.becomes(host, waits, [
+        "the former holder's route to be removed",
+        'ask the platform team',
+      ]);
+      expect(JSON.stringify(waiting.status)).not.toContain(former.namespace);
       expect(former.ingress(host)).toBeDefined();
       expect(next.ingress(host)).toBeUndefined();
     } finally {

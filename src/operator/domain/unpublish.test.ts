@@ -1,0 +1,108 @@
+/** Which routes the holder of a host removes in other namespaces. Without an API server. */
+import {beforeEach, expect, test} from 'vitest';
+import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {parseConfig} from '../../process/load-config.ts';
+import {ApiError} from '../../runtime/kube/errors.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import {operatorConfigDefinition} from '../config-schema.ts';
+import {traefik} from '../edge/traefik.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import {routeName} from '../model/derived-names.ts';
+import type {Context} from '../state/context.ts';
+import {BehindError} from '../state/fresh.ts';
+import {createStores} from '../state/stores.ts';
+import {dropOtherRoutes} from './unpublish.ts';
+import type {DomainView} from './view.ts';
+
+const HOST = 'shop.example.com';
+const config = parseConfig<OperatorConfig>(
+  `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
+certificates: {issuerRef: {name: letsencrypt}}
+`,
+  'nameplate.yaml',
+  operatorConfigDefinition,
+);
+const edge = traefik(config.routing);
+
+let put: (object: KubeObject) => void;
+let deleted: string[];
+let refusal: Error | undefined;
+/** The spec of the claim at the API server. */
+let claim: object | undefined;
+let drop: () => Promise<unknown>;
+
+beforeEach(() => {
+  const caches = memoryCaches();
+  put = caches.put;
+  deleted = [];
+  refusal = undefined;
+  claim = {namespace: 'holder'};
+  const client = {
+    get: async () => claim && {spec: claim},
+    delete: async ({kind}: ResourceType, key: {namespace: string; name: string}) => {
+      if (refusal) throw refusal;
+      deleted.push(`${kind} ${key.namespace}/${key.name}`);
+    },
+  };
+  const stores = createStores(caches.manager, config, {defaultHost: () => ''}, edge);
+  const context = {client, stores, edge, corrections: {forget: () => undefined}} as unknown as Context;
+  drop = () => dropOtherRoutes(context, {host: HOST, namespace: 'holder'} as DomainView);
+});
+
+/** The objects of a route, except its Service, which other hosts may use. */
+function routeOf(namespace: string, host = HOST, project?: string): KubeObject[] {
+  const name = routeName(namespace, host);
+  const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
+  const backend = {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
+  const route = {namespace, name, host, tlsSecret: name, backend, owner, ...(project !== undefined && {project})};
+  const built = edge.build(route).filter(({resource}) => resource.kind !== 'Service');
+  return built.map(({intent}) => ({...intent, metadata: {...intent.metadata, uid: keyOf(intent)}}) as KubeObject);
+}
+
+const former = `former/${routeName('former', HOST)}`;
+
+test('the holder removes the route of a former one: first what matches requests, and never its own', async () => {
+  for (const object of [...routeOf('holder'), ...routeOf('former')]) put(object);
+  expect(await drop()).toBeUndefined();
+  expect(deleted).toEqual([`Ingress ${former}`, `Ingress ${former}-http`, `Middleware ${former}-https`]);
+});
+
+test.each<{what: string; given: object | undefined}>([
+  {what: 'another namespace has it', given: {namespace: 'former'}},
+  {what: 'it was released', given: {namespace: 'holder', releasedAt: '2026-11-27T00:00:00Z'}},
+  {what: 'it was deleted', given: undefined},
+])('if $what at the API server, the cache is behind, and nothing is removed', async ({given}) => {
+  for (const object of routeOf('former')) put(object);
+  claim = given;
+  await expect(drop()).rejects.toThrow(BehindError);
+  expect(deleted).toEqual([]);
+});
+
+test('what only looks like a route of the host stays', async () => {
+  const [ingress] = routeOf('other', 'another.example.com').filter(({kind}) => kind === 'Ingress');
+  if (!ingress) throw new Error('a route has an Ingress');
+  const {metadata} = ingress;
+  put({...ingress, metadata: {...metadata, annotations: {[ANNOTATION.host]: HOST}}});
+  put({...ingress, metadata: {...metadata, name: 'mine', labels: {[LABEL.host]: HOST}}});
+  for (const object of routeOf('platform', HOST, 'shop')) put(object); // that of a default host
+  expect(await drop()).toBeUndefined();
+  expect(deleted).toEqual([]);
+});
+
+test('a route that a finalizer keeps, but that matches no request, is left to its owner', async () => {
+  for (const object of routeOf('former')) put({...object, ...edge.emptied(object)} as KubeObject);
+  claim = undefined; // not even asked
+  expect(await drop()).toBeUndefined();
+});
+
+test('a refusal and an outage are returned, and anything else is thrown', async () => {
+  for (const object of routeOf('former')) put(object);
+  for (const code of [403, 503]) {
+    refusal = new ApiError('DELETE', code, {message: 'no'});
+    expect(await drop()).toBe(refusal);
+  }
+  refusal = new TypeError('a mistake');
+  await expect(drop()).rejects.toBe(refusal);
+});
