@@ -6,6 +6,8 @@ import type {Operator} from './context.ts';
 import {UnlistedHosts} from './unlisted-hosts.ts';
 
 const READ_MS = 3_000;
+/** How long a read takes. */
+let readMs: number;
 
 let clock: ManualClock;
 let reads: number;
@@ -15,7 +17,7 @@ let listed: string | undefined;
 
 beforeEach(() => {
   clock = new ManualClock();
-  [reads, listed] = [0, undefined];
+  [reads, listed, readMs] = [0, undefined, READ_MS];
   const stores = {projectAges: {count: () => count}, projects: {byIndex: () => []}};
   const places = {listing: () => []};
   unlisted = new UnlistedHosts({stores, places, clock} as unknown as Operator);
@@ -24,7 +26,7 @@ beforeEach(() => {
 function waitMs(host: string): Promise<number> {
   async function* list() {
     reads += 1;
-    await clock.sleep(READ_MS);
+    await clock.sleep(readMs);
     yield {items: listed === undefined ? [] : [{metadata: {}, spec: {domains: {primary: listed}}}]};
   }
   return unlisted.waitMs({client: {list}, signal: new AbortController().signal} as never, `acme/${host}`);
@@ -47,10 +49,21 @@ test('a namespace with many Projects is read once at a time, and rests', async (
 });
 
 test('a namespace with few Projects is read without a rest', async () => {
-  count = 500;
+  [count, readMs] = [500, 199];
   const waits = Promise.all([waitMs('a.example'), waitMs('b.example')]);
-  await clock.advance(READ_MS);
+  await clock.advance(readMs);
   expect([await waits, reads]).toEqual([[0, 0], 2]);
+  const third = waitMs('c.example');
+  await clock.advance(readMs);
+  expect([await third, reads]).toEqual([0, 3]);
+});
+
+test('a namespace with few Projects rests if they are so large that a read takes long', async () => {
+  [count, readMs] = [500, 200];
+  const first = waitMs('a.example');
+  await clock.advance(readMs);
+  expect(await first).toBe(0);
+  expect([await waitMs('b.example'), reads]).toEqual([800, 1]);
 });
 
 const ACCOUNT = {'nameplate.dev/account': 'acme'};

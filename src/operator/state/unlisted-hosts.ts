@@ -1,7 +1,7 @@
 /**
  * Whether the API server, too, has no Project that lists a host, apart from Projects without a place in the plan. This
- * takes a read of all Projects of the namespace, and a tenant may create any number of them. If there are many, one
- * reconcile at a time reads them, and then rests.
+ * takes a read of all Projects of the namespace, and a tenant may create any number of them, of any size. If there are
+ * many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
 import {TtlCache} from '../../base/ttl-cache.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -12,10 +12,12 @@ import type {ApiAccess, Operator} from './context.ts';
 import {BEHIND_MS, readFresh} from './fresh.ts';
 import {INDEX} from './stores.ts';
 
-/** As many as fit in a page of the API server's answer. */
+/** As many as fit in a page of the API server's answer, unless they are large. */
 const FEW = 500;
 /** A rest takes this many times as long as the read before it. */
 const REST = 4;
+/** After a shorter read of a few Projects, there is no rest. */
+const SHORT_MS = 200;
 /** Longer than a read may take. */
 const READ_MS = 120_000;
 const NAMESPACES = 10_000;
@@ -36,15 +38,16 @@ export class UnlistedHosts {
   async waitMs(api: ApiAccess, key: string): Promise<number> {
     const {stores, clock} = this.#parts;
     const [namespace = ''] = key.split('/');
-    if (stores.projectAges.count([namespace]) <= FEW) return (await this.#isUnlisted(api, key)) ? 0 : BEHIND_MS;
     const startMs = clock.monotonic();
     const restsUntilMs = this.#restsUntilMs.get(namespace);
     if (restsUntilMs !== undefined) return Math.min(restsUntilMs - startMs, BEHIND_MS);
-    this.#rest(namespace, READ_MS);
+    const areMany = stores.projectAges.count([namespace]) > FEW;
+    if (areMany) this.#rest(namespace, READ_MS);
     try {
       return (await this.#isUnlisted(api, key)) ? 0 : BEHIND_MS;
     } finally {
-      this.#rest(namespace, REST * (clock.monotonic() - startMs));
+      const tookMs = clock.monotonic() - startMs;
+      if (areMany || tookMs >= SHORT_MS) this.#rest(namespace, REST * tookMs);
     }
   }
 

@@ -1,7 +1,7 @@
 import {finished} from 'node:stream/promises';
 import {Deadline} from '../../base/deadline.ts';
 import type {WriteGate} from './client.ts';
-import {ApiError, type ApiStatus, FencedError, TransportError} from './errors.ts';
+import {ApiError, type ApiStatus, FencedError, TooLargeError, TransportError} from './errors.ts';
 import type {KubeMetrics} from './metrics.ts';
 import type {HttpCall, HttpResponse, Transport} from './transport.ts';
 
@@ -14,6 +14,8 @@ export interface ApiRequest {
   readonly body?: string;
   /** Whether it is a write that must pass the gate. */
   readonly gated?: boolean;
+  /** A longer response is not read to its end, and throws a `TooLargeError`. */
+  readonly maxBytes?: number | undefined;
 }
 
 interface StreamOptions {
@@ -59,7 +61,7 @@ export class ApiConnection {
     using deadline = new Deadline(Math.min(timeoutMs, allowedMs), options.signal);
     try {
       const response = await this.#send(exchange, deadline.signal, options.signal);
-      return JSON.parse(await response.body.text()) as R;
+      return JSON.parse(await textOf(response.body, exchange.maxBytes)) as R;
     } catch (error) {
       throw failure(describe(exchange), error, options.signal);
     } finally {
@@ -123,10 +125,24 @@ export function describe(exchange: ApiRequest): string {
   return `${exchange.method} ${exchange.path.split('?', 1)[0]}`;
 }
 
+const TYPED = [ApiError, FencedError, TransportError, TooLargeError];
+
 /** What to throw: a typed error as it is, the caller's reason if the caller aborted, otherwise a `TransportError`. */
 export function failure(call: string, error: unknown, caller?: AbortSignal): unknown {
-  if (error instanceof ApiError || error instanceof FencedError || error instanceof TransportError) return error;
+  if (TYPED.some(type => error instanceof type)) return error;
   return caller?.aborted ? caller.reason : new TransportError(call, error);
+}
+
+async function textOf(body: HttpResponse['body'], maxBytes: number | undefined): Promise<string> {
+  if (maxBytes === undefined) return body.text();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new TooLargeError(maxBytes); // ends the loop, which closes the connection
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 async function refusal(call: string, response: HttpResponse): Promise<ApiError> {

@@ -15,7 +15,7 @@ export interface Selector {
 }
 
 export interface ListOptions extends CallOptions, Selector {
-  /** Objects per page, default 500. */
+  /** Objects per page, default 500. A page of more than 8 MiB is requested again with fewer. */
   readonly pageSize?: number;
 }
 

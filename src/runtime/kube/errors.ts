@@ -61,6 +61,15 @@ export class TransportError extends Error {
   }
 }
 
+/** The response was longer than the caller wanted to read. */
+export class TooLargeError extends Error {
+  override readonly name = 'TooLargeError';
+
+  constructor(maxBytes: number) {
+    super(`the response is longer than ${maxBytes} bytes`);
+  }
+}
+
 /** The write was not sent: this process does not hold the lease. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';

@@ -12,7 +12,7 @@ import type {
   WriteGate,
   WriteRecord,
 } from './client.ts';
-import {type ApiStatus, isNotFound} from './errors.ts';
+import {type ApiStatus, isNotFound, TooLargeError} from './errors.ts';
 import {loadClusterAccess} from './kubeconfig.ts';
 import {kubeMetrics} from './metrics.ts';
 import {
@@ -44,6 +44,13 @@ interface KubeClientOptions {
 
 const DEFAULT_TIMEOUT_MS = 15_000;
 const DEFAULT_PAGE_SIZE = 500;
+/**
+ * Several times what 500 ordinary objects take. A tenant's may take more than a MiB each, and a page of them, with the
+ * text and what it is parsed into, more than the memory of a pod.
+ */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+/** A page that is too large is requested again with so many times fewer objects. */
+const SMALLER_PAGE = 8;
 /** How much longer than the server's own timeout a watch may last before it counts as dead. */
 const WATCH_GRACE_MS = 30_000;
 
@@ -104,18 +111,25 @@ class HttpClient implements KubeClient {
   }
 
   async *list<T extends KubeObject>(resource: ResourceType<T>, options: ListOptions = {}): AsyncGenerator<ListPage<T>> {
-    const {pageSize = DEFAULT_PAGE_SIZE, namespace, metadataOnly} = options;
-    let next: string | undefined;
-    do {
+    const {namespace, metadataOnly} = options;
+    let {pageSize = DEFAULT_PAGE_SIZE} = options;
+    for (let next: string | undefined, isLast = false; !isLast; ) {
+      // The API server takes another limit with the same `continue`.
       const query = queryString({...selectorParameters(options), limit: String(pageSize), continue: next});
       const path = collectionPath(resource, namespace) + query;
-      const exchange: ApiRequest = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE};
-      const page = await this.#connection.exchange<RawList<T>>(exchange, options);
+      const maxBytes = pageSize > 1 ? MAX_PAGE_BYTES : undefined;
+      const exchange: ApiRequest = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE, maxBytes};
+      const page = await orTooLarge(this.#connection.exchange<RawList<T>>(exchange, options));
+      if (page === 'too large') {
+        pageSize = Math.ceil(pageSize / SMALLER_PAGE);
+        continue;
+      }
       const items = page.items ?? [];
       for (const item of items) identify(item, resource);
       yield {items, resourceVersion: page.metadata.resourceVersion};
       next = page.metadata.continue || undefined;
-    } while (next);
+      isLast = next === undefined;
+    }
   }
 
   async create<T extends KubeObject>(resource: ResourceType<T>, object: DeepReadonly<T>, options: CallOptions = {}) {
@@ -248,6 +262,15 @@ class HttpClient implements KubeClient {
     const object: KubeObject = written;
     this.#mode.onWrite?.({resource, key: keyOf(object), object});
     return written;
+  }
+}
+
+async function orTooLarge<R>(page: Promise<R>): Promise<R | 'too large'> {
+  try {
+    return await page;
+  } catch (error) {
+    if (error instanceof TooLargeError) return 'too large';
+    throw error;
   }
 }
 
