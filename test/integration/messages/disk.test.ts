@@ -138,6 +138,20 @@ test('writes that fail with an I/O error: down, not full; reading continues; rec
   await expectAllThere(sick, [body.id]);
 });
 
+test('a write that fails below the reserve: once writes work again, workers can still drain the queue', async () => {
+  const sick = await startOn('mount -t tmpfs -o size=24m tmpfs "$0"', {store: {reserveBytes: 8 * MIB}});
+  const {client, account, service} = sick;
+  await fill(sick);
+  const limitFiles = (bytes: string) => run('prlimit', ['--pid', String(service.pid), `--fsize=${bytes}:unlimited`]);
+  const claim = () => client.post(account.key, '/messages/claim');
+  await limitFiles('150000');
+  await until('the log has reached the limit', async () => (await claim()).status === 503);
+  expect(await state(sick)).toBe('down');
+  await limitFiles('unlimited');
+  await until('messages can be claimed', async () => (await claim()).status === 200);
+  expect(await state(sick)).toBe('full');
+});
+
 test.runIf(isRoot)(
   'a file system that became read-only after an error: writes fail as down, and reading continues',
   async () => {

@@ -123,7 +123,8 @@ export class SqliteStore implements MessageStore {
     try {
       const {more, ...swept} = await this.#submissions.submit('sweep', {probe: this.#failure !== undefined});
       observe({kind: 'sweep', ...swept});
-      if (this.#failure && this.#room >= 0) {
+      // Below the reserve, the volume is still full, but workers may drain the queue.
+      if (this.#failure && (this.#room >= 0 || this.#failure.refusal === 'down')) {
         this.#failure = undefined;
         logger.info('The store can write again.');
       }
