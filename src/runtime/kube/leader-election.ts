@@ -171,7 +171,7 @@ export class LeaderElector {
   /** Renews until `ended` aborts (true) or the right to write has expired (false). */
   async #renew(ended: AbortSignal): Promise<boolean> {
     while (!ended.aborted) {
-      await this.#sleep(ended);
+      await this.#sleep(ended, this.gate());
       if (ended.aborted) break;
       if (this.gate() === 0) return false;
       if (!(await this.#tryRenew(ended))) return false;
@@ -184,17 +184,18 @@ export class LeaderElector {
     const {client, lease, clock, identity} = this.#options;
     const startedAt = clock.monotonic();
     try {
-      const timeoutMs = Math.min(this.#renewDeadlineMs / 2, this.gate());
       const wanted = this.#record(this.#held, false);
-      const options = {signal: ended, timeoutMs};
+      const options = {signal: ended, timeoutMs: Math.min(this.#renewDeadlineMs / 2, this.gate())};
       this.#held = await (this.#held ? client.replace(LEASE, wanted, options) : client.create(LEASE, wanted, options));
       this.#mayWriteUntil = startedAt + this.#renewDeadlineMs;
     } catch (err) {
       if (ended.aborted) return true;
       this.#logger.warn({err}, 'Could not renew the lease.');
+      const timeoutMs = Math.min(this.#renewDeadlineMs / 2, this.gate());
+      if (timeoutMs === 0) return true; // The caller sees that there is no time left.
       let current: Lease | undefined;
       try {
-        current = await client.get(LEASE, lease, this.#deadline(ended));
+        current = await client.get(LEASE, lease, {signal: ended, timeoutMs});
       } catch {
         return true;
       }
@@ -241,10 +242,11 @@ export class LeaderElector {
     return {signal, timeoutMs: this.#renewDeadlineMs / 2};
   }
 
-  async #sleep(signal: AbortSignal): Promise<void> {
+  async #sleep(signal: AbortSignal, maxMs = Number.POSITIVE_INFINITY): Promise<void> {
     const {clock, random} = this.#options;
     // Jitter only shortens: no renewal comes later than the period.
-    await clock.sleep(this.#retryPeriodMs * (1 - 0.2 * random()), signal).catch(() => undefined);
+    const ms = Math.min(this.#retryPeriodMs * (1 - 0.2 * random()), maxMs);
+    await clock.sleep(ms, signal).catch(() => undefined);
   }
 
   #setLeader(leading: boolean): void {
