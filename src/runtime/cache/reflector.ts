@@ -97,7 +97,8 @@ export class Reflector<T extends KubeObject> {
     this.#lostSince = this.#heardAt;
     this.#metrics.staleness.push({resource: this.#name, seconds: () => this.silentMs() / 1000});
     this.store = new Store<T>({
-      onHandlerError: (err, key) => this.#logger.error({err, key}, 'A subscriber of the cache threw an error.'),
+      onHandlerError: (err, key) =>
+        this.#logger.error({err, key}, 'A subscriber or an index of the cache threw an error.'),
       covers: object => surelySelects(options, object),
     });
   }

@@ -256,3 +256,19 @@ describe('own writes', () => {
     await shown;
   });
 });
+
+test('an index function that throws misses its object; the store and the other indexes have it', () => {
+  store.addIndex('strict', ({spec}) => {
+    if (spec?.host === 'bad') throw new Error('a mistake');
+    return [spec?.host ?? ''];
+  });
+  store.addIndex('host', ({spec}) => [spec?.host ?? '']);
+  store.replace(mapOf(thing('x', '1', 'bad'), thing('y', '2')), '2');
+  expect([store.get('a/x')?.spec?.host, store.get('a/y')?.spec?.host, errors]).toEqual(['bad', 'h', ['a/x']]);
+  expect(store.byIndex('host', 'bad')).toHaveLength(1);
+  store.upsert(thing('x', '3'));
+  expect(store.byIndex('strict', 'h')).toHaveLength(2);
+  store.remove(thing('x', '4'));
+  expect(store.byIndex('strict', 'h')).toHaveLength(1);
+  expect(store.byIndex('host', 'bad')).toHaveLength(0);
+});

@@ -49,7 +49,7 @@ export type Expectation = {readonly epoch: number; readonly key: string} & (
 );
 
 interface StoreOptions {
-  /** Called when a subscriber throws. The other subscribers and the store itself are not affected. */
+  /** Called when a subscriber or an index function throws. Nothing else is affected. */
   readonly onHandlerError: (error: unknown, key: string) => void;
   /** Whether an object belongs in this store. False if its selector excludes the object, or may exclude it. */
   readonly covers?: (object: DeepReadonly<KubeObject>) => boolean;
@@ -198,10 +198,8 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     }
     if (old && isSame(old, object)) return;
     this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) {
-      if (old) index.remove(old);
-      index.add(object);
-    }
+    if (old) this.#index('remove', key, old);
+    this.#index('add', key, object);
     this.#emit(old ? {type: 'updated', object, old, initial} : {type: 'added', object, initial});
   }
 
@@ -209,8 +207,19 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   #drop(key: string, last: DeepReadonly<T>): void {
     const held = this.#objects.get(key);
     this.#objects.delete(key);
-    if (held) for (const index of this.#indexes.values()) index.remove(held);
+    if (held) this.#index('remove', key, held);
     this.#emit({type: 'deleted', object: last, initial: false});
+  }
+
+  /** An index whose function throws does not find the object. */
+  #index(change: 'add' | 'remove', key: string, object: DeepReadonly<T>): void {
+    for (const index of this.#indexes.values()) {
+      try {
+        index[change](object);
+      } catch (error) {
+        this.#options.onHandlerError(error, key);
+      }
+    }
   }
 
   #emit(delta: Delta<T>): void {

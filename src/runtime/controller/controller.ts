@@ -50,7 +50,7 @@ export interface Controller {
   readonly name: string;
   /**
    * Reconciles the keys that `mapper` names when the store changes. The controller waits for the store to settle. The
-   * first store is the one of the controller's own objects: they are also reconciled every ten hours (`resyncMs`).
+   * first store is the one of the controller's own objects: they are also reconciled about every ten hours (`resyncMs`).
    */
   watch<T extends KubeObject>(store: ReadonlyStore<T>, mapper: KeyMapper<T>): Controller;
   /** Reconciles `key` soon, or in `afterMs`. The key waits in the queue until the controller runs. */
@@ -66,7 +66,7 @@ interface ControllerEnvironment {
   readonly random: () => number;
   /** A key that has failed for this long is reported once. */
   readonly reportFailuresAfterMs: number;
-  /** Within this time, every key of the first store is reconciled again, even if nothing changes. */
+  /** In about this time, every key of the first store is reconciled again, even if nothing changes. */
   readonly resyncMs: number;
   /** The caches of a kind, for read-your-writes. */
   readonly storesOf: (resource: ResourceType) => Iterable<Store<KubeObject>>;
@@ -82,6 +82,8 @@ const RECONCILE_TIMEOUT_MS = 60_000;
 const BACKOFF: BackoffPolicy = {initialMs: 5, maxMs: 300_000, factor: 2, jitter: 0.5};
 /** After an outage, everything should work again soon. */
 const MAX_OUTAGE_BACKOFF_MS = 60_000;
+/** A store of fewer objects is looked at as often as one of so many, because it may grow meanwhile. */
+const FEW = 100;
 /** How long a worker waits for the caches to show our own writes before it requeues the key. */
 const VISIBLE_TIMEOUT_MS = 1_000;
 
@@ -212,7 +214,8 @@ export class ReconcileLoop implements Controller {
     let left = 0;
     while (source) {
       const {store, repeat} = source;
-      await clock.sleep((resyncMs / Math.max(store.size, 1)) * (0.5 + random()), stop).catch(() => undefined);
+      const pauseMs = resyncMs / Math.max(store.size, FEW);
+      await clock.sleep(pauseMs * (0.5 + random()), stop).catch(() => undefined);
       if (stop.aborted) return;
       if (!round || left === 0) [round, left] = [store.list()[Symbol.iterator](), store.size];
       const {value: object} = round.next(); // skips deleted objects; added ones come last

@@ -32,7 +32,7 @@ export interface ManagerOptions {
   readonly maxSilenceMs?: number;
   /** A key whose reconciles have failed for this long is reported in the log and in a metric. Default 300 000 ms. */
   readonly reportFailuresAfterMs?: number;
-  /** Within this time, each controller reconciles all its objects again. Default 36 000 000 ms (ten hours). */
+  /** In about this time, each controller reconciles all its objects again. Default 36 000 000 ms (ten hours). */
   readonly resyncMs?: number;
   /** In [0, 1). Default: `Math.random`. */
   readonly random?: () => number;

@@ -1,16 +1,8 @@
 import {Deadline} from '../../base/deadline.ts';
 import type {Expectation, Store} from '../cache/store.ts';
 import type {WriteRecord} from '../kube/client.ts';
+import {StaleCacheError} from '../kube/errors.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
-
-/** The cache is older than what this program itself has written, so a reconcile must not act on it. */
-class StaleCacheError extends Error {
-  override readonly name = 'StaleCacheError';
-
-  constructor(writes: readonly string[]) {
-    super(`the cache does not yet show our own writes: ${writes.join(', ')}`);
-  }
-}
 
 interface Awaited {
   readonly store: Store<KubeObject>;

@@ -9,6 +9,7 @@ import {
   isExpired,
   isInvalid,
   isNotFound,
+  StaleCacheError,
   TransportError,
 } from './errors.ts';
 
@@ -67,6 +68,7 @@ test.each([
 test.each([
   {error: new TransportError('GET /x', new Error('ECONNRESET')), want: 'outage'},
   {error: new DeadlineError(500), want: 'outage'},
+  {error: new StaleCacheError(['pods/a/x #0']), want: 'outage'},
   {error: new FencedError('PUT /x'), want: 'fenced'},
   {error: new TypeError('x is undefined'), want: 'unknown'},
   {error: 'aborted', want: 'unknown'},

@@ -70,6 +70,15 @@ export class TooLargeError extends Error {
   }
 }
 
+/** The cache is older than what this program itself has written, so a reconcile must not act on it. */
+export class StaleCacheError extends Error {
+  override readonly name = 'StaleCacheError';
+
+  constructor(writes: readonly string[]) {
+    super(`the cache does not yet show our own writes: ${writes.join(', ')}`);
+  }
+}
+
 /** The write was not sent: this process does not hold the lease. */
 export class FencedError extends Error {
   override readonly name = 'FencedError';
@@ -82,7 +91,8 @@ export class FencedError extends Error {
 /**
  * Whom a failure concerns, which determines what to do about it:
  * - `refusal`: the object. Report it there, and retry; somebody has to change something.
- * - `outage`: the API server, our token, or the connection. Retry; the object has nothing to do with it.
+ * - `outage`: the API server, our token, or the connection, perhaps that of a watch. Retry; the object has nothing to do
+ *   with it.
  * - `race`: somebody else wrote first. Decide again based on what the server has now.
  * - `fenced`: the write was not sent.
  * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
@@ -95,10 +105,12 @@ const WEBHOOK = /admission webhook "[^"]*" denied|failed calling webhook "/;
 /** Client errors that may not affect the next attempt. */
 const TEMPORARY: ReadonlySet<number> = new Set([401, 408, 429]);
 
+const OUTAGES = [TransportError, DeadlineError, StaleCacheError];
+
 /** Every decision between reporting a failure and only retrying it is made here. */
 export function classifyFailure(error: unknown): FailureKind {
   if (error instanceof FencedError) return 'fenced';
-  if (error instanceof TransportError || error instanceof DeadlineError) return 'outage';
+  if (OUTAGES.some(type => error instanceof type)) return 'outage';
   if (!(error instanceof ApiError)) return 'unknown';
   if (WEBHOOK.test(error.message)) return 'refusal';
   if (error.status === 409) return 'race';
