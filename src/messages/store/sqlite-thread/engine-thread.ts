@@ -22,14 +22,14 @@ export async function startEngineThread(module: URL, options: EngineOptions): Pr
     worker.once('error', resolve);
     worker.once('exit', code => resolve(new Error(`the database's thread ended with code ${code}`)));
   });
+  const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
   const post = (request: ThreadRequest) => worker.postMessage(request);
   return {
     post,
     onResult: listener => worker.on('message', listener),
     failed,
     close: async () => {
-      const exited = once(worker, 'exit');
-      post('close');
+      post('close'); // nothing happens if the thread has ended
       await exited;
     },
   };
