@@ -80,6 +80,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const {ownRemovals: limits} = config.controller;
   const removals = new Removals({...watch, limits, namespaces: stores.namespaces, namespace});
+  const formerEdge = formerEdgeOf(config, lookUp, clock);
   const operator: Operator = {
     config,
     names,
@@ -94,7 +95,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     recordRefusals: new Refusals(),
     corrections: new Corrections(clock),
     edge,
-    formerEdge: formerEdgeOf(config, lookUp, clock),
+    formerEdge,
     events: manager.events,
     logger,
     clock,
@@ -102,6 +103,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   };
   addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
+  manager.run({name: 'former-edge', run: signal => formerEdge.run(signal)});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
   watchOrders(operator, registry);

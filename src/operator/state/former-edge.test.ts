@@ -12,12 +12,12 @@ const HOST = 'shop.example.com';
 function newFormerEdge() {
   const clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   const asked: string[] = [];
-  let answer: () => Promise<HostLookup> = async () => ({known: true, addresses: [FORMER]});
+  let answer: (signal: AbortSignal) => Promise<HostLookup> = async () => ({known: true, addresses: [FORMER]});
   const edge = new FormerEdge({
     addresses: [NEW, '2001:DB8:0:0::20'],
-    lookUp: host => {
+    lookUp: (host, signal) => {
       asked.push(host);
-      return answer();
+      return answer(signal);
     },
     clock,
     pauseMs: PAUSE_SECONDS * 1000,
@@ -32,8 +32,9 @@ function newFormerEdge() {
       answer = async () => ({known: false});
     },
     hang: () => {
-      answer = () => new Promise(() => {});
+      answer = signal => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     },
+    run: (signal: AbortSignal) => edge.run(signal),
     ask: (host = HOST, namespace = 'acme') => edge.addressesOf(namespace, host),
     /** Advances the time, then queries twice: before and after the lookup that the first query starts. */
     async after(seconds: number) {
@@ -123,4 +124,22 @@ test('a namespace whose name servers do not answer delays no other', async () =>
   dns.ask();
   await new Promise(setImmediate);
   expect(dns.ask().kind).toBe('elsewhere');
+});
+
+test('when the operator stops, lookups in progress end, and waiting ones do not start', async () => {
+  const dns = newFormerEdge();
+  dns.hang();
+  const stop = new AbortController();
+  const running = dns.run(stop.signal);
+  for (let host = 0; host < 40; host++) dns.ask(`${host}.example.com`, `namespace-${host}`);
+  await new Promise(setImmediate);
+  const before = dns.asked.length;
+  expect(before).toBe(16);
+  stop.abort();
+  await running;
+  await new Promise(setImmediate);
+  expect(dns.asked).toHaveLength(before);
+  dns.ask('late.example.com');
+  await new Promise(setImmediate);
+  expect(dns.asked).toHaveLength(before);
 });

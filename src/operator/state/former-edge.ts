@@ -58,11 +58,20 @@ export class FormerEdge {
   readonly #inProgress = new Set<string>();
   readonly #lookups = new Semaphore(LOOKUPS_AT_ONCE);
   readonly #ofNamespace = new Map<string, Semaphore>();
+  readonly #stop = new AbortController();
 
   constructor(parts: FormerEdgeParts) {
     this.#parts = parts;
     this.#addresses = new Set(parts.addresses.flatMap(address => canonicalAddress(address) ?? []));
     this.#seen = new TtlCache(parts.clock, HOSTS);
+  }
+
+  /** Ends all lookups when the signal aborts, so that a tenant's name servers delay no shutdown. */
+  async run(signal: AbortSignal): Promise<void> {
+    const {promise, resolve} = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => resolve(), {once: true});
+    if (!signal.aborted) await promise;
+    this.#stop.abort(signal.reason);
   }
 
   addressesOf(namespace: string, host: string): FormerAddresses {
@@ -90,12 +99,14 @@ export class FormerEdge {
   async #look(namespace: string, host: string): Promise<void> {
     if (this.#inProgress.has(host)) return;
     this.#inProgress.add(host);
-    const never = new AbortController().signal;
+    const {signal} = this.#stop;
     const own = this.#ofNamespace.get(namespace) ?? new Semaphore(LOOKUPS_OF_NAMESPACE);
     this.#ofNamespace.set(namespace, own);
     try {
-      const found = await own.run(() => this.#lookups.run(() => this.#ask(host), never), never);
+      const found = await own.run(() => this.#lookups.run(() => this.#ask(host), signal), signal);
       this.#seen.set(host, this.#next(this.#seen.get(host), found), FORGET_MS);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
       this.#inProgress.delete(host);
       if (own.idle) this.#ofNamespace.delete(namespace);
@@ -103,7 +114,7 @@ export class FormerEdge {
   }
 
   async #ask(host: string): Promise<HostLookup> {
-    using deadline = new Deadline(LOOKUP_MS);
+    using deadline = new Deadline(LOOKUP_MS, this.#stop.signal);
     return await this.#parts.lookUp(host, deadline.signal).catch((): HostLookup => ({known: false}));
   }
 
