@@ -58,6 +58,10 @@ export const KeyReady = {
     const message = `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`;
     return ready('False', 'SecretConflict', message);
   },
+  secretNameReserved: (secret: string) => {
+    const message = `Secret names like ${secret} are reserved for the certificates of hosts. Create another APIKey with a different spec.secretName.`;
+    return ready('False', 'SecretConflict', message);
+  },
   secretInvalid: (secret: string) => {
     const message = `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
     return ready('False', 'SecretInvalid', message);

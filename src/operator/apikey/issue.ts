@@ -6,6 +6,7 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import {routeNameIn} from '../model/derived-names.ts';
 import {SECRET} from '../model/kinds.ts';
 import {conditionAfter} from '../model/write-conditions.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
@@ -77,12 +78,15 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
 /** Created, never applied: a Secret that was created meanwhile is not overwritten. */
 async function createKey({apiKey, ended, keepsFailing, building, signal}: IssueContext): Promise<Issue> {
   if (ended) return {kind: 'none'};
+  const name = secretNameOf(apiKey);
+  // A tenant may not write Secrets of such names, and the operator must not do so for it.
+  if (routeNameIn(name) !== undefined) return {kind: 'failed', condition: KeyReady.secretNameReserved(name)};
   const key = mintKey(randomBytes);
   const secret = buildSecret(apiKey, key);
   try {
     await building.create(SECRET, secret, {signal});
   } catch (error) {
-    return {kind: 'failed', ...failedWrite(error, {name: secretNameOf(apiKey), key, works: false, keepsFailing})};
+    return {kind: 'failed', ...failedWrite(error, {name, key, works: false, keepsFailing})};
   }
   return issued(secret, apiKey);
 }

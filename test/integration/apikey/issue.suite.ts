@@ -4,7 +4,8 @@ import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {until} from '../../cluster/wait.ts';
 import {tenantNamespace} from '../../support/objects.ts';
@@ -89,6 +90,14 @@ export function issueSuite(world: () => KeyWorld): void {
     await tenant.deleteSecret();
     await tenant.becomes({Active: 'Active', Ready: 'Issued'});
     await tenant.works();
+  });
+
+  test('never into a Secret of a host, which a tenant may not write either', async () => {
+    const tenant = await newKeyTenant(world(), 'reserved');
+    const secretName = routeName('reserved', 'shop.example.com');
+    await tenant.apply({secretName});
+    await tenant.becomes({Active: 'NotIssued', Ready: 'SecretConflict'}, ['different spec.secretName']);
+    expect(await world().client.get(SECRET, {namespace: 'reserved', name: secretName})).toBeUndefined();
   });
 
   test('only after a pause of the namespace, which also holds back a rotation, but no revocation', async () => {
