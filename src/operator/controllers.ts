@@ -215,9 +215,7 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     ])
     .watch(stores.apiKeys, ({object: {metadata}}) => stores.keyClaims.byIndex(INDEX.uid, metadata.uid ?? '').map(keyOf))
     .watch(stores.namespaces, ({object: {metadata}}) =>
-      metadata.deletionTimestamp
-        ? [...stores.keyClaims.list()].filter(({spec}) => spec.namespace === metadata.name).map(keyOf)
-        : [],
+      metadata.deletionTimestamp ? stores.keyClaims.byIndex(INDEX.namespace, metadata.name).map(keyOf) : [],
     );
   manager
     .controller({name: 'key-claims-complete', reconcile: completeKeyClaims(operator), workers: 1})

@@ -83,13 +83,15 @@ function change(
  * certificate.
  */
 function heldHosts(operator: Operator, namespace: string): Record<string, string> {
-  const {stores, config, places} = operator;
-  const claims = stores.claims.byIndex(INDEX.namespace, namespace).filter(claim => isHeld(operator, namespace, claim));
+  const claims = operator.stores.claims.byIndex(INDEX.namespace, namespace);
+  const held = claims.filter(claim => isHeld(operator, namespace, claim));
+  const ofClaims = held.map(({metadata: {name, uid = ''}}) => [name, uid]);
+  return {...defaultHosts(operator, namespace), ...Object.fromEntries(ofClaims)};
+}
+
+function defaultHosts({config, places}: Operator, namespace: string): Record<string, string> {
   const own = config.defaultHost.tls === 'certificate' ? places.in(namespace) : [];
-  return Object.fromEntries([
-    ...own.map(({metadata: {uid = ''}, defaultHost}) => [defaultHost, uid]),
-    ...claims.map(({metadata: {name, uid = ''}}) => [name, uid]),
-  ]);
+  return Object.fromEntries(own.map(({metadata: {uid = ''}, defaultHost}) => [defaultHost, uid]));
 }
 
 function isHeld({stores, config}: Operator, namespace: string, claim: DeepReadonly<DomainClaim> | undefined): boolean {
@@ -133,13 +135,14 @@ async function confirmed(
   namespace: string,
   hosts: readonly (readonly [host: string, uid: string])[],
 ): Promise<{readonly added: Readonly<Record<string, string>>; readonly isCut: boolean}> {
+  const {client, signal, clock} = context;
   const added: Record<string, string> = {};
-  const untilMs = context.clock.monotonic() + CONFIRM_MS;
+  const untilMs = clock.monotonic() + CONFIRM_MS;
   for (const [host, uid] of hosts) {
-    if (context.clock.monotonic() > untilMs) return {added, isCut: true};
-    const isClaim = context.stores.claims.get(host) !== undefined;
-    const claim = isClaim ? await context.client.get(DOMAIN_CLAIM, {name: host}, {signal: context.signal}) : undefined;
-    if (!isClaim || isHeld(context, namespace, claim)) added[host] = uid;
+    if (clock.monotonic() > untilMs) return {added, isCut: true};
+    const isDefault = defaultHosts(context, namespace)[host] === uid;
+    const claim = isDefault ? undefined : await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+    if (isDefault || isHeld(context, namespace, claim)) added[host] = uid;
   }
   return {added, isCut: false};
 }

@@ -5,16 +5,14 @@
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
 import {type CertificateResult, hasUsableCertificate} from './certificate-waits.ts';
-import type {ClaimResult} from './claim.ts';
+import {type ClaimResult, isLost} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {DomainView} from './view.ts';
 
 export function failedClaim(view: DomainView) {
   return (failure: unknown): ClaimResult => {
-    const {holder, claim, namespace} = view;
-    const holds = holder === 'us';
-    const lost = holder === 'another' && claim?.spec.namespace !== namespace;
-    return {condition: conditionOf(view, failure, Claimed, holds), holds, lost, failure};
+    const holds = view.holder === 'us';
+    return {condition: conditionOf(view, failure, Claimed, holds), holds, lost: isLost(view), failure};
   };
 }
 

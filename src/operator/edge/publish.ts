@@ -136,21 +136,22 @@ export async function deleteRoutes(
     for (const object of store.byIndex(INDEX.route, routeKey)) {
       if (keep(object)) continue;
       const {finalizers = [], deletionTimestamp} = object.metadata;
-      if (finalizers.length > 0) await empty(context, resource, object);
-      if (!deletionTimestamp) await deleteJudged(context, resource, object, isJustified);
+      const current = finalizers.length > 0 ? await empty(context, resource, object) : object;
+      if (!deletionTimestamp) await deleteJudged(context, resource, current, isJustified);
     }
   }
 }
 
+/** Returns the object as it is then. */
 async function empty(
   {edge, events, logger, client, signal}: Context,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
-): Promise<void> {
+): Promise<DeepReadonly<KubeObject>> {
   const patch = edge.emptied(object);
-  if (!patch) return;
+  if (!patch) return object;
   const {finalizers, resourceVersion} = object.metadata;
-  await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});
+  const emptied = await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});
   const host = object.metadata.annotations?.[ANNOTATION.host] ?? 'The host';
   const {name, namespace} = object.metadata;
   logger.warn(
@@ -159,6 +160,7 @@ async function empty(
   );
   const note = `${host} is no longer routed, but finalizers block the deletion of this ${object.kind}: ${finalizers?.join(', ')}. Nameplate removed its rules, so it serves nothing. Remove the finalizers.`;
   events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
+  return emptied;
 }
 
 function isCached({stores}: Context, {resource, intent}: RouteObject): boolean {

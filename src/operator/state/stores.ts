@@ -292,6 +292,7 @@ function addKeyIndexes({apiKeys, keyClaims, secrets}: Stores): void {
   keyClaims.addIndex(INDEX.ending, ({spec: {account = '', releasedAt, validUntil}}) =>
     (releasedAt ?? validUntil) === undefined ? [] : [account],
   );
+  keyClaims.addIndex(INDEX.namespace, ({spec: {namespace}}) => (namespace === undefined ? [] : [namespace]));
   keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => (uid === undefined ? [] : [uid]));
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
 }

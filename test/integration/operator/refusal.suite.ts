@@ -71,7 +71,7 @@ export function refusalSuite(world: () => OperatorWorld): void {
         "the former holder's route to be removed",
         'ask the platform team',
       ]);
-      expect(JSON.stringify(waiting.status)).not.toContain(former.namespace);
+      expect(JSON.stringify(waiting.status)).not.toContain(`namespaces/${former.namespace}`);
       expect(former.ingress(host)).toBeDefined();
       expect(next.ingress(host)).toBeUndefined();
     } finally {
