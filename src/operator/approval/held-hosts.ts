@@ -136,11 +136,12 @@ async function confirmed(
   hosts: readonly (readonly [host: string, uid: string])[],
 ): Promise<{readonly added: Readonly<Record<string, string>>; readonly isCut: boolean}> {
   const {client, signal, clock} = context;
+  const defaults = defaultHosts(context, namespace);
   const added: Record<string, string> = {};
   const untilMs = clock.monotonic() + CONFIRM_MS;
   for (const [host, uid] of hosts) {
     if (clock.monotonic() > untilMs) return {added, isCut: true};
-    const isDefault = defaultHosts(context, namespace)[host] === uid;
+    const isDefault = defaults[host] === uid;
     const claim = isDefault ? undefined : await client.get(DOMAIN_CLAIM, {name: host}, {signal});
     if (isDefault || isHeld(context, namespace, claim)) added[host] = uid;
   }

@@ -224,12 +224,6 @@ const KEPT = ' Until then, the current route stays in place.';
 export const Routed = {
   waiting: (on: string, kept = false, note = '') =>
     routed('Unknown', 'Waiting', `Waiting for ${on} before routing the host.${note}${kept ? KEPT : ''}`),
-  /** Without the name of its namespace, which tells who the former holder is. */
-  waitingForFormer: (kept: boolean) => {
-    const note =
-      " The API server rejects this, or does not answer. If it lasts, ask the platform team: the operator's log says why.";
-    return Routed.waiting("the former holder's route to be removed", kept, note);
-  },
   /** `note`: as of `Leaving`. */
   serving: (service: string, note: string) => routed('True', 'Serving', `Requests go to Service ${service}.${note}`),
   redirecting: (to: string, status: number, note: string) =>
@@ -255,6 +249,12 @@ export const Routed = {
   removalRefused: (message: string, kept: boolean) => {
     const what = 'the removal of the route or its certificate';
     return routed('False', 'Refused', `${explainRefusal(what, message)}${kept ? KEPT : ''}`);
+  },
+  /** Without the error, whose path names the namespace of the former holder. */
+  formerRefused: () => {
+    const message =
+      "The API server rejected the removal of the former holder's route, so this host is not routed yet. Nameplate will retry. Ask the platform team to fix the cause; the operator's log names it.";
+    return routed('False', 'Refused', message);
   },
   retrying: (message: string) => routed('False', 'Retrying', explainRetrying('the route', message)),
   paused: (kept: boolean) =>

@@ -57,8 +57,8 @@ export async function route(
     const {waitsFor, untilMs} = wanted;
     return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
   }
-  const failure = claim.holds ? await dropOtherRoutes(context, view) : undefined;
-  if (failure !== undefined) return {condition: Routed.waitingForFormer(kept), failure};
+  const refusal = kept ? undefined : await dropOtherRoutes(context, view);
+  if (refusal !== undefined) return {condition: Routed.formerRefused(), failure: refusal};
   const routeKey = routeKeyOf(key);
   const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.

@@ -3,7 +3,7 @@ import {beforeEach, expect, test} from 'vitest';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {parseConfig} from '../../process/load-config.ts';
-import {ApiError} from '../../runtime/kube/errors.ts';
+import {ApiError, classifyFailure} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import {operatorConfigDefinition} from '../config-schema.ts';
 import {traefik} from '../edge/traefik.ts';
@@ -97,12 +97,14 @@ test('a route that a finalizer keeps, but that matches no request, is left to it
   expect(await drop()).toBeUndefined();
 });
 
-test('a refusal and an outage are returned, and anything else is thrown', async () => {
+test('a refusal is returned for the log; no other error names the former holder', async () => {
   for (const object of routeOf('former')) put(object);
-  for (const code of [403, 503]) {
-    refusal = new ApiError('DELETE', code, {message: 'no'});
-    expect(await drop()).toBe(refusal);
-  }
+  refusal = new ApiError('DELETE', 403, {message: 'not in namespace former'});
+  expect(await drop()).toBe(refusal);
+  refusal = new ApiError('DELETE', 503, {message: 'not in namespace former'});
+  const outage = await drop().catch((error: unknown) => error);
+  expect(classifyFailure(outage)).toBe('outage');
+  expect((outage as Error).message).not.toContain('namespace former');
   refusal = new TypeError('a mistake');
   await expect(drop()).rejects.toBe(refusal);
 });

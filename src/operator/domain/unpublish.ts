@@ -1,14 +1,14 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
 import {parseHost, registrableDomain} from '../../dns/dns.ts';
-import {classifyFailure} from '../../runtime/kube/errors.ts';
-import type {KubeObject} from '../../runtime/kube/object.ts';
+import {classifyFailure, TransportError} from '../../runtime/kube/errors.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {certifiedBy, dnsNamesIn} from '../issuance/certificate.ts';
-import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {routeKeyOf, routeName, routeNameIn} from '../model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../state/fresh.ts';
-import {INDEX} from '../state/stores.ts';
+import {INDEX, inNamespace} from '../state/stores.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import {type DomainCondition, Routed} from './conditions.ts';
@@ -87,23 +87,31 @@ export async function dropForeignRoute(
 /**
  * Takes the host, which this namespace holds, off the edge in all others, so that visitors never reach both. The
  * reconcile of the former holder's Domain does so, too, but a tenant can keep the operator busy with its own objects.
- * Returns why the API server did not do so.
+ * Returns the API server's refusal, if it refuses. No other error names the former holder, either.
  */
 export async function dropOtherRoutes(context: Context, {host, namespace}: DomainView): Promise<unknown> {
-  const routed = context.stores.routes.flatMap(({store}) => store.byIndex(INDEX.host, host));
-  const others = new Set(routed.map(({metadata}) => metadata.namespace ?? ''));
-  others.delete(namespace);
-  if (others.size === 0) return undefined;
+  const others = context.stores.routes
+    .flatMap(({store}) => store.byIndex(INDEX.host, host))
+    .filter(object => object.metadata.namespace !== namespace && isRouteOf(host, object))
+    .map(object => routeKeyOf(inNamespace(object, host)));
+  if (others.length === 0) return undefined;
   const isJustified = () => isHeldBy(context, host, namespace);
   try {
     if (!(await isJustified())) throw new BehindError();
-    for (const other of others) await deleteRoutes(context, routeKeyOf(`${other}/${host}`), isJustified);
+    for (const routeKey of new Set(others)) await deleteRoutes(context, routeKey, isJustified);
     return undefined;
   } catch (error) {
     const kind = classifyFailure(error);
-    if (kind === 'refusal' || kind === 'outage') return error;
-    throw error;
+    if (kind === 'refusal') return error;
+    if (kind !== 'outage') throw error;
+    const cause = new Error('the API server did not answer, or is overloaded', {cause: error});
+    throw new TransportError("removing the former holder's route", cause);
   }
+}
+
+/** By its name, which only the operator may use: a tenant may write any label and annotation. */
+function isRouteOf(host: string, {metadata: {namespace = '', name}}: DeepReadonly<KubeObject>): boolean {
+  return routeNameIn(name) === routeName(namespace, host);
 }
 
 async function isHeldBy({client, signal}: Context, host: string, namespace: string): Promise<boolean> {

@@ -2,6 +2,7 @@
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
+import {isNotFound} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import type {HostRoute, RouteObject, RouteVerdict} from '../model/edge-provider.ts';
 import {SERVICE} from '../model/kinds.ts';
@@ -137,21 +138,26 @@ export async function deleteRoutes(
       if (keep(object)) continue;
       const {finalizers = [], deletionTimestamp} = object.metadata;
       const current = finalizers.length > 0 ? await empty(context, resource, object) : object;
-      if (!deletionTimestamp) await deleteJudged(context, resource, current, isJustified);
+      if (current && !deletionTimestamp) await deleteJudged(context, resource, current, isJustified);
     }
   }
 }
 
-/** Returns the object as it is then. */
+/** Returns the object as it is then; undefined if it is gone. */
 async function empty(
   {edge, events, logger, client, signal}: Context,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
-): Promise<DeepReadonly<KubeObject>> {
+): Promise<DeepReadonly<KubeObject> | undefined> {
   const patch = edge.emptied(object);
   if (!patch) return object;
   const {finalizers, resourceVersion} = object.metadata;
-  const emptied = await client.patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal});
+  const emptied = await client
+    .patch(resource, objectKey(object), {...patch, metadata: {resourceVersion}}, {signal})
+    .catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+  if (!emptied) return undefined;
   const host = object.metadata.annotations?.[ANNOTATION.host] ?? 'The host';
   const {name, namespace} = object.metadata;
   logger.warn(

@@ -40,7 +40,7 @@ export class UnlistedHosts {
     const [namespace = ''] = key.split('/');
     const startMs = clock.monotonic();
     const restsUntilMs = this.#restsUntilMs.get(namespace);
-    if (restsUntilMs !== undefined) return Math.min(restsUntilMs - startMs, BEHIND_MS);
+    if (restsUntilMs !== undefined) return Math.max(Math.min(restsUntilMs - startMs, BEHIND_MS), 1);
     const areMany = stores.projectAges.count([namespace]) > FEW;
     if (areMany) this.#rest(namespace, READ_MS);
     try {

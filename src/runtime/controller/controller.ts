@@ -50,7 +50,8 @@ export interface Controller {
   readonly name: string;
   /**
    * Reconciles the keys that `mapper` names when the store changes. The controller waits for the store to settle. The
-   * first store is the one of the controller's own objects: they are also reconciled about every ten hours (`resyncMs`).
+   * first store is the one of the controller's own objects: they are also reconciled about every ten hours (`resyncMs`),
+   * and more often if they are few.
    */
   watch<T extends KubeObject>(store: ReadonlyStore<T>, mapper: KeyMapper<T>): Controller;
   /** Reconciles `key` soon, or in `afterMs`. The key waits in the queue until the controller runs. */

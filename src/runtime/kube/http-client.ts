@@ -49,7 +49,10 @@ const DEFAULT_PAGE_SIZE = 500;
  * text and what it is parsed into, more than the memory of a pod.
  */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
-/** A page that is too large is requested again with so many times fewer objects. */
+/**
+ * A page that is too large is requested again with so many times fewer objects. After as many pages, a larger one is
+ * tried again: a few large objects must not slow down the rest of a long list.
+ */
 const SMALLER_PAGE = 8;
 /** How much longer than the server's own timeout a watch may last before it counts as dead. */
 const WATCH_GRACE_MS = 30_000;
@@ -112,7 +115,8 @@ class HttpClient implements KubeClient {
 
   async *list<T extends KubeObject>(resource: ResourceType<T>, options: ListOptions = {}): AsyncGenerator<ListPage<T>> {
     const {namespace, metadataOnly} = options;
-    let {pageSize = DEFAULT_PAGE_SIZE} = options;
+    const {pageSize: largest = DEFAULT_PAGE_SIZE} = options;
+    let [pageSize, fitting] = [largest, 0];
     for (let next: string | undefined, isLast = false; !isLast; ) {
       // The API server takes another limit with the same `continue`.
       const query = queryString({...selectorParameters(options), limit: String(pageSize), continue: next});
@@ -121,9 +125,10 @@ class HttpClient implements KubeClient {
       const exchange: ApiRequest = {method: 'GET', path, accept: metadataOnly ? METADATA_LIST : JSON_TYPE, maxBytes};
       const page = await orTooLarge(this.#connection.exchange<RawList<T>>(exchange, options));
       if (page === 'too large') {
-        pageSize = Math.ceil(pageSize / SMALLER_PAGE);
+        [pageSize, fitting] = [Math.ceil(pageSize / SMALLER_PAGE), 0];
         continue;
       }
+      if (++fitting % SMALLER_PAGE === 0) pageSize = Math.min(pageSize * SMALLER_PAGE, largest);
       const items = page.items ?? [];
       for (const item of items) identify(item, resource);
       yield {items, resourceVersion: page.metadata.resourceVersion};

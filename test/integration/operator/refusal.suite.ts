@@ -52,7 +52,7 @@ export function refusalSuite(world: () => OperatorWorld): void {
     await tenant.becomesLive(host);
   });
 
-  test('a route that a former holder must lose, but whose deletion is refused: its Domain reports both, and the new holder waits', async () => {
+  test('a route that a former holder must lose, but whose deletion is refused: its Domain reports both, and the new holder’s why it is not routed', async () => {
     const [{tenant: former, host}, next] = [
       await newLiveTenant(world(), 'undeletable'),
       await newDomainTenant(world(), 'newcomer'),
@@ -66,12 +66,9 @@ export function refusalSuite(world: () => OperatorWorld): void {
       const says = ['rejected the removal of the route', DENIAL, 'Ask the platform team to fix the cause.'];
       const {status} = await former.becomes(host, {state: 'Degraded', Routed: 'Refused', ...lost}, says);
       expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
-      const waits = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Waiting'} as const;
-      const waiting = await next.becomes(host, waits, [
-        "the former holder's route to be removed",
-        'ask the platform team',
-      ]);
-      expect(JSON.stringify(waiting.status)).not.toContain(`namespaces/${former.namespace}`);
+      const unrouted = {state: 'Verified', CertificateReady: 'Issued', Routed: 'Refused', Ready: 'Refused'} as const;
+      const refusedTwice = await next.becomes(host, unrouted, ["the former holder's route", 'Ask the platform team']);
+      expect(JSON.stringify(refusedTwice.status)).not.toContain(`namespaces/${former.namespace}`);
       expect(former.ingress(host)).toBeDefined();
       expect(next.ingress(host)).toBeUndefined();
     } finally {
