@@ -48,6 +48,8 @@ class Namespace {
   readonly projects: object[] = [];
   answerMs = 0;
   record: HeldHosts | undefined;
+  /** Called with each write. */
+  onWrite = (): void => undefined;
   readonly #reconcile: Reconcile;
 
   constructor() {
@@ -74,6 +76,7 @@ class Namespace {
 
   write({spec}: {spec: {hosts: Record<string, string | null>}}): HeldHosts {
     this.writes.push(spec.hosts);
+    this.onWrite();
     const hosts = Object.entries({...this.hosts, ...spec.hosts}).filter(([, uid]) => uid !== null);
     const metadata = {namespace: 'a', name: 'nameplate'};
     this.record = {metadata, spec: {hosts: Object.fromEntries(hosts)}} as unknown as HeldHosts;
@@ -113,6 +116,18 @@ test('claims that arrive within a second of each other cost two writes, and a re
   await namespace.run();
   expect(Object.keys(writes[2] ?? {})).toHaveLength(19);
   expect(await namespace.run()).toEqual({kind: 'done'});
+});
+
+test('a host whose claim is deleted during the reconcile is not taken for a default host', async () => {
+  const namespace = new Namespace();
+  namespace.claim('lost.test');
+  await namespace.run();
+  namespace.claims.delete('lost.test');
+  namespace.claim('deleted.test');
+  await namespace.clock.advance(1000);
+  namespace.onWrite = () => void namespace.claims.delete('deleted.test'); // while lost.test is removed
+  await namespace.run();
+  expect(namespace.hosts).toEqual({});
 });
 
 test('a namespace whose hosts take minutes to confirm gets a lost record back in parts', async () => {
