@@ -1,27 +1,19 @@
 /** Which changes requeue what, with caches that a test fills. */
+
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
 import {memoryCaches} from '../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../test/support/operator-config.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../api/names.ts';
-import {parseConfig} from '../process/load-config.ts';
 import type {Delta, Store} from '../runtime/cache/store.ts';
 import type {ControllerOptions} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {operatorConfigDefinition} from './config-schema.ts';
 import {addControllers} from './controllers.ts';
-import type {OperatorConfig} from './model/config.ts';
 import type {Operator} from './state/context.ts';
 import {createStores} from './state/stores.ts';
 
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 
 /** All controllers: `put` fills a cache, and `requeued` has the keys that changes have requeued since it was read. */
 function controllers() {

@@ -1,23 +1,14 @@
 import {expect, test} from 'vitest';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import type {Operator} from '../state/context.ts';
 import {createStores} from '../state/stores.ts';
 import {accept} from './accept.ts';
 import type {DomainView} from './view.ts';
 
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.test, targetDomain: edge.test}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 const project = {metadata: {name: 'shop', annotations: {[ANNOTATION.firstDeployedAt]: '2026-11-26T05:00:00Z'}}};
 
 interface Given {

@@ -25,11 +25,11 @@ export interface RouteResult extends StepResult {
   readonly publishes?: Pick<HostRoute, 'redirect'>;
 }
 
-/** How often to check whether a route whose removal is held back still harms nobody. */
-const HELD_MS = 60_000;
-
 /** How often to check whether what delays a route is gone. */
 const OBSTACLE_PAUSE_MS = 1000;
+
+/** How often to check whether a route whose removal is held back still harms nobody. */
+const HELD_MS = 60_000;
 
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {

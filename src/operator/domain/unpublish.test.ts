@@ -1,13 +1,12 @@
 /** Which routes the holder of a host removes in other namespaces. Without an API server. */
+
 import {beforeEach, expect, test} from 'vitest';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
 import {ApiError, classifyFailure} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
 import {traefik} from '../edge/traefik.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {routeName} from '../model/derived-names.ts';
 import type {Context} from '../state/context.ts';
 import {BehindError} from '../state/fresh.ts';
@@ -16,14 +15,7 @@ import {dropOtherRoutes} from './unpublish.ts';
 import type {DomainView} from './view.ts';
 
 const HOST = 'shop.example.com';
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 const edge = traefik(config.routing);
 
 let put: (object: KubeObject) => void;

@@ -59,7 +59,10 @@ export async function dropForeignRoute(
 ): Promise<DomainView> {
   const {key, secret, host} = view;
   if (lost) {
-    const isJustified = () => isHeldElsewhere(context, view);
+    const isJustified = async () => {
+      const holder = await holdingNamespace(context, host);
+      return holder !== undefined && holder !== view.namespace;
+    };
     if (isPublished(context, key)) {
       if (!(await isJustified())) throw new BehindError();
       await unpublish(context, key, isJustified);
@@ -87,7 +90,7 @@ export async function dropForeignRoute(
 /**
  * Takes the host, which this namespace holds, off the edge in all others, so that visitors never reach both. The
  * reconcile of the former holder's Domain does so, too, but a tenant can keep the operator busy with its own objects.
- * Returns the API server's refusal, if it refuses. No other error names the former holder, either.
+ * Returns the API server's refusal, if it refuses. No error that a condition may repeat names the former holder.
  */
 export async function dropOtherRoutes(context: Context, {host, namespace}: DomainView): Promise<unknown> {
   const others = context.stores.routes
@@ -95,7 +98,7 @@ export async function dropOtherRoutes(context: Context, {host, namespace}: Domai
     .filter(object => object.metadata.namespace !== namespace && isRouteOf(host, object))
     .map(object => routeKeyOf(inNamespace(object, host)));
   if (others.length === 0) return undefined;
-  const isJustified = () => isHeldBy(context, host, namespace);
+  const isJustified = async () => (await holdingNamespace(context, host)) === namespace;
   try {
     if (!(await isJustified())) throw new BehindError();
     for (const routeKey of new Set(others)) await deleteRoutes(context, routeKey, isJustified);
@@ -114,14 +117,10 @@ function isRouteOf(host: string, {metadata: {namespace = '', name}}: DeepReadonl
   return routeNameIn(name) === routeName(namespace, host);
 }
 
-async function isHeldBy({client, signal}: Context, host: string, namespace: string): Promise<boolean> {
+/** The namespace that holds the host according to the API server. */
+async function holdingNamespace({client, signal}: Context, host: string): Promise<string | undefined> {
   const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
-  return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace === namespace;
-}
-
-async function isHeldElsewhere({client, signal}: Context, {host, namespace}: DomainView): Promise<boolean> {
-  const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
-  return claim !== undefined && claim.spec.releasedAt === undefined && claim.spec.namespace !== namespace;
+  return claim?.spec.releasedAt === undefined ? claim?.spec.namespace : undefined;
 }
 
 /** What holds back the removal of a route that harms nobody. A pause does not hide that there were too many removals. */

@@ -2,10 +2,8 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {ROUTE as route} from '../../../test/support/edge.ts';
-import {parseConfig} from '../../process/load-config.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import type {PlatformReader} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import {gateway} from './gateway.ts';
@@ -14,18 +12,12 @@ import {moving} from './moving.ts';
 import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, traefik} from './traefik.ts';
 
-const {routing} = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
-certificates: {issuerRef: {name: letsencrypt}}
+const {routing} = operatorConfig(`
 routing:
   provider: gateway
   movingFrom: traefik
   gateway: {namespace: edge, name: platform, supportedFeatures: [HTTPRoute308RedirectStatusCode]}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+`);
 const former = traefik(routing);
 const next = gateway(routing);
 const both = moving(next, former, {...routing, edgeAddresses: ['192.0.2.20']});

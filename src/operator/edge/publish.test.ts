@@ -6,14 +6,12 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {LABEL} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import type {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {backendName, routeName} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
@@ -27,14 +25,7 @@ import {deleteRoutes, publishRoute} from './publish.ts';
 import {traefik} from './traefik.ts';
 
 const NAMESPACE = 'acme';
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net, keyFile: /etc/nameplate/key/platform.key}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 const edge = traefik(config.routing);
 
 let clock: ManualClock;

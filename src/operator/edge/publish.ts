@@ -36,15 +36,14 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
   const routeKey = `${route.namespace}/${route.name}`;
   const wanted = context.edge.build(route);
   const exclusive = wanted.find(({resource}) => resource === context.edge.exclusive);
-  if (exclusive && !isCached(context, exclusive) && !context.stores.secrets.get(routeKey)) {
-    return {kind: 'waiting', on: 'the certificate'};
-  }
+  const isNew = exclusive && !storeOf(context.stores, exclusive.resource.kind).store.get(keyOf(exclusive.intent));
+  if (isNew && !context.stores.secrets.get(routeKey)) return {kind: 'waiting', on: 'the certificate'};
   await deleteUnwantedExclusive(context, routeKey, wanted);
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    const isNewExclusive = resource === context.edge.exclusive && !isCached(context, {resource, intent});
-    const what = isNewExclusive ? context.edge.unread?.(applied, context.stores.platform) : undefined;
+    const what =
+      isNew && resource === exclusive.resource ? context.edge.unread?.(applied, context.stores.platform) : undefined;
     if (what !== undefined) return {kind: 'pending', what};
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
@@ -167,10 +166,6 @@ async function empty(
   const note = `${host} is no longer routed, but finalizers block the deletion of this ${object.kind}: ${finalizers?.join(', ')}. Nameplate removed its rules, so it serves nothing. Remove the finalizers.`;
   events.event(object, 'Warning', 'KeptByFinalizer', 'Remove', note);
   return emptied;
-}
-
-function isCached({stores}: Context, {resource, intent}: RouteObject): boolean {
-  return storeOf(stores, resource.kind).store.get(keyOf(intent)) !== undefined;
 }
 
 function storeOf(stores: Stores, kind: string): RouteStore {

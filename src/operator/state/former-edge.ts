@@ -1,4 +1,5 @@
 /** Whether visitors may still reach a host through the edge that the platform is leaving, according to DNS. */
+import {once} from 'node:events';
 import type {Clock} from '../../base/clock.ts';
 import {Deadline} from '../../base/deadline.ts';
 import {Semaphore} from '../../base/semaphore.ts';
@@ -68,9 +69,7 @@ export class FormerEdge {
 
   /** Ends all lookups when the signal aborts, so that a tenant's name servers delay no shutdown. */
   async run(signal: AbortSignal): Promise<void> {
-    const {promise, resolve} = Promise.withResolvers<void>();
-    signal.addEventListener('abort', () => resolve(), {once: true});
-    if (!signal.aborted) await promise;
+    if (!signal.aborted) await once(signal, 'abort');
     this.#stop.abort(signal.reason);
   }
 

@@ -1,31 +1,23 @@
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
 import {nextRequest} from '../../review/signing-request.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {reconcileHeldHosts} from '../approval/held-hosts.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {routeName} from '../model/derived-names.ts';
 import {type Certificate, type Domain, type DomainClaim, INGRESS, type Project} from '../model/kinds.ts';
 import type {Operator} from './context.ts';
 import {createPlaces, type Places} from './places.ts';
 import {createStores, type Stores} from './stores.ts';
 
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
-certificates: {issuerRef: {name: letsencrypt}}
+const config = operatorConfig(`
 defaultHost: {tls: certificate}
 plans: {free: {maxProjects: 3}, tiny: {maxProjects: 1}, pro: {maxProjects: 1000}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+`);
 
 let stores: Stores;
 let places: Places;

@@ -1,28 +1,19 @@
 import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import {describe, expect, test} from 'vitest';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
 import {includes, withHash} from '../../runtime/apply/apply.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
 import {traefik} from '../edge/traefik.ts';
 import {buildCertificate, certifiedBy} from '../issuance/certificate.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {MAX_CHARACTERS} from '../model/csr.ts';
 import {routeName} from '../model/derived-names.ts';
 import {createStores} from './stores.ts';
 
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 const edge = traefik(config.routing);
 
 interface Cache {

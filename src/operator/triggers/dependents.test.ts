@@ -1,20 +1,11 @@
 import {beforeEach, describe, expect, test} from 'vitest';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION} from '../../api/names.ts';
-import {parseConfig} from '../../process/load-config.ts';
-import {operatorConfigDefinition} from '../config-schema.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {createStores, type Stores} from '../state/stores.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
 
-const config = parseConfig<OperatorConfig>(
-  `
-platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
-certificates: {issuerRef: {name: letsencrypt}}
-`,
-  'nameplate.yaml',
-  operatorConfigDefinition,
-);
+const config = operatorConfig();
 
 let stores: Stores;
 let put: (kind: string, name: string, spec: object, condition?: object) => void;

@@ -8,7 +8,7 @@ import {TransportError} from './errors.ts';
 import {LeaderElector} from './leader-election.ts';
 
 test.each([0, 500, 900, 1999])(
-  'a holder that reaches nothing gives up before another takes over, with an attempt at any time: %i ms',
+  'a holder that reaches nothing from %i ms after a renewal on gives up at its renew deadline',
   async offsetMs => {
     const clock = new ManualClock();
     /** A call that ends at its deadline. */

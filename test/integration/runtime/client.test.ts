@@ -61,18 +61,21 @@ test('a list comes in pages, all of one moment', async () => {
   expect(versions.size).toBe(1);
 });
 
-test('a page that is too large is requested again with fewer objects, and each object comes once', async () => {
-  const names = Array.from({length: 30}, (_, i) => `x${String(i).padStart(2, '0')}`);
+test('a page that is too large is requested again with fewer objects, for a few pages; each object comes once', async () => {
+  const names = Array.from({length: 130}, (_, i) => `x${String(i).padStart(3, '0')}`);
   const data = {large: 'x'.repeat(900 * 1024)};
-  await Promise.all(names.map((name, i) => client.create(CONFIG_MAP, configMap(namespace, name, i < 10 ? {} : data))));
+  await Promise.all(names.map((name, i) => client.create(CONFIG_MAP, configMap(namespace, name, i < 10 ? data : {}))));
   const listed: string[] = [];
+  const sizes: number[] = [];
   const versions = new Set<string>();
   for await (const page of client.list(CONFIG_MAP, {namespace})) {
     expect(JSON.stringify(page.items).length).toBeLessThan(8 * 1024 * 1024);
     listed.push(...page.items.map(({metadata}) => metadata.name));
+    sizes.push(page.items.length);
     versions.add(page.resourceVersion);
   }
   expect(listed).toEqual(['kube-root-ca.crt', ...names]);
+  expect(sizes).toEqual([8, 8, 8, 8, 8, 8, 8, 8, 64, 3]);
   expect(versions.size).toBe(1);
 });
 

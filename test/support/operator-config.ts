@@ -1,0 +1,12 @@
+import {operatorConfigDefinition} from '../../src/operator/config-schema.ts';
+import type {OperatorConfig} from '../../src/operator/model/config.ts';
+import {parseConfig} from '../../src/process/load-config.ts';
+
+/** A valid configuration of the operator, with all defaults. `more`: further top-level YAML. */
+export function operatorConfig(more = ''): OperatorConfig {
+  const required = `
+platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
+certificates: {issuerRef: {name: letsencrypt}}
+`;
+  return parseConfig<OperatorConfig>(required + more, 'nameplate.yaml', operatorConfigDefinition);
+}
