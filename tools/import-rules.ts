@@ -25,6 +25,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   schedule: ['base'],
   process: ['base'],
   probe: ['base', 'schedule'],
+  acme: [],
 
   'dns/names': [],
   'dns/wire': ['base', 'dns/names'],
