@@ -1,6 +1,6 @@
 import {getEventListeners} from 'node:events';
 import {expect, test} from 'vitest';
-import {withDeadline} from './deadline.ts';
+import {abortable, withDeadline} from './deadline.ts';
 
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
@@ -26,4 +26,16 @@ test('the parent aborts the work with its own reason, before or meanwhile', asyn
   parent.abort(new Error('the end'));
   await expect(work).rejects.toThrow('the end');
   await expect(withDeadline(60_000, parent.signal, untilAborted)).rejects.toThrow('the end');
+});
+
+test('work that ignores its signal is no longer waited for, and nothing is left at the signal', async () => {
+  const controller = new AbortController();
+  const waiting = abortable(new Promise<never>(() => {}), controller.signal);
+  controller.abort(new Error('the end'));
+  await expect(waiting).rejects.toThrow('the end');
+  await expect(abortable(new Promise<never>(() => {}), controller.signal)).rejects.toThrow('the end');
+  const {signal} = new AbortController();
+  await expect(abortable(Promise.resolve(1), signal)).resolves.toBe(1);
+  await expect(abortable(Promise.reject(new Error('its own')), signal)).rejects.toThrow('its own');
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

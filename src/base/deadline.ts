@@ -48,3 +48,19 @@ export async function withDeadline<T>(
   using deadline = new Deadline(ms, parent);
   return await work(deadline.signal);
 }
+
+/**
+ * Stops waiting for the work when the signal aborts. The work may continue: an exec plugin that hangs, a request that
+ * waits for a connection.
+ */
+export async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+  const {promise: aborted, reject} = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, {once: true});
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

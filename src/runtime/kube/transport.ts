@@ -1,7 +1,7 @@
 /** The lowest layer of the Kubernetes client: HTTP calls over connections that survive rotating certificates. */
 import {isDeepStrictEqual} from 'node:util';
 import {type Dispatcher, errors, Pool, ProxyAgent} from 'undici';
-import {DeadlineError} from '../../base/deadline.ts';
+import {abortable, DeadlineError} from '../../base/deadline.ts';
 import type {ClusterAccess, Credentials, TlsMaterial} from './kubeconfig.ts';
 
 export interface HttpCall {
@@ -130,20 +130,6 @@ export class Transport {
 /** A deadline, or undici's own limit for the head of a stream. */
 function isTimeout(error: unknown): boolean {
   return error instanceof DeadlineError || error instanceof errors.HeadersTimeoutError;
-}
-
-/**
- * Stops waiting for the work, which may continue (an exec plugin that hangs, a request that waits for a connection).
- */
-async function abortable<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
-  const {promise: aborted, reject} = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', abort, {once: true});
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 /** undici calls `onRequestStart` synchronously before it writes the request, after any wait for a free connection. */
