@@ -25,7 +25,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   schedule: ['base'],
   process: ['base'],
   probe: ['base', 'schedule'],
-  acme: [],
+  acme: ['base'],
 
   'dns/names': [],
   'dns/wire': ['base', 'dns/names'],

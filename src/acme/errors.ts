@@ -2,7 +2,10 @@
 
 /** A refusal. Its texts quote strangers: the detail of a failed validation contains what the host answered. */
 export interface Problem {
-  /** Without the prefix `urn:ietf:params:acme:error:`, as in `rateLimited` (RFC 8555, section 6.7). Printable ASCII. */
+  /**
+   * Without the prefix `urn:ietf:params:acme:error:`, as in `rateLimited` (RFC 8555, section 6.7). `about:blank` if
+   * there was only a status code. Printable ASCII.
+   */
   readonly type: string;
   /** Printable ASCII, at most 300 characters. */
   readonly detail: string;
@@ -41,4 +44,40 @@ export class CaUnreachable extends Error {
     super(message, {cause});
     this.retryAfterMs = retryAfterMs;
   }
+}
+
+const PREFIX = 'urn:ietf:params:acme:error:';
+const MAX_TEXT = 300;
+const MAX_TYPE = 100;
+const MAX_SUBPROBLEMS = 10;
+
+/** A problem document, or `undefined` if the value is none of ACME's. */
+export function problemOf(value: unknown): Problem | undefined {
+  const {type, detail, subproblems} = recordOf(value);
+  if (typeof type !== 'string' || !type.startsWith(PREFIX)) return undefined;
+  const problem = {type: printableAscii(type.slice(PREFIX.length), MAX_TYPE), detail: printableAscii(detail)};
+  if (!Array.isArray(subproblems)) return problem;
+  return {...problem, subproblems: subproblems.slice(0, MAX_SUBPROBLEMS).flatMap(subproblemOf)};
+}
+
+function subproblemOf(value: unknown): Subproblem[] {
+  const problem = problemOf({...recordOf(value), subproblems: undefined});
+  if (!problem) return [];
+  const {value: name} = recordOf(recordOf(value).identifier);
+  return [{...problem, ...(typeof name === 'string' && {name: printableAscii(name)})}];
+}
+
+/** The members of a JSON object; none for anything else. */
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? {...value} : {};
+}
+
+/** What can be shown of a text: printable ASCII, cut. Nothing, if it is not text. */
+export function printableAscii(text: unknown, length = MAX_TEXT): string {
+  if (typeof text !== 'string') return '';
+  const clean = text
+    .slice(0, 2 * length)
+    .replace(/[^\x21-\x7e]+/g, ' ')
+    .trim();
+  return clean.length <= length ? clean : `${clean.slice(0, length - 3)}...`;
 }

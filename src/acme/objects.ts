@@ -5,7 +5,7 @@ export interface AcmeDirectory {
   readonly newNonce: string;
   readonly newAccount: string;
   readonly newOrder: string;
-  readonly keyChange: string;
+  readonly keyChange?: string | undefined;
   /** RFC 9773. */
   readonly renewalInfo?: string | undefined;
   readonly hasRenewalInfo: boolean;
