@@ -1,6 +1,6 @@
-# The image of the operator and the messages API: Node, the libraries that it needs, and one file for each program. It
-# has no base image. tools/release/pins.json has the hashes of Node and the libraries, and package-lock.json those of the
-# npm packages. A tag, not a hash, names the image of the first stage, which is not part of the result.
+# The image of all programs: Node, the libraries that it needs, and one file for each program. It has no base image.
+# tools/release/pins.json has the hashes of Node and the libraries, and package-lock.json those of the npm packages. A
+# tag, not a hash, names the image of the first stage, which is not part of the result.
 #
 #     docker build --tag nameplate:0.2.0 .
 #

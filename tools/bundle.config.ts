@@ -49,6 +49,7 @@ export default defineConfig([
   program('check'),
   program('review'),
   program('kubectl-nameplate'),
+  program('challenges'),
   program('messages'),
   // The store's thread, which needs a separate file to start from.
   program('messages-store', 'src/messages/store/sqlite/worker.ts'),

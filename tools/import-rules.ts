@@ -108,6 +108,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'messages/store/postgres/session',
   ],
 
+  challenges: ['process'],
   review: [
     'api',
     'base',
@@ -129,6 +130,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'dns/dns.ts',
     'runtime/kube',
     'runtime/controller',
+    'challenges',
     'operator',
     'operator/model',
     'messages',

@@ -13,12 +13,14 @@ function run(program: string, ...args: readonly string[]): Promise<{code: number
   });
 }
 
-test.concurrent.each(['operator', 'messages'])('%s --help says how it is used', async program => {
-  expect(await run(program, '--help')).toEqual({
-    code: 0,
-    out: expect.stringContaining(`usage: ${program} --config FILE`),
-    err: '',
-  });
+const USAGE: Readonly<Record<string, string>> = {
+  operator: 'usage: operator --config FILE',
+  messages: 'usage: messages --config FILE',
+  challenges: 'usage: challenges --thumbprint FILE',
+};
+
+test.concurrent.each(Object.entries(USAGE))('%s --help says how it is used', async (program, usage) => {
+  expect(await run(program, '--help')).toEqual({code: 0, out: expect.stringContaining(usage), err: ''});
 });
 
 test.concurrent.each([
@@ -27,9 +29,13 @@ test.concurrent.each([
   {program: 'operator', args: ['surplus']},
   {program: 'messages', args: ['--config']},
   {program: 'messages', args: ['surplus', '--config', 'none']},
+  {program: 'challenges', args: []},
+  {program: 'challenges', args: ['--thumbprint', 'FILE', '--port', '65536']},
+  {program: 'challenges', args: ['--thumbprint', 'FILE', '--operations-port', '0x50']},
+  {program: 'challenges', args: ['--thumbprint', 'FILE', 'surplus']},
 ])('$program $args is refused with the usage, without a stack', async ({program, args}) => {
   const {code, out, err} = await run(program, ...args);
   expect({code, out}).toEqual({code: 2, out: ''});
   expect(err).not.toMatch(/^\s+at /m);
-  if (!args.includes('none')) expect(err).toContain(`usage: ${program} --config FILE`);
+  if (!args.includes('none')) expect(err).toContain(USAGE[program]);
 });

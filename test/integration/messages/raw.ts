@@ -79,7 +79,7 @@ export function heldBytes(service: Service): Promise<number> {
   return metric(service, 'nameplate_messages_held_bytes');
 }
 
-export async function residentBytes({pid}: Service): Promise<number> {
+export async function residentBytes({pid}: Pick<Service, 'pid'>): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
 }
