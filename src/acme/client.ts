@@ -172,8 +172,9 @@ export class AcmeClient {
   }
 
   /**
-   * From then on, the account answers only to the new key: create another client with it. If this call fails, only the
-   * CA knows which key the account has.
+   * From then on, the account answers only to the new key: create another client with it. Which key the account has,
+   * only `createAccount` with `onlyExisting` and each of the keys can tell: if this call fails, the CA may have changed
+   * it; and Pebble 2.10.1 reports success when it refuses the key of another account.
    */
   async changeKey(account: string, newKey: KeyObject, signal: AbortSignal): Promise<void> {
     assertSigningKey(newKey);
