@@ -7,7 +7,7 @@ import type {Hold, Holdings} from '../access/holdings.ts';
 import {Pacer} from '../access/pacer.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
-import {discardBody, readJsonBody} from './body.ts';
+import {type BodyRules, discardBody, readJsonBody} from './body.ts';
 import type {Handlers, Subject} from './handlers.ts';
 import {admission, type Limits, overBound, overLimit, WaitError, Waits} from './limits.ts';
 import {type ApiOperation, type KeyedOperation, OPERATIONS} from './operations.ts';
@@ -38,6 +38,7 @@ interface Shared extends AppOptions {
   readonly described: Answer;
   readonly unreadAnswers: UnreadAnswers;
   readonly pacer: Pacer;
+  readonly bodyRules: ReadonlyMap<KeyedOperation, BodyRules>;
 }
 
 /**
@@ -72,7 +73,7 @@ export type App = (request: IncomingMessage, response: ServerResponse, sendConti
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
-const NONE = {value: undefined, raw: Buffer.alloc(0)};
+const NONE = {value: undefined, heldBytes: 0, fingerprint: undefined};
 
 export function createApp(options: AppOptions): App {
   const {description} = options;
@@ -82,6 +83,7 @@ export function createApp(options: AppOptions): App {
     described,
     unreadAnswers: new UnreadAnswers(),
     pacer: new Pacer(options.clock),
+    bodyRules: new Map(OPERATIONS.flatMap(operation => bodyRulesOf(operation, options.bodyBytes))),
   };
   return (request, response, sendContinue) => {
     const exchange = new Exchange(request, sendContinue, options.clock.monotonic());
@@ -95,6 +97,12 @@ export function createApp(options: AppOptions): App {
       if (exchange.isDone) exchange.hold?.release();
     };
   };
+}
+
+function bodyRulesOf(operation: ApiOperation, bodyBytes: number): readonly [KeyedOperation, BodyRules][] {
+  if (operation.scope === undefined || operation.body === undefined) return [];
+  const {properties, orNone = false, limitBytes = bodyBytes} = operation.body;
+  return [[operation, {limitBytes, members: Object.keys(properties), orNone}]];
 }
 
 /** Never rejects. */
@@ -158,18 +166,19 @@ function answerTo(exchange: Exchange, shared: Shared): Answer | undefined | Prom
 async function perform(
   {request, sendContinue}: Exchange,
   operation: KeyedOperation,
-  {account, hold, waits, id}: Omit<Subject, 'raw'> & {readonly hold: Hold},
+  {account, hold, waits, id}: Omit<Subject, 'fingerprint'> & {readonly hold: Hold},
   query: string,
-  options: AppOptions,
+  options: Shared,
 ): Promise<Answer | undefined> {
-  const body = operation.body
-    ? await readJsonBody(request, options.bodyBytes, admission(account, hold, options, sendContinue), operation.body)
-    : NONE;
+  const rules = options.bodyRules.get(operation);
+  const body = rules ? await readJsonBody(request, rules, admission(account, hold, options, sendContinue)) : NONE;
   if (body === undefined || 'status' in body) return body;
-  const input = {query: operation.query && decodeQuery(query), body: body.value, headers: request.headers};
+  const {value, heldBytes, fingerprint} = body;
+  hold.keep(heldBytes);
+  const input = {query: operation.query && decodeQuery(query), body: value, headers: request.headers};
   const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
   // `Inputs` describes what the schemas let through.
-  return refused ?? (await options.handlers[operation.name]({account, waits, id, raw: body.raw}, input as never));
+  return refused ?? (await options.handlers[operation.name]({account, waits, id, fingerprint}, input as never));
 }
 
 /** RFC 6750, section 3. */

@@ -1,14 +1,36 @@
 /** Reads request bodies: JSON of limited size. */
 import {isUtf8} from 'node:buffer';
+import {hash} from 'node:crypto';
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
 import {CHUNK_BYTES, FINE_CHUNKS, onTooFine} from './chunks.ts';
 
-/** `value`: what the JSON says. */
-interface JsonBody {
+/** A body as it is kept: only the members that the operation knows. */
+export interface JsonBody {
   readonly value: unknown;
-  readonly raw: Buffer;
+  /** How much memory `value` takes at most. */
+  readonly heldBytes: number;
+  /** The SHA-256 of the bytes, if it is needed. */
+  readonly fingerprint: string | undefined;
 }
+
+/** What an operation accepts as its body. */
+export interface BodyRules {
+  readonly limitBytes: number;
+  /** The names of the members to keep. */
+  readonly members: readonly string[];
+  /** An absent body counts as an empty object. */
+  readonly orNone: boolean;
+}
+
+/**
+ * The limits of a body's structure. Parsed, each value takes 100 bytes or more, whether it has a byte or three in JSON,
+ * so without them, a body could take thirty times its length. They are far beyond what the operations need; the members
+ * that an operation ignores may have some structure, too.
+ */
+const MAX_DEPTH = 32;
+/** Opening brackets and commas. */
+const MAX_PARTS = 256;
 
 const EMPTY = Buffer.alloc(0);
 
@@ -32,21 +54,19 @@ const DISCARD_MS = 2000;
 const LINGER_MS = 1000;
 const FIRST_BYTES = 4096;
 
-/**
- * Checks in the order of the contract: content type, size, limits, JSON. With `orNone`, an absent body counts as an
- * empty object. Undefined: the client is gone.
- */
+/** Checks in the order of the contract: content type, size, limits, JSON. Undefined: the client is gone. */
 export function readJsonBody(
   request: IncomingMessage,
-  limitBytes: number,
+  rules: BodyRules,
   admission: Admission,
-  {orNone = false}: {readonly orNone?: boolean},
 ): Answer | Promise<JsonBody | Answer | undefined> | JsonBody {
-  if (orNone && !hasBody(request)) return admission.begin(0) ?? {value: {}, raw: EMPTY};
+  if (rules.orNone && !hasBody(request)) {
+    return admission.begin(0) ?? {value: {}, heldBytes: 0, fingerprint: undefined};
+  }
   if (!isJson(request)) return wrongType();
   const length = lengthOf(request);
-  if (length !== undefined && length > limitBytes) return tooLarge(limitBytes);
-  return admission.begin(length) ?? readBytes(request, length, limitBytes, admission);
+  if (length !== undefined && length > rules.limitBytes) return tooLarge(rules.limitBytes);
+  return admission.begin(length) ?? readBytes(request, length, rules, admission);
 }
 
 function hasBody({headers}: IncomingMessage): boolean {
@@ -90,10 +110,11 @@ function isJson({headers}: IncomingMessage): boolean {
 function readBytes(
   request: IncomingMessage,
   length: number | undefined,
-  limitBytes: number,
+  {limitBytes, members}: BodyRules,
   admission: Admission,
 ): Promise<JsonBody | Answer | undefined> {
   const body = new BodyBuffer(length);
+  const needsFingerprint = request.headers['idempotency-key'] !== undefined;
   let [counted, charged] = [0, 0];
   const charge = (memory: number): Answer | undefined => {
     if (memory === 0 && counted - charged < FIRST_BYTES) return undefined;
@@ -117,7 +138,7 @@ function readBytes(
       resolve(refused);
     });
     if (length === undefined) onTooFine(request, () => resolve(tooFine()));
-    request.on('end', () => resolve(parse(body.bytes)));
+    request.on('end', () => resolve(parse(body.take(), members, needsFingerprint)));
     request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
   });
 }
@@ -133,8 +154,11 @@ class BodyBuffer {
     this.#expected = expected;
   }
 
-  get bytes(): Buffer {
-    return this.length === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.length);
+  /** The whole body, which this no longer refers to: the request lives longer than its body may. */
+  take(): Buffer {
+    const buffer = this.#buffer;
+    this.#buffer = EMPTY;
+    return this.length === buffer.length ? buffer : buffer.subarray(0, this.length);
   }
 
   /** How many bytes the buffer would need to grow. */
@@ -165,16 +189,68 @@ class BodyBuffer {
   }
 }
 
-function parse(raw: Buffer): JsonBody | Answer {
+function parse(raw: Buffer, members: readonly string[], needsFingerprint: boolean): JsonBody | Answer {
+  const excess = excessOf(raw);
+  if (excess !== undefined) return invalidJson(excess);
   const text = raw.toString('utf8');
   // Decoding replaces what is not UTF-8, and hardly any text contains the replacement itself.
   if (text.includes('\ufffd') && !isUtf8(raw)) return invalidJson('The body is not valid UTF-8.');
+  const fingerprint = needsFingerprint ? hash('sha256', raw, 'base64url') : undefined;
   try {
-    return {value: JSON.parse(text), raw};
+    return {...known(JSON.parse(text), members), fingerprint};
   } catch {
     return invalidJson('The body is not valid JSON.');
   }
 }
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/** What of a body's structure is too much to be parsed, as a sentence. Whether it is JSON is decided later. */
+function excessOf(raw: Buffer): string | undefined {
+  let [depth, parts, isString] = [0, 0, false];
+  for (let at = 0; at < raw.length; at++) {
+    const byte = raw[at] as number;
+    if (isString) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) isString = false;
+    } else if (byte === QUOTE) {
+      isString = true;
+    } else if (OPENING.has(byte)) {
+      parts += 1;
+      depth += 1;
+      if (depth > MAX_DEPTH) return `The body is nested too deeply. Nest at most ${MAX_DEPTH} objects and arrays.`;
+    } else if (CLOSING.has(byte)) {
+      depth -= 1;
+    } else if (byte === COMMA) {
+      parts += 1;
+    }
+    if (parts > MAX_PARTS) return `The body has too many parts. Opening brackets and commas may number ${MAX_PARTS}.`;
+  }
+  return undefined;
+}
+
+/** The members with these names, of an object. Other values are returned as they are, for the schema to reject. */
+function known(value: unknown, members: readonly string[]): Omit<JsonBody, 'fingerprint'> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {value, heldBytes: 0};
+  const kept: Record<string, unknown> = {};
+  let heldBytes = 0;
+  for (const name of members) {
+    if (!Object.hasOwn(value, name)) continue;
+    const member = (value as Record<string, unknown>)[name];
+    kept[name] = member;
+    if (typeof member === 'string') heldBytes += stringBytes(member);
+  }
+  return {value: kept, heldBytes};
+}
+
+/** V8 stores a string with two bytes per character as soon as one of them is not in Latin-1. */
+function stringBytes(text: string): number {
+  return BEYOND_LATIN1.test(text) ? 2 * text.length : text.length;
+}
+
+const BEYOND_LATIN1 = /[^\0-\xff]/;
 
 function wrongType(): Answer {
   return problem(400, 'unsupported_content_type', 'Send JSON in UTF-8 with Content-Type: application/json.', {

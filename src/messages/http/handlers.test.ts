@@ -13,7 +13,7 @@ async function claim(leaseSeconds: number, ...messages: string[]) {
   });
   const store = {claim: async () => leased} as Partial<MessageStore> as MessageStore;
   const handlers = createHandlers({store, bodyBytes: 262_144, onAccepted: () => undefined});
-  const subject = {account: 'a', waits, id: '', raw: Buffer.alloc(0)} as unknown as Subject;
+  const subject = {account: 'a', waits, id: '', fingerprint: undefined} as unknown as Subject;
   const {
     longBytes,
     body,

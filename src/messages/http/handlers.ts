@@ -1,5 +1,4 @@
 /** The operations of the API, each from valid input to its response. */
-import {hash} from 'node:crypto';
 import {cutText} from '../../base/cut-text.ts';
 import {
   type Idempotency,
@@ -34,8 +33,8 @@ export interface Subject {
   readonly waits: Waits;
   /** The message id in the path; empty if it cannot be an id. */
   readonly id: string;
-  /** The bytes of the body. */
-  readonly raw: Buffer;
+  /** The hash of the body's bytes, if an idempotency key was given. */
+  readonly fingerprint: string | undefined;
 }
 
 /** Rejects with a StoreError if the store fails, and with a WaitError if the request waits unsuccessfully. */
@@ -45,8 +44,8 @@ export type Handlers = {readonly [Name in keyof Inputs]: Handler<Inputs[Name]>};
 
 export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): Handlers {
   return {
-    submit: async ({account, raw}, {body: {message}, headers: {'idempotency-key': key}}) => {
-      const idempotency = key === undefined ? undefined : idempotencyOf(key, raw);
+    submit: async ({account, fingerprint}, {body: {message}, headers: {'idempotency-key': key}}) => {
+      const idempotency = key && fingerprint ? idempotencyOf(key, fingerprint) : undefined;
       const outcome = await store.append({account, message, ...(idempotency && {idempotency})});
       if (outcome.kind === 'appended') onAccepted();
       switch (outcome.kind) {
@@ -123,10 +122,8 @@ function shown(messages: readonly StoredMessage[], body: object): Answer {
   return {...answer, text, ...(text.length > SHORT_JSON && {longBytes: text.length})};
 }
 
-/** The fingerprint is of the body's bytes. */
-function idempotencyOf(header: string, body: Buffer): Idempotency {
-  const key = header.startsWith('"') ? header.slice(1, -1) : header;
-  return {key, fingerprint: hash('sha256', body, 'base64url')};
+function idempotencyOf(header: string, fingerprint: string): Idempotency {
+  return {key: header.startsWith('"') ? header.slice(1, -1) : header, fingerprint};
 }
 
 function settled(id: string, outcome: SettleOutcome): Answer {

@@ -35,6 +35,8 @@ interface OperationOf<Name, KeyScope> {
     readonly required?: readonly string[];
     /** An absent body counts as an empty object. */
     readonly orNone?: boolean;
+    /** The maximum size; by default, the configured one. */
+    readonly limitBytes?: number;
   };
   readonly success: {
     readonly status: 200 | 202;
@@ -61,6 +63,11 @@ export interface Inputs {
   readonly ack: {readonly body: {readonly lease: string}};
   readonly nack: {readonly body: {readonly lease: string; readonly delaySeconds: number; readonly reason?: string}};
 }
+
+/** Several times what a claim or an ack needs. */
+const SMALL_BODY_BYTES = 4096;
+/** Enough for the longest reason, even if each of its characters is escaped as two surrogates. */
+const NACK_BODY_BYTES = 16_384;
 
 export const OPERATIONS: readonly ApiOperation[] = [
   {
@@ -128,6 +135,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
     body: {
       properties: {limit: integerBetween(1, CLAIM_MAX, 1), leaseSeconds: integerBetween(1, 43_200, 30)},
       orNone: true,
+      limitBytes: SMALL_BODY_BYTES,
     },
     success: {status: 200, description: 'The claimed messages.', schema: 'Claimed'},
     problems: ['413'],
@@ -138,7 +146,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
     path: '/messages/{id}/ack',
     scope: 'messages:process',
     summary: 'Acknowledge a claimed message',
-    body: {properties: {lease: LEASE_TOKEN}, required: ['lease'], orNone: true},
+    body: {properties: {lease: LEASE_TOKEN}, required: ['lease'], orNone: true, limitBytes: SMALL_BODY_BYTES},
     success: {status: 200, description: 'The message is done.', schema: 'Settled'},
     problems: ['404', '409', '413'],
   },
@@ -154,6 +162,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
       properties: {lease: LEASE_TOKEN, delaySeconds: integerBetween(0, 86_400, 0), reason: REASON},
       required: ['lease'],
       orNone: true,
+      limitBytes: NACK_BODY_BYTES,
     },
     success: {status: 200, description: 'The message is queued or dead.', schema: 'Settled'},
     problems: ['404', '409', '413'],

@@ -15,6 +15,22 @@ const MAX_CONNECTIONS = 2048;
 const PATIENCE = {timeoutMs: 120_000};
 /** Includes the objects and buffers that Node and the kernel need for held bytes: see limits.heldBytes. */
 const RESIDENT_BYTES = 200 * MIB;
+const BODY_BYTES = 262_144;
+/** What fills a body with a structure that takes far more memory once it is parsed. */
+const filled = (before: string, unit: string, after: string) => {
+  const length = BODY_BYTES - before.length - after.length;
+  return `${before}${unit.repeat(Math.floor(length / unit.length))}${after}`;
+};
+const SHAPES: readonly (readonly [string, string])[] = [
+  ['arrays in arrays', filled('', '[', '')],
+  ['arrays in arrays, complete', `${'['.repeat(BODY_BYTES / 2)}${']'.repeat(BODY_BYTES / 2)}`],
+  ['objects in objects', filled('', '{"a":', '')],
+  ['an array of empty objects in an ignored member', filled('{"limit":100,"message":"x","a":[', '{},', '{}]}')],
+  ['numbers', filled('{"message":"x","a":[', '1,', '1]}')],
+  ['escaped members', filled('{"message":"x","a":{', '"\\u0061":0,', '"b":0}}')],
+  ['many members', `{"message":"x",${Array.from({length: 20_000}, (_, n) => `"${n.toString(36)}":0`).join(',')}}`],
+  ['quotes and brackets in strings, and an array behind them', filled('{"message":"\\"[{[","a":[', '"[",', '0]}')],
+];
 const refusedWith = (status: number, code: string) => new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`);
 
 export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrapper'>) => Promise<Service>): void {
@@ -59,6 +75,20 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
       return some.length > 1400 ? some : undefined;
     });
     for (const {received} of refused) expect(received).toMatch(refusedWith(429, 'concurrency_limited'));
+  });
+
+  test.each(SHAPES)('300 claims and submits with %s: none is parsed, and others are served', async (_, body) => {
+    const {key} = service.account();
+    for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));
+    // Claims wait while these hold the account's memory.
+    raw.many(40, `${head(key, 'GET /messages?limit=100')}\r\n`, {unread: true});
+    const bytes = `content-length: ${body.length}\r\n\r\n${body}`;
+    const attack = await expectBounded(() => [
+      ...raw.many(150, `${head(key, 'POST /messages/claim')}${bytes}`),
+      ...raw.many(150, `${head(key)}${bytes}`),
+    ]);
+    await until('all are refused', () => attack.every(({received}) => received !== ''), PATIENCE);
+    for (const {received} of attack) expect(received).toMatch(/^HTTP\/1\.1 (?:400|413|429) /);
   });
 
   test('30 connections that send one-byte chunks: they are refused as too fine, and cut off', async () => {

@@ -44,11 +44,14 @@ const rows: readonly BodyRow[] = [
   {case: 'the last of two members counts, and is a text', body: '{"message":1,"message":"x"}', status: 202},
   {case: 'message inside __proto__', body: '{"__proto__":{"message":"x"}}', ...required},
   {case: 'further members', body: '{"message":"x","to":["a"],"n":1e400}', status: 202},
-  {
-    case: 'deep nesting in another member',
-    body: `{"message":"x","a":${'['.repeat(9e4)}${']'.repeat(9e4)}}`,
-    status: 202,
-  },
+  {case: '32 levels', body: `{"message":"x","a":${'['.repeat(31)}${']'.repeat(31)}}`, status: 202},
+  {case: '33 levels', body: `{"message":"x","a":${'['.repeat(32)}${']'.repeat(32)}}`, ...invalidJson},
+  {case: '256 parts', body: `{"message":"x","a":[${'1,'.repeat(253)}1]}`, status: 202},
+  {case: '257 parts', body: `{"message":"x","a":[${'1,'.repeat(254)}1]}`, ...invalidJson},
+  {case: 'brackets, commas, and quotes in a text', body: JSON.stringify({message: '[{,\\"'.repeat(1000)}), status: 202},
+  {case: 'a backslash at the end of a text', body: '{"message":"x\\\\","a":[1]}', status: 202},
+  {case: 'a text that does not end', body: `{"message":"${'['.repeat(1000)}`, ...invalidJson},
+  {case: 'a member named with an escape', body: '{"\\u006dessage":"x"}', status: 202},
   {case: 'white space around', body: ' \r\n\t{ "message" : "x" } ', status: 202},
   {case: 'exactly at the limit', body: sized(LIMIT), status: 202},
   {case: 'one byte over', body: sized(LIMIT + 1), ...tooLarge},
@@ -91,6 +94,33 @@ export function bodySuite(world: ConformanceWorld): void {
     test.concurrent.each(rows)('$case: $status', async ({body, status, code}) => {
       const answer = await submit(body);
       expect(answer).toMatchObject({status, body: status === 202 ? {status: 'queued'} : {code}});
+    });
+
+    test.each([
+      ['claim', 'messages/claim', 4096],
+      ['ack', 'messages/msg_0/ack', 4096],
+      ['nack', 'messages/msg_0/nack', 16_384],
+    ])('of a %s is limited to what it needs', async (_, path, limit) => {
+      const {key} = world.service.account();
+      const send = (bytes: number) => {
+        const body = `{"limit":1,"lease":"x"}${' '.repeat(bytes)}`.slice(0, bytes);
+        return world.client.request(`/${path}`, {
+          method: 'POST',
+          key,
+          headers: {'content-type': 'application/json'},
+          body,
+        });
+      };
+      expect([200, 404]).toContain((await send(limit)).status);
+      await expect(send(limit + 1)).resolves.toMatchObject({status: 413, body: {code: 'body_too_large'}});
+    });
+
+    test('of a nack has room for the longest reason, however it is escaped', async () => {
+      const {key} = world.service.account();
+      const body = `{"lease":"x","reason":"${'\\ud83d\\ude00'.repeat(1000)}"}`;
+      const headers = {'content-type': 'application/json'};
+      const answer = await world.client.request('/messages/msg_0/nack', {method: 'POST', key, headers, body});
+      expect(answer).toMatchObject({status: 404, body: {code: 'message_not_found'}});
     });
 
     test('the limit applies to bodies without a declared length', async () => {
