@@ -25,6 +25,7 @@ import type {Operator} from './state/context.ts';
 import {FormerEdge} from './state/former-edge.ts';
 import {KnownSince} from './state/known-since.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
+import {Outdated} from './state/outdated.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {Removals} from './state/removals.ts';
@@ -91,6 +92,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     orderSchedule: new OrderSchedule(),
     reservations: new SlotReservations(),
     removals,
+    outdated: new Outdated(clock),
     domainRefusals: new Refusals(),
     recordRefusals: new Refusals(),
     corrections: new Corrections(clock),

@@ -115,7 +115,8 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, prober, orderSchedule, removals, recordRefusals, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, removals, outdated, domainRefusals, recordRefusals, config} =
+    operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains);
   const controller = manager
@@ -149,6 +150,11 @@ function addDomainController(manager: Manager, operator: Operator): void {
   prober.subscribe(key => controller.enqueue(key));
   removals.subscribe((removed, key) => removed !== 'default-route' && controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
+  domainRefusals.subscribe(key => controller.enqueue(key));
+  outdated.subscribe(key => {
+    for (const concerned of withRedirectsTo(stores.domains, [key]))
+      if (concerned !== key) controller.enqueue(concerned);
+  });
   recordRefusals.subscribe(namespace => {
     for (const domain of stores.domains.byIndex(INDEX.namespace, namespace)) controller.enqueue(keyOf(domain));
   });

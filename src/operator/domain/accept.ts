@@ -1,10 +1,11 @@
 /** Decides whether this Domain may start at all. The checks come in the order in which a person would fix them. */
 import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
+import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {plansWithDomains} from '../model/account.ts';
-import type {Project} from '../model/kinds.ts';
-import {DEFAULT_REDIRECT_STATUS, desiredDomain, listedHost} from '../model/project-hosts.ts';
+import {DOMAIN, type Project} from '../model/kinds.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
 import {isOlder} from '../state/age-ranks.ts';
 import type {Operator} from '../state/context.ts';
 import {MAX_REDIRECTS, redirectEnd} from '../state/redirect-chain.ts';
@@ -19,12 +20,31 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
   if (zone) return Accepted.reservedHost(host, zone);
-  if (!project) return Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
+  if (!project) return outdated(operator, view) ?? Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
   const rival = olderRival(operator, view, project);
   if (rival) return Accepted.hostInOtherProject(host, rival);
   // A held host stays up through a downgrade or an outage: these checks are only for new hosts.
   const refusal = holder === 'us' ? undefined : refuseNewHost(operator, view, project);
-  return refusal ?? refuseRedirect(operator, view, project) ?? Accepted.yes(project.metadata.name);
+  return (
+    refusal ??
+    refuseRedirect(operator, view, project) ??
+    outdated(operator, view) ??
+    Accepted.yes(project.metadata.name)
+  );
+}
+
+/** The Domain differs from what its Projects list, and the change is late: says why, as far as that is known. */
+function outdated(operator: Operator, view: DomainView): DomainCondition | undefined {
+  const {change, domain, project, holder, key, isPaused} = view;
+  if (!change) return undefined;
+  // A host that no Project lists anymore keeps what it has, and gets nothing new.
+  const isInForce = project !== undefined && (change.to !== undefined || holder === 'us');
+  if (isPaused && change.to) return Accepted.paused(change.to, isInForce);
+  const refusal = operator.domainRefusals.get(key);
+  if (refusal !== undefined) return Accepted.refused(change.to, refusal, isInForce);
+  const isContested = operator.corrections.contested(identify(DOMAIN, domain)) !== undefined;
+  if (isInForce && !isContested && operator.outdated.lateInMs(key) > 0) return undefined;
+  return Accepted.outdated(change.to, isContested, isInForce);
 }
 
 /** The platform's own zones, everything below them, and their parents. */
@@ -37,8 +57,13 @@ export function reservedZone(host: string, {config}: Operator): string | undefin
   );
 }
 
-/** Another Project of the namespace that lists the host and takes precedence over this Domain's. */
-function olderRival({places}: Operator, {key, host}: DomainView, project: DeepReadonly<Project>): string | undefined {
+/** Another Project that lists the host and takes precedence over the one of a manually created Domain. */
+function olderRival(
+  {places}: Operator,
+  {key, host, domain}: DomainView,
+  project: DeepReadonly<Project>,
+): string | undefined {
+  if (isManaged(domain)) return undefined;
   const winner = desiredDomain(host, places.listing(key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;
   return listedHost(project, host) ? winner.metadata.name : undefined;

@@ -8,6 +8,7 @@ import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {DOMAIN_REASONS, type DomainConditionType} from '../model/domain-reasons.ts';
+import type {DesiredDomain} from '../model/project-hosts.ts';
 import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
@@ -40,7 +41,32 @@ const {
   Probed: probed,
 } = conditionBuilders(DOMAIN_REASONS);
 
+const IN_FORCE = ' Until then, its current spec applies.';
+
+/** What the Projects list instead. */
+function explainChange(to: DesiredDomain | undefined): string {
+  if (!to) return 'No Project lists this host anymore, so this Domain is to be deleted.';
+  const {redirect, projectRef} = to.spec;
+  const role = redirect ? `redirects it to ${redirect.to} with ${redirect.status}` : 'serves it';
+  return `Project ${projectRef.name} lists this host and ${role}, which differs from the spec of this Domain.`;
+}
+
 export const Accepted = {
+  refused: (to: DesiredDomain | undefined, message: string, isTrue: boolean) => {
+    const what = to ? 'the change' : 'the deletion';
+    const text = `${explainChange(to)} ${explainRefusal(what, message)}${IN_FORCE}`;
+    return accepted(isTrue ? 'True' : 'False', 'Refused', text);
+  },
+  paused: (to: DesiredDomain, isTrue: boolean) => {
+    const text = `${explainChange(to)} ${explainPause('the Domain')}${IN_FORCE}`;
+    return accepted(isTrue ? 'True' : 'False', 'Paused', text);
+  },
+  outdated: (to: DesiredDomain | undefined, isContested: boolean, isTrue: boolean) => {
+    const next = isContested
+      ? 'Another program keeps changing or deleting the Domain, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.'
+      : 'Nameplate is changing it; no action needed.';
+    return accepted(isTrue ? 'True' : 'False', 'Outdated', `${explainChange(to)} ${next}${IN_FORCE}`);
+  },
   removalHeld: (project: string) => {
     const message = `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`;
     return accepted('False', 'RemovalHeld', message);

@@ -33,17 +33,22 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const domain = domains.get(key);
     if (!domain || isEnding(operator.stores, domain)) {
       reporter.forget(key);
+      operator.outdated.forget(key);
       await finalize(context, key);
       return done();
     }
     const current = viewOf(operator, domain, keepsFailing);
     if (!current) return done();
-    if (isAboutToChange(operator, current)) {
+    const change = changeOf(operator, current);
+    if (!change) operator.outdated.forget(key);
+    const graceMs = change ? operator.outdated.differs(key, current.isPaused && change.to !== undefined) : 0;
+    if (graceMs > 0) {
+      // Judging it now would mislead. But whatever it serves must still be its own.
       const lost = isLost(current);
       const {removalFailure} = await dropForeignRoute(context, current, {lost}).catch(failedRemoval(current));
-      if (removalFailure === undefined) return done(); // otherwise, the Domain must say so
+      if (removalFailure === undefined) return after(graceMs); // otherwise, the Domain must say so
     }
-    let view = current;
+    let view: DomainView = {...current, ...(change && {change})};
     const building = heldBack(context, view.isPaused);
 
     const accepted = accept(context, view);
@@ -56,19 +61,17 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const probed = probe(context, view, routed);
     const decided = {accepted, proof, claim, caa, certificate, routed, probed};
     const wakeAtMs = await reporter.report(context, view, decided);
+    const lateInMs = change ? operator.outdated.lateInMs(key) : 0;
+    if (lateInMs > 0) wakeAtMs.push(view.nowMs + lateInMs);
     return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
   });
 }
 
-/**
- * A managed Domain that differs from what its Projects list is about to change: judging it now would mislead. But a
- * tenant can make the difference last, so whatever it serves must still be its own.
- */
-function isAboutToChange({stores, places, removals}: Operator, {key, domain, isPaused}: DomainView): boolean {
-  if (!isManaged(domain) || isPaused || removals.isHeld('domain', key)) return false;
-  if (stores.projects.state !== 'synced') return false;
+/** What a managed Domain is about to become; undefined if it is as its Projects list it. */
+function changeOf({stores, places, removals}: Operator, {key, domain}: DomainView): DomainView['change'] {
+  if (!isManaged(domain) || removals.isHeld('domain', key) || stores.projects.state !== 'synced') return undefined;
   const desired = desiredDomain(domain.spec.host, places.listing(key));
-  return !isDeepStrictEqual(desired?.spec, domain.spec);
+  return isDeepStrictEqual(desired?.spec, domain.spec) ? undefined : {to: desired};
 }
 
 /** When the Domain is due again: after the backoff if a write failed, otherwise at the earliest time. */

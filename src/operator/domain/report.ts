@@ -27,7 +27,14 @@ const MAX_PROGRESS_PAUSE_MS = 120_000;
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
 
 /** Reasons of a Domain that require nobody to act, so no Event reports them. */
-const UNEVENTFUL: ReadonlySet<string> = new Set([...PROGRESS, 'Propagating', 'OrderBudget', 'TargetNotLive', 'Paused']);
+const UNEVENTFUL: ReadonlySet<string> = new Set([
+  ...PROGRESS,
+  'Propagating',
+  'OrderBudget',
+  'TargetNotLive',
+  'Paused',
+  'Outdated',
+]);
 
 /** What the steps decided. */
 export interface Decided {

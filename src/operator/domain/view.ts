@@ -10,6 +10,7 @@ import {routeKeyOf} from '../model/derived-names.ts';
 import type {DomainConditionType} from '../model/domain-reasons.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
 import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
+import type {DesiredDomain} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
 import type {DomainCondition} from './conditions.ts';
@@ -30,6 +31,8 @@ export interface DomainView {
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
+  /** What its Projects list instead, if the Domain is to change; undefined within it: to be deleted. */
+  readonly change?: {readonly to: DesiredDomain | undefined};
   /** Why the route is not removed, although its certificate names other hosts. */
   readonly kept?: DomainCondition;
   /** Why the API server rejected the removal of the route or its certificate. The reconcile is retried. */

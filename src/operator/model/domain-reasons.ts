@@ -38,6 +38,9 @@ export const DOMAIN_REASONS = {
     'RedirectChainTooLong',
     'RedirectTargetNotOurs',
     'RedirectStatusUnsupported',
+    'Refused',
+    'Outdated',
+    'Paused',
   ],
   DNSVerified: [
     'Verified',

@@ -12,6 +12,7 @@ import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {FormerEdge} from './former-edge.ts';
 import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
+import type {Outdated} from './outdated.ts';
 import type {Places} from './places.ts';
 import type {Removals} from './removals.ts';
 import type {SlotReservations} from './slot-reservations.ts';
@@ -28,6 +29,7 @@ export interface Operator {
   readonly orderSchedule: OrderSchedule;
   readonly reservations: SlotReservations;
   readonly removals: Removals;
+  readonly outdated: Outdated;
   /** Of managed Domains, by "namespace/host": one that does not exist has no conditions. */
   readonly domainRefusals: Refusals;
   /** Of HeldHosts, by namespace. */

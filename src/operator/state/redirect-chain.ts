@@ -49,16 +49,18 @@ function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
 
 /** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
 export function redirectEnd(
-  {stores}: Pick<Operator, 'stores'>,
+  {stores, outdated}: Pick<Operator, 'stores' | 'outdated'>,
   {namespace, host, domain}: {readonly namespace: string; readonly host: string; readonly domain: DeepReadonly<Domain>},
   project: DeepReadonly<Project>,
 ): RedirectEnd {
   const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
   return followRedirects(start, name => {
     if (name === host) return start;
-    const other = stores.domains.get(`${namespace}/${name}`);
-    // The Project's list takes precedence over a managed Domain, which is about to be created or changed to match it.
-    const entry = !other || isManaged(other) ? listedHost(project, name) : undefined;
+    const key = `${namespace}/${name}`;
+    const other = stores.domains.get(key);
+    // The Project's list takes precedence over a managed Domain that is about to be created or changed to match it.
+    const isListed = !other || (isManaged(other) && !outdated.isInForce(key));
+    const entry = isListed ? listedHost(project, name) : undefined;
     if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
     if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
     return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};

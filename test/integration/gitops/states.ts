@@ -80,6 +80,12 @@ type DomainRow = {
 /** `served`: the host had a route before. `late`: it has waited for longer than DNS may take to propagate. */
 const domainRows: readonly DomainRow[] = [
   ['Accepted', 'True', ['Accepted'], 'Healthy', 'Current'],
+  ['Accepted', 'True', ['Refused'], 'Degraded', 'InProgress', 'served'],
+  ['Accepted', 'True', ['Paused'], 'Suspended', 'InProgress', 'served'],
+  ['Accepted', 'True', ['Outdated'], 'Healthy', 'Current', 'served'],
+  ['Accepted', 'False', ['Refused'], 'Degraded', 'InProgress'],
+  ['Accepted', 'False', ['Paused'], 'Suspended', 'InProgress'],
+  ['Accepted', 'False', ['Outdated'], 'Progressing', 'InProgress'],
   ['Accepted', 'False', ['InvalidHost', 'ReservedHost', 'HostInOtherProject', 'RemovalHeld'], 'Degraded', 'Failed'],
   ['Accepted', 'False', ['PlanRequired', 'PlanLimitReached'], 'Degraded', 'Failed'],
   ['Accepted', 'False', ['RedirectLoop', 'RedirectChainTooLong'], 'Degraded', 'Failed'],
@@ -274,6 +280,12 @@ export const DUMPED: readonly Dumped[] = readObjects(STATES_FILE);
 
 /** States in which no test left an object, mostly because they last only a moment. */
 export const CONSTRUCTED: readonly string[] = [
+  'Domain Accepted True Refused served',
+  'Domain Accepted True Paused served',
+  'Domain Accepted True Outdated served',
+  'Domain Accepted False Refused',
+  'Domain Accepted False Paused',
+  'Domain Accepted False Outdated',
   'Domain Accepted False RedirectChainTooLong',
   'Domain DNSVerified False Bogus',
   'Domain DNSVerified False RecordMissing late',

@@ -97,6 +97,62 @@ export function refusalSuite(world: () => OperatorWorld): void {
     await tenant.projectBecomes('shop', {DomainsReady: 'WaitingForDomains'});
   });
 
+  test('a change of a managed Domain that is refused: its spec stays in force, so its route is recreated, and it says what differs and who refuses', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'unchanged');
+    const alias = tenant.host('www');
+    await tenant.project({primary: host, aliases: [alias]});
+    await tenant.live(alias);
+    const refused = {namespace: tenant.namespace, apiGroup: 'nameplate.dev', resource: 'domains'};
+    const allow = await denyWith(CODE, world(), refused);
+    try {
+      await tenant.project({primary: alias, redirects: [{from: host}]});
+      const says = [
+        `Project shop lists this host and redirects it to ${alias} with 301`,
+        DENIAL,
+        'current spec applies',
+      ];
+      const want = {state: 'Degraded', Accepted: 'Refused', Ready: 'Refused'} as const;
+      const {status, spec} = await tenant.becomes(host, want, says);
+      expect(findCondition(status?.conditions, 'Ready')?.status).toBe('True');
+      expect(spec.redirect).toBeUndefined();
+      const {uid} = tenant.ingress(host)?.metadata ?? {};
+      await tenant.delete(kinds.INGRESS, routeName(tenant.namespace, host));
+      await tenant.until('the route is recreated', () => (tenant.ingress(host)?.metadata.uid ?? uid) !== uid);
+      await tenant.becomes(alias, {state: 'Live'});
+      await tenant.projectBecomes('shop', {DomainsReady: 'Refused'});
+    } finally {
+      await allow();
+    }
+    await tenant.becomes(host, {state: 'Live', Accepted: 'Accepted', Routed: 'Redirecting'});
+  });
+
+  test('a swap of two hosts that is refused, and a deletion: each host serves what it served', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'unswapped');
+    const [www, gone] = [tenant.host('www'), tenant.host('gone')];
+    await tenant.project({primary: host, aliases: [gone], redirects: [{from: www}]});
+    for (const each of [www, gone]) await tenant.live(each);
+    const operations = ['UPDATE', 'DELETE'];
+    const refused = {namespace: tenant.namespace, apiGroup: 'nameplate.dev', resource: 'domains', operations};
+    const allow = await denyWith(CODE, world(), refused);
+    try {
+      await tenant.project({primary: www, redirects: [{from: host}]});
+      const want = {state: 'Degraded', Accepted: 'Refused', Ready: 'Refused'} as const;
+      await tenant.becomes(host, {...want, Routed: 'Serving'});
+      await tenant.becomes(www, {...want, Routed: 'Redirecting'});
+      await tenant.becomes(gone, {...want, Routed: 'Serving'}, ['No Project lists this host anymore']);
+      for (const each of [host, www, gone]) {
+        const {uid} = tenant.ingress(each)?.metadata ?? {};
+        await tenant.delete(kinds.INGRESS, routeName(tenant.namespace, each));
+        await tenant.until('the route is recreated', () => (tenant.ingress(each)?.metadata.uid ?? uid) !== uid);
+      }
+    } finally {
+      await allow();
+    }
+    await tenant.becomes(www, {state: 'Live', Accepted: 'Accepted', Routed: 'Serving'});
+    await tenant.becomes(host, {state: 'Live', Accepted: 'Accepted', Routed: 'Redirecting'});
+    await tenant.until('the host that no Project lists is gone', () => !tenant.domain(gone) && !tenant.ingress(gone));
+  });
+
   test('a record of held hosts that is refused: the Domain that waits for it says so', async () => {
     const tenant = await newDomainTenant(world(), 'unrecorded');
     const {namespace} = tenant;
