@@ -53,6 +53,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'operator/project': [...RECONCILE, 'api/generated', 'runtime/apply', 'operator/edge', 'operator/issuance'],
   'operator/domain': [
     ...RECONCILE,
+    'base',
     'api/generated',
     'probe',
     'dns/dns.ts',

@@ -152,8 +152,8 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   const txt = found.find(({type}) => type === 'TXT')?.value;
   const caa = findCondition(domain.status?.conditions, 'CAAAllowed');
   const known = [
-    ...(target ? ['--target', target] : []),
-    ...(txt ? ['--txt', txt] : []),
+    ...(target ? [`--target=${target}`] : []),
+    ...(txt ? [`--txt=${txt}`] : []),
     ...(caa?.status === 'False' ? [`--reported-caa=${caa.message}`] : []),
   ];
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);

@@ -187,8 +187,22 @@ TXT    _nameplate.example.co.uk  _nameplate  to"k\\en             3600
   test('as a zone file', () => {
     expect(printRecords(records, 'zone')).toBe(`www.example.co.uk. 3600 IN CNAME t.edge.example.net.
 ; example.co.uk. is a feature of the DNS provider, not a record type. Create it there: ALIAS t.edge.example.net.
-_nameplate.example.co.uk. 3600 IN TXT "to\\"k\\\\en"
+_nameplate.example.co.uk. 3600 IN TXT "to\\034k\\092en"
 `);
+  });
+
+  test('of a status that somebody else wrote add no line, no record, and no template', () => {
+    const hostile = 'x.example.com. 60 IN A 192.0.2.1\n@ "\u0024{file("/etc/passwd")} %{if true}';
+    const forged = ['CNAME', 'ALIAS', 'TXT'].map(type => ({type, name: hostile, label: '@', value: hostile, ttl: 60}));
+    const zone = printRecords(forged, 'zone').trimEnd().split('\n');
+    expect(zone).toHaveLength(3);
+    for (const line of zone.filter(each => !each.startsWith(';')))
+      expect(line).toMatch(/^\S+\. 60 IN (CNAME \S+|TXT "[^"]*")$/);
+    const terraform = printRecords(forged, 'terraform');
+    expect(terraform.match(/^resource /gm)).toHaveLength(2);
+    const settings = terraform.replaceAll(/^#.*$/gm, '');
+    expect(settings.replaceAll(/\$\$\{|%%\{/g, '')).not.toMatch(/[$%]\{/);
+    expect(settings.match(/^ {2}\w+ +=/gm)).toHaveLength(8);
   });
 
   test('for Terraform, in the zone of the registrable domain', () => {

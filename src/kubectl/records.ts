@@ -1,5 +1,6 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
+import {printable} from '../base/untrusted-text.ts';
 import {registrableDomain} from '../dns/dns.ts';
 import type {Domain, RequiredRecord} from '../operator/model/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
@@ -46,24 +47,24 @@ function table(records: readonly DeepReadonly<RequiredRecord>[]): string {
 
 /** RFC 1035, section 5. */
 function zoneLine({type, name, value, ttl}: DeepReadonly<RequiredRecord>): string {
-  if (type === 'ALIAS') return `; ${name}. ${NOT_DNS}: ALIAS ${value}.\n`;
-  return `${name}. ${ttl} IN ${type} ${type === 'TXT' ? quoted(value) : `${value}.`}\n`;
+  if (type === 'ALIAS') return `; ${zoneName(name)} ${NOT_DNS}: ALIAS ${zoneName(value)}\n`;
+  return `${zoneName(name)} ${ttl} IN ${type} ${type === 'TXT' ? zoneText(value) : zoneName(value)}\n`;
 }
 
 /** A block for the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
 function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
   const {type, name, value, ttl} = record;
-  if (type === 'ALIAS') return `# ${name} ${NOT_DNS}: ALIAS ${value}\n`;
+  if (type === 'ALIAS') return `# ${printable(name)} ${NOT_DNS}: ALIAS ${printable(value)}\n`;
   const zone = registrableDomain(name) ?? name;
   const label = name === zone ? '' : name.slice(0, -zone.length - 1);
   const [kind, values] =
     type === 'TXT'
-      ? ['dns_txt_record_set', `txt   = [${quoted(value)}]`]
-      : ['dns_cname_record', `cname = ${quoted(`${value}.`)}`];
+      ? ['dns_txt_record_set', `txt   = [${hclString(value)}]`]
+      : ['dns_cname_record', `cname = ${hclString(`${value}.`)}`];
   return [
-    `resource "${kind}" "nameplate_${name.replaceAll('.', '_')}" {`,
-    `  zone  = ${quoted(`${zone}.`)}`,
-    ...(label === '' ? [] : [`  name  = ${quoted(label)}`]),
+    `resource "${kind}" "nameplate_${name.replace(/[^\w-]/g, '_')}" {`,
+    `  zone  = ${hclString(`${zone}.`)}`,
+    ...(label === '' ? [] : [`  name  = ${hclString(label)}`]),
     `  ${values}`,
     `  ttl   = ${ttl}`,
     '}\n',
@@ -82,6 +83,22 @@ function externalDns(records: readonly DeepReadonly<RequiredRecord>[]): string {
   return stringify({apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', metadata, spec: {endpoints}});
 }
 
-function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+/**
+ * In a zone file, a backslash and three digits are one byte of a name or a text. The records come from a status, which
+ * a role with every verb may write where the policy on it is off.
+ */
+function zoneBytes(text: string, plain: RegExp): string {
+  const escaped = Array.from(Buffer.from(text), byte => {
+    const character = String.fromCharCode(byte);
+    return byte < 0x80 && plain.test(character) ? character : `\\${String(byte).padStart(3, '0')}`;
+  });
+  return escaped.join('');
+}
+
+const zoneName = (name: string) => `${zoneBytes(name, /[\w.*-]/)}.`;
+const zoneText = (text: string) => `"${zoneBytes(text, /[^"\\\p{C}]/u)}"`;
+
+/** `${` and `%{` begin a template, which can read files. https://developer.hashicorp.com/terraform/language/expressions/strings */
+function hclString(text: string): string {
+  return JSON.stringify(text).replace(/[$%](?=\{)/g, '$&$&');
 }

@@ -9,7 +9,7 @@ export interface ProbeQuestion {
   /** The certificate before the last renewal: the edge may present it for a while. */
   readonly previous?: Validity;
   readonly redirect?: {readonly to: string; readonly status: number};
-  /** The route answers a request for `path` with a redirect to the path `location`, which no other route does. */
+  /** The route answers a request for `path` with a redirect to the path `location`, unlike the route of any other host. */
   readonly route?: {readonly path: string; readonly location: string};
 }
 

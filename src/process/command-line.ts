@@ -1,6 +1,6 @@
 /** Reads a program's command line. */
 import {type ParseArgsConfig, parseArgs} from 'node:util';
-import {printable} from '../base/printable.ts';
+import {printableLines} from '../base/untrusted-text.ts';
 import {ConfigError} from './load-config.ts';
 
 /** Like `parseArgs`, but throws a ConfigError that ends in the usage. */
@@ -29,7 +29,9 @@ const CODES = {done: 0, usage: 2, failed: 3} as const;
 /** Resolves with the exit code. Prints the usage if it was requested or is needed, and the error if the tool failed. */
 export async function runTool<Command>(tool: Tool<Command>, argv: readonly string[]): Promise<number> {
   const report = (error: unknown, more = '') =>
-    process.stderr.write(`${tool.name}: ${printable(error instanceof Error ? error.message : String(error))}\n${more}`);
+    process.stderr.write(
+      `${tool.name}: ${printableLines(error instanceof Error ? error.message : String(error))}\n${more}`,
+    );
   let command: Command | 'help';
   try {
     command = await tool.parse(argv);

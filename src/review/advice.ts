@@ -2,9 +2,11 @@
 import type {Decision} from '../operator/approval/decide.ts';
 import {issuerOf} from '../operator/model/ca-account.ts';
 import {requestedServices} from '../operator/model/certificate-request.ts';
-import type {CertificateRequest} from '../operator/model/kinds.ts';
+import {serversOf} from '../operator/model/issuer-rules.ts';
+import type {CertificateRequest, Issuer} from '../operator/model/kinds.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 import type {Reason} from './finding.ts';
+import {inlineYaml} from './inline-yaml.ts';
 import type {Rule} from './policies.ts';
 import type {PolicyRefusal} from './resend.ts';
 
@@ -65,8 +67,11 @@ function specialAdvice(
   object: DeepReadonly<KubeObject>,
   edgeClass: string | undefined,
 ): Advice | undefined {
-  const [, server] = /does not list the server (.+) for tenants' Issuers/.exec(message) ?? [];
-  if (rule === 'issuers' && server !== undefined) return serverAdvice(server);
+  if (rule === 'issuers' && message.includes('does not list the server')) {
+    // Not from the message, in which a server may look like several.
+    const servers = serversOf((object as DeepReadonly<Issuer>).spec ?? {});
+    return serverAdvice(servers.filter(server => message.includes(server)));
+  }
   if (rule === 'issuers' && message.includes('how its server is verified')) {
     const advice = `For a private CA of a listed server, set the server's caBundle in ${SERVERS}. No chart value allows skipTLSVerify or caBundleSecretRef.`;
     return {values: [SERVERS], advice};
@@ -80,13 +85,12 @@ function specialAdvice(
   if (rule !== 'routes' || object.kind !== 'Ingress' || edgeClass === undefined || !isFurther) return undefined;
   return {
     values: ['admission.edgeClasses', TRUSTED],
-    advice: `If an ingress controller other than the edge serves class ${ingressClass}, remove the class from admission.edgeClasses. ${POLICIES.routes.advice}`,
+    advice: `If an ingress controller other than the edge serves class ${inlineYaml(ingressClass)}, remove the class from admission.edgeClasses. ${POLICIES.routes.advice}`,
   };
 }
 
-/** `servers`: as joined by the policy. */
-function serverAdvice(servers: string): Advice {
-  const list = servers.split(', ').map(url => `{url: '${url}'}`);
+function serverAdvice(servers: readonly string[]): Advice {
+  const list = servers.map(url => inlineYaml({url}));
   return {values: [SERVERS], advice: `If you trust this server, list it in ${SERVERS}: ${list.join(', ')}.`};
 }
 
@@ -133,8 +137,8 @@ function tenantAdvice(reason: Decision['reason']): string {
 
 /** `problem`: the text of `issuerProblem`; undefined if the Issuer does not exist. */
 export function issuerAdvice(problem: string | undefined): Advice {
-  const [, server] = /does not list: \S+ is (.+)$/.exec(problem ?? '') ?? [];
-  if (server !== undefined) return serverAdvice(server);
+  const [, server] = /does not list: \S+ is (.+)$/s.exec(problem ?? '') ?? [];
+  if (server !== undefined) return serverAdvice([server]);
   if (problem === undefined) return none('No chart value allows this. Create the Issuer, or delete the Certificate.');
   if (problem.includes('caBundle') && !problem.includes('caBundleSecretRef'))
     return {values: [SERVERS], advice: `Set the server's caBundle in ${SERVERS}.`};
@@ -144,5 +148,5 @@ export function issuerAdvice(problem: string | undefined): Advice {
 /** As written in the chart values. */
 function inline({spec}: DeepReadonly<CertificateRequest>): string {
   const {name, kind, group} = issuerOf(spec.issuerRef);
-  return `{name: ${name}, kind: ${kind}, group: ${group}}`;
+  return inlineYaml({name, kind, group});
 }

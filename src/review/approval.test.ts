@@ -151,7 +151,7 @@ test('names the server of an Issuer once its issuer is listed', () => {
   const reason = judged(certificate, {approval});
   expect(reason).toMatchObject({
     ...{rule: 'approval/IssuerNotAllowed', values: ['config.certificates.tenantIssuers.servers']},
-    advice: expect.stringContaining(`{url: '${SERVER}'}`),
+    advice: expect.stringContaining(`{url: "${SERVER}"}`),
   });
   expect(judged(certificate, {approval, tenantIssuers: {servers: [{url: SERVER}]}})).toBeUndefined();
 });
@@ -170,6 +170,6 @@ test('names the group of an issuer on whose requests another approver must decid
   const issuerRef = {name: 'a', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'};
   expect(judged(certificateOf({dnsNames: [HELD], issuerRef}))).toMatchObject({
     ...{rule: 'approval/OtherIssuerKind', values: ['admission.issuance.otherIssuerGroups']},
-    advice: expect.stringContaining('list awspca.cert-manager.io in admission.issuance.otherIssuerGroups'),
+    advice: expect.stringContaining('list it in admission.issuance.otherIssuerGroups: "awspca.cert-manager.io"'),
   });
 });

@@ -24,6 +24,7 @@ import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../r
 import {approvalReason, issuerAdvice, OTHER_GROUPS} from './advice.ts';
 import {listAll, storeOf} from './api.ts';
 import {type Finding, findingOf, type Judged, type Reason, type ReviewContext, type Unjudged} from './finding.ts';
+import {inlineYaml} from './inline-yaml.ts';
 import {type CertificateSpec, nextRequest} from './signing-request.ts';
 import {isFromCertificate} from './trusted-objects.ts';
 
@@ -93,7 +94,7 @@ function notOurs({spec}: DeepReadonly<CertificateRequest>): Reason {
     rule: 'approval/OtherIssuerKind',
     message: `Nameplate neither approves nor denies requests that use issuers of kind ${kind} in group ${group}, and cert-manager's own approver must be off.`,
     values: [OTHER_GROUPS],
-    advice: `Let another approver, such as approver-policy, decide on the signers of ${group}, and list ${group} in ${OTHER_GROUPS}.`,
+    advice: `Let another approver, such as approver-policy, decide on the signers of ${group}, and list it in ${OTHER_GROUPS}: ${inlineYaml(group)}.`,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Prints the review, as text or JSON. */
-import {printable} from '../base/printable.ts';
+import {printable} from '../base/untrusted-text.ts';
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 
@@ -16,24 +16,24 @@ export function printed(review: Review): string {
     findings.map(block).join('\n'),
     ofPlatform.length > 0 && `${OF_PLATFORM}\n\n${ofPlatform.map(block).join('\n')}`,
     unjudged.length > 0 && `Could not be judged:\n\n${unjudged.map(unjudgedLine).join('')}`,
-    notes.length > 0 && notes.map(note => `Note: ${note}\n`).join(''),
+    notes.length > 0 && notes.map(note => `Note: ${printable(note)}\n`).join(''),
     summary(review),
   ];
-  return printable(sections.filter(Boolean).join('\n'));
+  return sections.filter(Boolean).join('\n');
 }
 
 const OF_PLATFORM =
   'In the platform namespaces (config.certificates.approval.exemptNamespaces), only cluster-admins and programs in admission.trusted may write these:';
 
 function block({kind, namespace, name, writer, reasons}: Finding): string {
-  const lines = reasons.map(({rule, message}) => `  ${rule}: ${message}\n`);
-  const advice = [...new Set(reasons.map(reason => reason.advice))].map(text => `  -> ${text}\n`);
-  const by = writer === undefined ? '' : ` (last written by ${writer})`;
-  return [`${namespace}/${name}  ${kind}${by}\n`, ...lines, ...advice].join('');
+  const lines = reasons.map(({rule, message}) => `  ${rule}: ${printable(message)}\n`);
+  const advice = [...new Set(reasons.map(reason => reason.advice))].map(text => `  -> ${printable(text)}\n`);
+  const by = writer === undefined ? '' : ` (last written by ${printable(writer)})`;
+  return [`${printable(`${namespace}/${name}  ${kind}`)}${by}\n`, ...lines, ...advice].join('');
 }
 
 function unjudgedLine({what, why}: Unjudged): string {
-  return `${what}\n  ${why}\n`;
+  return `${printable(what)}\n  ${printable(why)}\n`;
 }
 
 function summary({objects, findings, unjudged}: Review): string {

@@ -4,6 +4,7 @@
  */
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {shellWord} from '../../base/untrusted-text.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
@@ -93,7 +94,7 @@ export const Accepted = {
     return accepted('False', 'PlanLimitReached', message);
   },
   noSuccessfulDeploy: (project: string, service: string) => {
-    const message = `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l kubernetes.io/service-name=${service}). Nameplate will then continue automatically.`;
+    const message = `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l ${shellWord(`kubernetes.io/service-name=${service}`)}). Nameplate will then continue automatically.`;
     return accepted('False', 'NoSuccessfulDeploy', message);
   },
   redirectLoop: (path: readonly string[]) => {

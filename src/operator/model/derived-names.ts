@@ -89,7 +89,10 @@ export class DerivedNames {
     return `${readable}-${hash}.${this.#baseDomain}`;
   }
 
-  /** A text with which only this host's route in this namespace answers, so that the prober notices any other route. */
+  /**
+   * The text with which this host's route in this namespace answers, so that the prober notices another route that took
+   * the host by mistake, or that a former holder left. It is public: a route can copy it on purpose.
+   */
   routeProof(namespace: string, host: string): string {
     return this.#derive('route', [namespace, host], 20);
   }

@@ -23,6 +23,22 @@ export function issuerProblem(spec: DeepReadonly<IssuerSpec>, servers: ListedSer
   return undefined; // it signs with its own key, and contacts no server
 }
 
+/** All servers that cert-manager would contact for the Issuer, in the order of the policy. */
+export function serversOf({acme, vault, venafi}: DeepReadonly<IssuerSpec>): readonly string[] {
+  const dns01 = (acme?.solvers ?? []).flatMap(solver => solver.dns01 ?? []);
+  return [
+    acme?.server,
+    vault?.server,
+    venafi?.tpp?.url,
+    venafi?.cloud?.url,
+    venafi?.ngts?.url,
+    venafi?.ngts?.tokenEndpoint,
+    ...dns01.map(({rfc2136}) => rfc2136?.nameserver),
+    ...dns01.map(({acmeDNS}) => acmeDNS?.host),
+    ...dns01.map(({akamai}) => akamai?.serviceConsumerDomain),
+  ].filter(server => server !== undefined);
+}
+
 interface Trust {
   readonly skipTLSVerify?: boolean | undefined;
   readonly caBundle?: string | undefined;
