@@ -35,7 +35,7 @@ test('ARI names a certificate by the key of its issuer and its serial', () => {
   expect(renewalIdOf(`${RENEWABLE}${ROOT}`)).toBe('aYhba4dGQEHhs3uEe6CuLN4ByNQ.AIdlQyE');
 });
 
-/** Self-signed, without extensions: openssl req -x509 -config <(echo $'[req]\ndistinguished_name=n\n[n]') -extensions n */
+/** Made by `openssl req -x509` with a configuration that has no extensions. */
 const ROOT = `-----BEGIN CERTIFICATE-----
 MIIBGjCBwQIUCzT2E6YPV0SyZDaK7h9t4LCh2RkwCgYIKoZIzj0EAwIwDzENMAsG
 A1UEAwwEcm9vdDAgFw0yNjExMjgwMjI1MjdaGA8yMTI2MTEwNDAyMjUyN1owDzEN
